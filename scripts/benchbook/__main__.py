@@ -1,0 +1,16 @@
+"""Run the command line as `python -m benchbook`, or as `python scripts/benchbook` from a bare checkout."""
+
+import sys
+from pathlib import Path
+
+if __package__ in (None, ""):
+    # Started as a folder: Python put the package itself on the path, where our modules would
+    # answer to top-level names. Its parent is what belongs there.
+    package = Path(__file__).resolve().parent
+    sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != package]
+    sys.path.insert(0, str(package.parent))
+
+from benchbook.cli import main
+
+if __name__ == "__main__":
+    main()

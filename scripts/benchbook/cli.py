@@ -1,0 +1,134 @@
+"""The command line, `benchbook`: each command parses its words and hands over to the module that does the work."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from benchbook.problems import BenchbookError
+from benchbook.project import find_project
+
+# Exit codes: the content is not right; the words of the command are not.
+NOT_RIGHT, WRONG_USAGE = 1, 2
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Measure the scripts of the handbook, and check what its pages say of them.",
+)
+
+Scripts = Annotated[
+    list[str] | None, typer.Argument(metavar="[SCRIPT]...", help="guide/script.py, or a guide")
+]
+
+
+def seconds(text: str) -> float:
+    """A duration such as `90s`, `10m` or `1.5h` in seconds."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h)?", text.strip())
+    if match is None:
+        raise typer.BadParameter(f"{text!r} is no duration; write 90s, 10m or 1.5h")
+    return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2] or "s"]
+
+
+@app.command()
+def record(
+    scripts: Scripts = None,
+    stale: Annotated[
+        bool, typer.Option("--stale", help="only what is stale or missing (the default)")
+    ] = False,
+    everything: Annotated[bool, typer.Option("--all", help="whatever is fresh too")] = False,
+    machine: Annotated[str | None, typer.Option(help="the name to record this machine under")] = None,
+    repeats: Annotated[int | None, typer.Option(min=1, help="runs per variant")] = None,
+    bundle: Annotated[
+        Path | None, typer.Option(help="write one file instead of into snippets/records")
+    ] = None,
+    variant: Annotated[str | None, typer.Option(help="only this variant, and its baseline beside it")] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="say what would run, and for how long")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="with --plan: as JSON")] = False,
+    budget: Annotated[
+        str | None, typer.Option(help="stop before this is spent, e.g. 10m; resumes later")
+    ] = None,
+    smallest: Annotated[
+        bool, typer.Option("--smallest", help="run each once at its smallest; record nothing")
+    ] = False,
+    shared: Annotated[
+        bool, typer.Option("--shared", help="others use the device too: mark its times")
+    ] = False,
+    recorded_by: Annotated[str | None, typer.Option(help="who measures, where not the maintainers")] = None,
+) -> None:
+    """Run scripts in fresh processes on this machine and write what they yield."""
+    from benchbook.recording import record_command
+
+    budget_seconds = seconds(budget) if budget is not None else None
+    if stale and everything:
+        raise typer.BadParameter("--stale and --all exclude each other")
+    code = record_command(
+        find_project(),
+        scripts or [],
+        stale=stale,
+        everything=everything,
+        machine=machine,
+        repeats=repeats,
+        bundle=bundle,
+        variant=variant,
+        plan=plan,
+        plan_json=as_json,
+        budget_seconds=budget_seconds,
+        smallest=smallest,
+        shared=shared,
+        recorded_by=recorded_by,
+    )
+    raise typer.Exit(code)
+
+
+@app.command("import")
+def import_(bundle: Annotated[Path, typer.Argument(help="what `record --bundle` wrote")]) -> None:
+    """Validate records made elsewhere and put them in place: all of them, or none."""
+    from benchbook.bundles import import_bundle
+
+    for path in import_bundle(find_project(), bundle):
+        typer.echo(f"imported {path}")
+
+
+@app.command()
+def status(as_json: Annotated[bool, typer.Option("--json", help="as JSON")] = False) -> None:
+    """List scripts and machines: fresh, or stale and why."""
+    from benchbook.status import print_status, project_status
+
+    rows = project_status(find_project())
+    if as_json:
+        typer.echo(json.dumps([row.as_dict() for row in rows], indent=2))
+    else:
+        print_status(rows)
+
+
+@app.command()
+def check() -> None:
+    """Hold the tree to everything a pull request must hold; print every problem."""
+    from benchbook.checks import check_project
+
+    report = check_project(find_project())
+    for warning in report.warnings:
+        typer.echo(f"warning: {warning}", err=True)
+    for problem in report.problems:
+        typer.echo(str(problem))
+    if report.problems:
+        typer.echo(f"{len(report.problems)} problem(s)", err=True)
+        raise typer.Exit(NOT_RIGHT)
+
+
+def main() -> None:
+    """Run the command line; a problem of the content is printed, never a traceback."""
+    try:
+        app()
+    except BenchbookError as error:
+        for problem in error.problems:
+            typer.echo(str(problem), err=True)
+        sys.exit(NOT_RIGHT)

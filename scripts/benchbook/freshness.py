@@ -1,0 +1,103 @@
+"""Judge whether a record still describes its script as it stands, and say why not."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from benchbook.records import Record, VariantRecord
+from benchbook.script import Script, Variant
+
+State = Literal["fresh", "stale", "missing", "invalid"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a variant's record can be believed, and the reason."""
+
+    state: State
+    reason: str
+
+
+def judge(script: Script, variant: Variant, record: Record | None, inputs: dict[str, str]) -> Verdict:
+    """The verdict on `variant`, the same under every version of Python.
+
+    Parameters
+    ----------
+        script: As it stands now.
+        variant: As it would run on the record's machine now.
+        record: What was measured there, if anything.
+        inputs: The digests of the script's declared inputs now (`input_digests`).
+
+    """
+    measured = record.variants.get(variant.name) if record is not None else None
+    if record is None or measured is None:
+        return Verdict("missing", "never measured here")
+    if measured.outcome in {"timed out", "crashed"}:
+        return Verdict("invalid", f"{measured.outcome}: {measured.error or 'no more is known'}")
+    if measured.campaign not in record.campaigns:
+        return Verdict("invalid", f"its campaign {measured.campaign} is not described")
+    reason = next(_changes(script, variant, measured, inputs), None)
+    if reason is None:
+        packages = record.campaigns[measured.campaign].packages
+        reason = next(_out_of_range(script.metadata.dependencies, packages), None)
+    return Verdict("stale", reason) if reason else Verdict("fresh", "measured as it stands")
+
+
+def input_digests(script: Script, folder: Path) -> dict[str, str]:
+    """`sha256:...` of each file that `script` declares as its input; "missing" where there is none.
+
+    Parameters
+    ----------
+        script: Whose inputs.
+        folder: The script's folder, which they are relative to.
+
+    """
+    digests = {}
+    for name in sorted(script.metadata.inputs):
+        path = folder / name
+        digests[name] = (
+            "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "missing"
+        )
+    return digests
+
+
+def _changes(
+    script: Script, variant: Variant, measured: VariantRecord, inputs: dict[str, str]
+) -> Iterator[str]:
+    if measured.code != script.code_digest:
+        yield "code changed"
+    for name in sorted(set(variant.parameters) | set(measured.parameters)):
+        old, new = (side.get(name, "not set") for side in (measured.parameters, variant.parameters))
+        if old != new or type(old) is not type(new):
+            yield f"parameter changed ({name}: {old} -> {new})"
+    if measured.ranks != variant.ranks:
+        yield f"parameter changed (ranks: {measured.ranks} -> {variant.ranks})"
+    for name in sorted(set(inputs) | set(measured.inputs)):
+        if inputs.get(name) != measured.inputs.get(name):
+            yield f"input changed ({name})"
+    if measured.environment != variant.environment:
+        yield "environment changed"
+    if set(measured.meters) != set(variant.meters):
+        yield "meters changed"
+
+
+def _out_of_range(dependencies: tuple[str, ...], packages: dict[str, str]) -> Iterator[str]:
+    versions = {canonicalize_name(name): version for name, version in packages.items()}
+    for text in dependencies:
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
+            yield f"libraries out of range ({text} is not a requirement)"
+            continue
+        version = versions.get(canonicalize_name(requirement.name))
+        if version is None:
+            yield f"libraries out of range ({requirement.name} was not recorded)"
+        elif not requirement.specifier.contains(version, prereleases=True):
+            yield f"libraries out of range ({requirement.name} {version} is not {requirement.specifier})"

@@ -1,0 +1,46 @@
+"""What is wrong, where, and how to mend it: the one kind of error a user of this project meets."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, order=True)
+class Problem:
+    """One thing that is not right.
+
+    Parameters
+    ----------
+        path: The file, relative to the project.
+        line: Its line, counted from 1.
+        what: What is wrong, in one sentence without a full stop.
+        mend: What to do about it, likewise.
+
+    """
+
+    path: str
+    line: int
+    what: str
+    mend: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.what}; {self.mend}"
+
+
+class BenchbookError(Exception):
+    """Something in the project's content is not right; carries every problem found."""
+
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems))
+        self.problems = problems
+
+
+def did_you_mean(name: str, known: Iterable[str], what: str) -> str:
+    """A mend for an unknown name: the nearest known ones, or all of them when none is near."""
+    names = sorted(set(known))
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or names
+    if not near:
+        return f"there is no {what} to name here"
+    return f"use one of the {what}s there are: {', '.join(near)}"

@@ -1,0 +1,141 @@
+"""Where things lie in a checkout, and the few settings in its pyproject.toml."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from benchbook.problems import BenchbookError, Problem
+
+
+@dataclass(frozen=True)
+class Config:
+    """The `[tool.benchbook]` table of pyproject.toml.
+
+    Parameters
+    ----------
+        reference_machine: The machine whose records a guide shows by default.
+        blocking_machines: Machines that continuous integration can run, so that a stale record there is an error.
+        repository: The address of the source repository, for links that reproduce or question a number.
+        guides: Overrides per guide; today only `reference_machine`.
+
+    """
+
+    reference_machine: str = ""
+    blocking_machines: tuple[str, ...] = ()
+    repository: str = ""
+    guides: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def reference_for(self, guide: str) -> str:
+        """The machine that `guide` shows by default."""
+        return self.guides.get(guide, {}).get("reference_machine", self.reference_machine)
+
+
+@dataclass(frozen=True)
+class Project:
+    """A checkout of the handbook (or a small one of the same layout, as in the tests)."""
+
+    root: Path
+
+    @property
+    def snippets(self) -> Path:
+        """The folder of scripts, one folder per guide."""
+        return self.root / "snippets"
+
+    @property
+    def records(self) -> Path:
+        """The folder of records, one folder per machine."""
+        return self.snippets / "records"
+
+    @property
+    def docs(self) -> Path:
+        """The folder of pages, one folder per language."""
+        return self.root / "docs"
+
+    @property
+    def journal(self) -> Path:
+        """Where unfinished campaigns are kept; ignored by git."""
+        return self.root / ".benchbook"
+
+    @cached_property
+    def config(self) -> Config:
+        """The settings of this checkout."""
+        path = self.root / "pyproject.toml"
+        try:
+            table: dict[str, Any] = (
+                tomllib.loads(path.read_text("utf-8")).get("tool", {}).get("benchbook", {})
+            )
+        except FileNotFoundError:
+            table = {}
+        unknown = sorted(set(table) - set(Config.__dataclass_fields__))
+        if unknown:
+            raise BenchbookError(
+                Problem(
+                    "pyproject.toml", 1, f"[tool.benchbook] has the unknown key `{unknown[0]}`", "remove it"
+                )
+            )
+        return Config(
+            reference_machine=table.get("reference_machine", ""),
+            blocking_machines=tuple(table.get("blocking_machines", ())),
+            repository=table.get("repository", ""),
+            guides=table.get("guides", {}),
+        )
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages there are: folders of `docs/` that hold a `_language.yml`, English first."""
+        names = sorted(path.parent.name for path in self.docs.glob("*/_language.yml"))
+        return tuple(sorted(names, key=lambda name: (name != "en", name)))
+
+    @property
+    def machines(self) -> tuple[str, ...]:
+        """The machines that have records here, by name."""
+        return tuple(sorted(path.parent.name for path in self.records.glob("*/machine.json")))
+
+    def script_paths(self) -> tuple[Path, ...]:
+        """Every script, in a stable order."""
+        folders = (path for path in self.snippets.glob("*/*.py"))
+        return tuple(sorted(path for path in folders if path.parent.name not in {"records", "models"}))
+
+    def page_paths(self) -> tuple[Path, ...]:
+        """Every page of every language, in a stable order."""
+        return tuple(sorted(path for code in self.languages for path in (self.docs / code).glob("**/*.md")))
+
+    def record_path(self, machine: str, script: str) -> Path:
+        """Where the record of `script` ("guide/script.py") on `machine` lies."""
+        return self.records / machine / Path(script).with_suffix(".json")
+
+    def relative(self, path: Path) -> str:
+        """`path` as a reader of an error message wants it: relative to the checkout, with forward slashes."""
+        try:
+            return path.resolve().relative_to(self.root.resolve()).as_posix()
+        except ValueError:
+            return path.name
+
+
+def find_project(start: Path | None = None) -> Project:
+    """The checkout around `start` (by default the working directory), or the one BENCHBOOK_ROOT names.
+
+    Raises:
+        BenchbookError: There is none.
+
+    """
+    named = os.environ.get("BENCHBOOK_ROOT")
+    if named:
+        return Project(Path(named).resolve())
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        if (folder / "mkdocs.yml").is_file() and (folder / "snippets").is_dir():
+            return Project(folder)
+    raise BenchbookError(
+        Problem(
+            str(start or "."),
+            1,
+            "no handbook here: no folder above holds mkdocs.yml and snippets/",
+            "change into a checkout, or set BENCHBOOK_ROOT to one",
+        )
+    )

@@ -1,0 +1,214 @@
+"""The record model: what a script's variants yielded on one machine, and how it is read and written."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from benchbook.metadata import ParameterValue
+from benchbook.problems import BenchbookError, Problem
+
+SCHEMA = 1
+LICENCE = "CC0-1.0"
+OUTCOMES = ("ok", "out of memory", "timed out", "crashed")
+
+Number = int | float | bool
+MetricValue = Number | list[Number]
+Meters = dict[str, float | int | None]
+
+
+@dataclass(frozen=True)
+class RankRun:
+    """What one process of a run yielded: metrics by name, meters by cell, bytes held before its first cell."""
+
+    metrics: dict[str, MetricValue]
+    cells: dict[str, Meters]
+    baseline_memory: int | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a variant: all its processes together.
+
+    Parameters
+    ----------
+        place: Its position in the campaign's order of runs, counted from 0.
+        metrics: Those of rank 0.
+        cells: The meters of rank 0, by cell.
+        baseline_memory: Bytes of process memory before the first cell, rank 0.
+        other_ranks: The processes beside rank 0.
+
+    """
+
+    place: int
+    metrics: dict[str, MetricValue]
+    cells: dict[str, Meters]
+    baseline_memory: int | None = None
+    other_ranks: tuple[RankRun, ...] = ()
+
+    def meter(self, cell: str, name: str) -> float | int | None:
+        """The largest reading of one meter around one cell over all ranks, None where no rank has one."""
+        readings = [self.cells, *(rank.cells for rank in self.other_ranks)]
+        values = [value for cells in readings if (value := cells.get(cell, {}).get(name)) is not None]
+        return max(values, default=None)
+
+
+@dataclass(frozen=True)
+class VariantRecord:
+    """Every run of one variant in one campaign, and what it ran from."""
+
+    campaign: str
+    outcome: str
+    error: str | None
+    parameters: dict[str, ParameterValue]
+    ranks: int
+    environment: dict[str, str]
+    meters: tuple[str, ...]
+    code: str
+    inputs: dict[str, str]
+    output: dict[str, str]
+    runs: tuple[Run, ...]
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """One sitting of recording: when, from which commit, by whom, with which packages and device state."""
+
+    started: str
+    finished: str
+    commit: str | None
+    modified: bool
+    recorded_by: str
+    packages: dict[str, str]
+    state: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Record:
+    """The content of `snippets/records/<machine>/<guide>/<script>.json`."""
+
+    script: str
+    machine: str
+    campaigns: dict[str, Campaign] = field(default_factory=dict)
+    variants: dict[str, VariantRecord] = field(default_factory=dict)
+    history: tuple[dict[str, Any], ...] = ()
+    licence: str = LICENCE
+    schema: int = SCHEMA
+
+
+T = TypeVar("T")
+
+
+def _take(kind: type[T], table: Mapping[str, Any], **made: Any) -> T:
+    known = {item.name for item in fields(kind)}  # type: ignore[arg-type]
+    if unknown := sorted(set(table) - known):
+        raise KeyError(f"unknown key {unknown[0]!r}")
+    return kind(**{**table, **made})
+
+
+def record_from(table: Mapping[str, Any]) -> Record:
+    """The record that a JSON object holds.
+
+    Raises:
+        KeyError, TypeError, ValueError: It has not the shape of one.
+
+    """
+    if table.get("schema") != SCHEMA:
+        raise ValueError(f"schema {table.get('schema')!r} is not {SCHEMA}")
+    variants = {}
+    for name, variant in table["variants"].items():
+        runs = tuple(
+            _take(Run, run, other_ranks=tuple(_take(RankRun, rank) for rank in run.get("other_ranks", ())))
+            for run in variant["runs"]
+        )
+        variants[name] = _take(VariantRecord, variant, meters=tuple(variant["meters"]), runs=runs)
+    campaigns = {name: _take(Campaign, campaign) for name, campaign in table["campaigns"].items()}
+    return _take(Record, table, campaigns=campaigns, variants=variants, history=tuple(table["history"]))
+
+
+def load_record(path: Path, shown_path: str | None = None) -> Record | None:
+    """The record in `path`, None if there is no such file.
+
+    Raises:
+        BenchbookError: The file is no record.
+
+    """
+    shown = shown_path or path.name
+    mend = "record the script again, or restore the file"
+    try:
+        return record_from(json.loads(path.read_text("utf-8")))
+    except FileNotFoundError:
+        return None
+    except json.JSONDecodeError as error:
+        raise BenchbookError(Problem(shown, error.lineno, f"is not JSON ({error.msg})", mend)) from error
+    except (KeyError, TypeError, ValueError, AttributeError, UnicodeDecodeError) as error:
+        raise BenchbookError(Problem(shown, 1, f"is not a record ({error})", mend)) from error
+
+
+def dump_record(record: Record) -> str:
+    """The text of a record: keys in a fixed order, a run per line, so that a re-recording diffs readably."""
+    table = asdict(record)
+    ordered = {
+        "schema": table["schema"],
+        "script": table["script"],
+        "machine": table["machine"],
+        "licence": table["licence"],
+        "campaigns": dict(sorted(table["campaigns"].items())),
+        "variants": table["variants"],
+        "history": list(table["history"]),
+    }
+    return dump_json(ordered, flat={"runs", "history"})
+
+
+def dump_json(value: Any, flat: frozenset[str] | set[str] = frozenset(), indent: int = 0) -> str:
+    """`value` as JSON, indented by two, but with each item of a list under a key in `flat` on one line.
+
+    Raises:
+        ValueError: It holds a number that JSON has not (NaN, infinity).
+
+    """
+    pad, inner = " " * indent, " " * (indent + 2)
+    if isinstance(value, dict) and value:
+        lines = []
+        for key, item in value.items():
+            if key in flat and isinstance(item, (list, tuple)) and item:
+                rows = ",\n".join(inner + "  " + _compact(row) for row in item)
+                text = f"[\n{rows}\n{inner}]"
+            elif isinstance(item, (list, tuple)):
+                text = _compact(item)
+            else:
+                text = dump_json(item, flat, indent + 2)
+            lines.append(f"{inner}{json.dumps(key, ensure_ascii=False)}: {text}")
+        end = "\n" if indent == 0 else ""
+        return "{\n" + ",\n".join(lines) + f"\n{pad}}}{end}"
+    return _compact(value)
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all: a reader, or a crash, never meets half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def write_record(path: Path, record: Record) -> None:
+    """Put `record` in place, atomically."""
+    write_text(path, dump_record(record))

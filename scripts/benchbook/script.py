@@ -1,0 +1,367 @@
+"""Read a script: its inline metadata, its parameters, its cells, its variants and the digest of its code."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import io
+import itertools
+import re
+import tokenize
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from benchbook.metadata import ParameterValue, ScriptMetadata, is_parameter_value, read_metadata
+from benchbook.problems import BenchbookError, Problem, did_you_mean
+from benchbook.units import UNITS
+
+MARKER = re.compile(r"^# %%(?:[ \t]+(?P<name>.*?))?[ \t]*$")
+CELL_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+SAFE_VALUE = re.compile(r"[A-Za-z0-9_.+-]+\Z")
+
+# Cells with a role of their own, which no page shows unless it asks for them by name.
+PARAMETERS, CHECKS = "parameters", "checks"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A named part of a script.
+
+    Parameters
+    ----------
+        name: What follows `# %%`.
+        line: The line of its marker, counted from 1.
+        start: The line on which `source` begins.
+        source: Its code, byte for byte, without the blank lines around it.
+
+    """
+
+    name: str
+    line: int
+    start: int
+    source: str
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A script with one set of its parameters, as it runs on one kind of machine.
+
+    Parameters
+    ----------
+        name: `default`, or `axis=value,axis=value` in the declared order.
+        axes: The point of the matrix: parameter values, and the number of ranks where that is swept.
+        parameters: Every parameter with the value it runs with.
+        overridden: Those that differ from what the script shows.
+        ranks: How many processes run it together.
+        environment: Variables set before the interpreter starts.
+        meters: Meters that are read only on request.
+        repeats: How many fresh processes measure it.
+        timeout: Seconds after which a run is given up.
+
+    """
+
+    name: str
+    axes: dict[str, ParameterValue]
+    parameters: dict[str, ParameterValue]
+    overridden: dict[str, ParameterValue]
+    ranks: int
+    environment: dict[str, str]
+    meters: tuple[str, ...]
+    repeats: int
+    timeout: float
+
+
+@dataclass(frozen=True)
+class Script:
+    """One runnable file of a guide.
+
+    Parameters
+    ----------
+        path: Relative to the project, as errors name it.
+        reference: "guide/script.py", as records and pages name it.
+        source: The whole text.
+        docstring: Its first statement.
+        metadata: What its head declares.
+        cells: In order.
+        shown: The parameters as the `parameters` cell assigns them.
+
+    """
+
+    path: str
+    reference: str
+    source: str
+    docstring: str
+    metadata: ScriptMetadata
+    cells: tuple[Cell, ...]
+    shown: dict[str, ParameterValue]
+
+    def cell(self, name: str) -> Cell:
+        """The cell called `name`.
+
+        Raises:
+            KeyError: There is none.
+
+        """
+        for cell in self.cells:
+            if cell.name == name:
+                return cell
+        raise KeyError(name)
+
+    @property
+    def guide(self) -> str:
+        """The guide it belongs to."""
+        return self.reference.partition("/")[0]
+
+    @property
+    def stem(self) -> str:
+        """Its file name without the ending."""
+        return Path(self.reference).stem
+
+    @cached_property
+    def code_digest(self) -> str:
+        """`sha256:...` of what it computes: neither comments, blank lines, docstring nor parameter values count.
+
+        The text is hashed, not its syntax tree or tokens, because those differ between versions of Python.
+        """
+        lines = [
+            f"metric {m.name} {m.unit}" for m in sorted(self.metadata.metrics.values(), key=lambda m: m.name)
+        ]
+        for cell in self.cells:
+            lines.append(f"%% {cell.name}")
+            if cell.name != PARAMETERS:
+                lines.extend(code_lines(cell.source))
+        return "sha256:" + hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+    def runs_on(self, kinds: Iterable[str]) -> bool:
+        """Whether it can run on a machine of these kinds (`machine_kinds`)."""
+        return not set(self.metadata.needs).isdisjoint(kinds)
+
+    def variants(self, kinds: Sequence[str], smallest: bool = False) -> tuple[Variant, ...]:
+        """Its variants on a machine of these kinds, in the declared order.
+
+        Parameters
+        ----------
+            kinds: From the widest to the narrowest, such as `("accelerator", "cuda", "nvidia-h200-141gb")`:
+                a later one's overrides win.
+            smallest: Whether to run with the smallest parameters, where points that fall together count once.
+
+        """
+        base = dict(self.shown)
+        for kind in kinds:
+            base.update(self.metadata.on.get(kind, {}))
+        found: dict[tuple[Any, ...], Variant] = {}
+        for point in self.metadata.matrix or ({},):
+            variant = self._variant(base, point, smallest)
+            key = (
+                variant.ranks,
+                repr(sorted(variant.parameters.items())),
+                repr(sorted(variant.environment.items())),
+            )
+            found.setdefault(key if smallest else (variant.name,), variant)
+        return tuple(found.values())
+
+    def _variant(
+        self, base: Mapping[str, ParameterValue], point: Mapping[str, Any], smallest: bool
+    ) -> Variant:
+        metadata = self.metadata
+        axes = {name: value for name, value in point.items() if name == "ranks" or name in self.shown}
+        parameters = dict(base) | {name: value for name, value in axes.items() if name != "ranks"}
+        if smallest:
+            parameters |= metadata.smallest
+        return Variant(
+            name=",".join(f"{name}={axis_text(value)}" for name, value in axes.items()) or "default",
+            axes=axes,
+            parameters=parameters,
+            overridden={k: v for k, v in parameters.items() if v != self.shown[k]},
+            ranks=int(point.get("ranks", metadata.ranks)),
+            environment=metadata.environment | dict(point.get("environment", {})),
+            meters=tuple(point.get("meters", metadata.meters)),
+            repeats=int(point.get("repeats", metadata.repeats or self._usual_repeats())),
+            timeout=metadata.timeout,
+        )
+
+    def _usual_repeats(self) -> int:
+        noisy = any(UNITS[metric.unit].noisy for metric in self.metadata.metrics.values())
+        return 8 if noisy else 3
+
+
+def machine_kinds(kind: str, name: str) -> tuple[str, ...]:
+    """What a machine is, from the widest to the narrowest, as `needs` and `on` name it."""
+    return (kind, name) if kind == "cpu" else ("accelerator", kind, name)
+
+
+def axis_text(value: ParameterValue) -> str:
+    """A value of an axis as variant names and references write it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def read_script(path: Path, root: Path) -> Script:
+    """Parse `path`, a file of `snippets/<guide>/` below `root`.
+
+    Raises:
+        BenchbookError: It is not a well-formed script; carries every problem that could be told apart.
+
+    """
+    shown_path = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
+    try:
+        source = path.read_text("utf-8")
+    except OSError as error:
+        mend = "name a script as <guide>/<script>.py"
+        raise BenchbookError(Problem(shown_path, 1, f"cannot be read ({error.strerror})", mend)) from error
+    except UnicodeDecodeError as error:
+        raise BenchbookError(Problem(shown_path, 1, "is not UTF-8 text", "save it as UTF-8")) from error
+    return parse_script(source, shown_path, f"{path.parent.name}/{path.name}")
+
+
+def parse_script(source: str, path: str, reference: str) -> Script:
+    """Parse the text of a script; `path` is how errors name it. Raises as `read_script` does."""
+    tree = _parse(source, path)
+    cells = tuple(_cells(source))
+    problems = [*_head_problems(tree, cells, path), *_cell_problems(cells, path)]
+    if problems:
+        raise BenchbookError(*problems)
+    shown, shown_problems = _shown_parameters(cells, path)
+    metadata, metadata_problems = read_metadata(source, path)
+    problems = [*shown_problems, *metadata_problems]
+    if metadata is not None:
+        problems += _override_problems(metadata, shown, path)
+    if problems or metadata is None:
+        raise BenchbookError(*problems)
+    return Script(path, reference, source, ast.get_docstring(tree) or "", metadata, cells, shown)
+
+
+def code_lines(source: str) -> list[str]:
+    """The lines of `source` without comments, trailing blanks and blank lines; text inside strings stays."""
+    lines = source.split("\n")
+    inside: set[int] = set()
+    opened: list[int] = []
+    comments: dict[int, int] = {}
+    for token in tokenize.generate_tokens(io.StringIO(source + "\n").readline):
+        kind = tokenize.tok_name[token.type]
+        if kind == "COMMENT":
+            comments[token.start[0]] = token.start[1]
+        elif kind.endswith("STRING_START"):
+            opened.append(token.start[0])
+        elif kind.endswith("STRING_END"):
+            inside.update(range(opened.pop(), token.end[0]))
+        elif kind == "STRING":
+            inside.update(range(token.start[0], token.end[0]))
+    kept = []
+    for number, line in enumerate(lines, start=1):
+        text = line[: comments[number]] if number in comments else line
+        # A line that ends inside a string is part of its value: there even blanks count.
+        if number in inside:
+            kept.append(text)
+        elif text.strip():
+            kept.append(text.rstrip())
+    return kept
+
+
+def _parse(source: str, path: str) -> ast.Module:
+    try:
+        return ast.parse(source)
+    except SyntaxError as error:
+        what = f"is not valid Python ({error.msg})"
+        raise BenchbookError(Problem(path, error.lineno or 1, what, "mend the syntax")) from error
+
+
+def _cells(source: str) -> Iterator[Cell]:
+    lines = source.split("\n")
+    marks = [(n, m) for n, line in enumerate(lines, start=1) if (m := MARKER.match(line))]
+    for (line, match), (end, _) in itertools.pairwise([*marks, (len(lines) + 1, None)]):
+        body = lines[line : end - 1]
+        first = next((i for i, text in enumerate(body) if text.strip()), len(body))
+        while body and not body[-1].strip():
+            body.pop()
+        assert match is not None
+        yield Cell(match["name"] or "", line, line + first + 1, "\n".join(body[first:]))
+
+
+def _head_problems(tree: ast.Module, cells: Sequence[Cell], path: str) -> Iterator[Problem]:
+    if ast.get_docstring(tree) is None:
+        yield Problem(path, 1, "has no docstring", "begin it with one that says what it measures")
+    first = cells[0].line if cells else None
+    if first is None:
+        yield Problem(path, 1, "has no cell", "begin each part of it with a line `# %% name`")
+        return
+    for statement in tree.body[1 if ast.get_docstring(tree) is not None else 0 :]:
+        if statement.lineno < first:
+            mend = "move it below the first `# %% name`"
+            yield Problem(path, statement.lineno, "has code before its first cell", mend)
+
+
+def _cell_problems(cells: Sequence[Cell], path: str) -> Iterator[Problem]:
+    seen: dict[str, int] = {}
+    for cell in cells:
+        if not CELL_NAME.match(cell.name):
+            mend = "name it with lower-case letters, digits and underscores, beginning with a letter"
+            yield Problem(path, cell.line, f"the cell name `{cell.name}` cannot be referred to", mend)
+        if cell.name in seen:
+            what = f"the cell `{cell.name}` is there twice (first on line {seen[cell.name]})"
+            yield Problem(path, cell.line, what, "rename one of the two")
+        seen.setdefault(cell.name, cell.line)
+    if PARAMETERS in seen and cells[0].name != PARAMETERS:
+        yield Problem(path, seen[PARAMETERS], "the `parameters` cell is not the first", "move it to the top")
+    if not cells or cells[-1].name != CHECKS:
+        mend = "end the script with `# %% checks`, a cell that asserts what must be true of the result"
+        yield Problem(path, cells[-1].line if cells else 1, "its last cell is not `checks`", mend)
+    elif not any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(cells[-1].source))):
+        yield Problem(path, cells[-1].line, "its `checks` cell asserts nothing", "assert what must be true")
+
+
+def _shown_parameters(cells: Sequence[Cell], path: str) -> tuple[dict[str, ParameterValue], list[Problem]]:
+    shown: dict[str, ParameterValue] = {}
+    problems = []
+    if cells[0].name != PARAMETERS:
+        return shown, problems
+    for statement in ast.parse(cells[0].source).body:
+        line = cells[0].start + statement.lineno - 1
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                pass
+            case _:
+                mend = "leave only `name = literal` in that cell"
+                problems.append(Problem(path, line, "the `parameters` cell holds more than parameters", mend))
+                continue
+        try:
+            literal = ast.literal_eval(value)
+        except ValueError:
+            literal = ()
+        if not is_parameter_value(literal):
+            mend = "give it a number, a string, a boolean, None or a list of those"
+            problems.append(Problem(path, line, f"the parameter `{name}` is not a plain value", mend))
+            continue
+        shown[name] = literal
+    return shown, problems
+
+
+def _override_problems(
+    metadata: ScriptMetadata, shown: Mapping[str, ParameterValue], path: str
+) -> Iterator[Problem]:
+    tables = [(f"on.{kind}", table) for kind, table in metadata.on.items()]
+    tables += [("smallest", metadata.smallest)]
+    for title, table in tables:
+        for name in table:
+            if name not in shown:
+                what = f"[tool.benchbook.{title}] sets `{name}`, which is no parameter"
+                yield Problem(path, metadata.line_of(name), what, did_you_mean(name, shown, "parameter"))
+    names: set[str] = set()
+    for point in metadata.matrix:
+        for axis, value in point.items():
+            if axis in {"environment", "meters", "repeats"}:
+                continue
+            if axis != "ranks" and axis not in shown:
+                what = f"the matrix sweeps `{axis}`, which is no parameter"
+                yield Problem(path, metadata.line_of(axis), what, did_you_mean(axis, shown, "parameter"))
+            if not SAFE_VALUE.match(axis_text(value)):
+                what = f"the matrix value {value!r} of `{axis}` cannot stand in a reference"
+                yield Problem(path, metadata.line_of(axis), what, "use letters, digits and `_ . + -` only")
+        name = ",".join(f"{axis}={point[axis]}" for axis in point if axis == "ranks" or axis in shown)
+        if name in names:
+            what = f"two points of the matrix are called `{name or 'default'}`"
+            mend = "tell them apart by a parameter, so that a page can refer to each"
+            yield Problem(path, metadata.line_of("matrix"), what, mend)
+        names.add(name)

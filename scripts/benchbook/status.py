@@ -1,0 +1,97 @@
+"""Say of every script on every machine whether its records are fresh, and why not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+from benchbook.freshness import State, Verdict, input_digests, judge
+from benchbook.problems import BenchbookError, Problem
+from benchbook.project import Project
+from benchbook.records import load_record
+from benchbook.script import Script, machine_kinds, read_script
+
+
+@dataclass(frozen=True)
+class Row:
+    """The verdict on one variant of one script on one machine."""
+
+    script: str
+    variant: str
+    machine: str
+    state: State
+    reason: str
+
+    def as_dict(self) -> dict[str, str]:
+        """The row as `benchbook status --json` prints it."""
+        return asdict(self)
+
+
+def machine_kind(project: Project, machine: str) -> str:
+    """The kind of a machine that has records here: cpu, cuda, rocm, xpu or mps.
+
+    Raises:
+        BenchbookError: Its machine.json does not say.
+
+    """
+    path = project.records / machine / "machine.json"
+    try:
+        kind = json.loads(path.read_text("utf-8"))["kind"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        what = f"does not describe the machine ({error})"
+        raise BenchbookError(
+            Problem(project.relative(path), 1, what, "record on the machine again")
+        ) from error
+    return str(kind)
+
+
+def script_status(project: Project, script: Script, machine: str) -> list[Row]:
+    """The verdicts on each variant of `script` on `machine`; none if it cannot run there."""
+    kinds = machine_kinds(machine_kind(project, machine), machine)
+    if not script.runs_on(kinds):
+        return []
+    path = project.record_path(machine, script.reference)
+    variants = script.variants(kinds)
+    digests = input_digests(script, project.snippets / script.guide)
+    try:
+        record = load_record(path, project.relative(path))
+    except BenchbookError as error:
+        verdicts = [Verdict("invalid", error.problems[0].what)] * len(variants)
+    else:
+        verdicts = [judge(script, variant, record, digests) for variant in variants]
+    return [
+        Row(script.reference, variant.name, machine, verdict.state, verdict.reason)
+        for variant, verdict in zip(variants, verdicts, strict=True)
+    ]
+
+
+def project_status(project: Project) -> list[Row]:
+    """The verdicts on every script on every machine, scripts first.
+
+    Raises:
+        BenchbookError: A script cannot be read.
+
+    """
+    scripts = [read_script(path, project.root) for path in project.script_paths()]
+    return [
+        row
+        for script in scripts
+        for machine in project.machines
+        for row in script_status(project, script, machine)
+    ]
+
+
+def print_status(rows: Iterable[Row]) -> None:
+    """Print the rows as a table."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold")
+    for title in ("script", "variant", "machine", "state", "reason"):
+        table.add_column(title, overflow="fold")
+    colours = {"fresh": "green", "stale": "yellow", "missing": "yellow", "invalid": "red"}
+    for row in rows:
+        state = f"[{colours[row.state]}]{row.state}[/]"
+        table.add_row(row.script, row.variant, row.machine, state, row.reason)
+    Console().print(table)
