@@ -1,4 +1,4 @@
-"""The command line, `benchbook`: each command parses its words and hands over to the module that does the work."""
+"""The command line, `benchbook`: each command hands over to the module that does its work."""
 
 from __future__ import annotations
 

@@ -28,8 +28,7 @@ class Verdict:
 def judge(script: Script, variant: Variant, record: Record | None, inputs: dict[str, str]) -> Verdict:
     """The verdict on `variant`, the same under every version of Python.
 
-    Parameters
-    ----------
+    Parameters:
         script: As it stands now.
         variant: As it would run on the record's machine now.
         record: What was measured there, if anything.
@@ -53,8 +52,7 @@ def judge(script: Script, variant: Variant, record: Record | None, inputs: dict[
 def input_digests(script: Script, folder: Path) -> dict[str, str]:
     """`sha256:...` of each file that `script` declares as its input; "missing" where there is none.
 
-    Parameters
-    ----------
+    Parameters:
         script: Whose inputs.
         folder: The script's folder, which they are relative to.
 

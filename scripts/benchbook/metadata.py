@@ -26,8 +26,7 @@ ParameterValue = Scalar | list[Scalar]
 class Metric:
     """A named quantity that a script yields.
 
-    Parameters
-    ----------
+    Parameters:
         name: A top-level name of the script.
         unit: One of `benchbook.units.UNITS`.
         better: "lower", "higher" or None where neither is better.

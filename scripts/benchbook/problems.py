@@ -11,8 +11,7 @@ from dataclasses import dataclass
 class Problem:
     """One thing that is not right.
 
-    Parameters
-    ----------
+    Parameters:
         path: The file, relative to the project.
         line: Its line, counted from 1.
         what: What is wrong, in one sentence without a full stop.

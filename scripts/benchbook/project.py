@@ -16,10 +16,9 @@ from benchbook.problems import BenchbookError, Problem
 class Config:
     """The `[tool.benchbook]` table of pyproject.toml.
 
-    Parameters
-    ----------
+    Parameters:
         reference_machine: The machine whose records a guide shows by default.
-        blocking_machines: Machines that continuous integration can run, so that a stale record there is an error.
+        blocking_machines: Machines that CI can run, where a stale record is an error.
         repository: The address of the source repository, for links that reproduce or question a number.
         guides: Overrides per guide; today only `reference_machine`.
 

@@ -24,7 +24,7 @@ Meters = dict[str, float | int | None]
 
 @dataclass(frozen=True)
 class RankRun:
-    """What one process of a run yielded: metrics by name, meters by cell, bytes held before its first cell."""
+    """What one process of a run yielded: metrics by name, meters by cell, bytes held at its start."""
 
     metrics: dict[str, MetricValue]
     cells: dict[str, Meters]
@@ -35,8 +35,7 @@ class RankRun:
 class Run:
     """One run of a variant: all its processes together.
 
-    Parameters
-    ----------
+    Parameters:
         place: Its position in the campaign's order of runs, counted from 0.
         metrics: Those of rank 0.
         cells: The meters of rank 0, by cell.

@@ -30,8 +30,7 @@ PARAMETERS, CHECKS = "parameters", "checks"
 class Cell:
     """A named part of a script.
 
-    Parameters
-    ----------
+    Parameters:
         name: What follows `# %%`.
         line: The line of its marker, counted from 1.
         start: The line on which `source` begins.
@@ -49,8 +48,7 @@ class Cell:
 class Variant:
     """A script with one set of its parameters, as it runs on one kind of machine.
 
-    Parameters
-    ----------
+    Parameters:
         name: `default`, or `axis=value,axis=value` in the declared order.
         axes: The point of the matrix: parameter values, and the number of ranks where that is swept.
         parameters: Every parameter with the value it runs with.
@@ -78,8 +76,7 @@ class Variant:
 class Script:
     """One runnable file of a guide.
 
-    Parameters
-    ----------
+    Parameters:
         path: Relative to the project, as errors name it.
         reference: "guide/script.py", as records and pages name it.
         source: The whole text.
@@ -122,7 +119,7 @@ class Script:
 
     @cached_property
     def code_digest(self) -> str:
-        """`sha256:...` of what it computes: neither comments, blank lines, docstring nor parameter values count.
+        """`sha256:...` of what it computes, without comments, blank lines, docstring and parameters.
 
         The text is hashed, not its syntax tree or tokens, because those differ between versions of Python.
         """
@@ -142,8 +139,7 @@ class Script:
     def variants(self, kinds: Sequence[str], smallest: bool = False) -> tuple[Variant, ...]:
         """Its variants on a machine of these kinds, in the declared order.
 
-        Parameters
-        ----------
+        Parameters:
             kinds: From the widest to the narrowest, such as `("accelerator", "cuda", "nvidia-h200-141gb")`:
                 a later one's overrides win.
             smallest: Whether to run with the smallest parameters, where points that fall together count once.
@@ -314,7 +310,7 @@ def _cell_problems(cells: Sequence[Cell], path: str) -> Iterator[Problem]:
 
 def _shown_parameters(cells: Sequence[Cell], path: str) -> tuple[dict[str, ParameterValue], list[Problem]]:
     shown: dict[str, ParameterValue] = {}
-    problems = []
+    problems: list[Problem] = []
     if cells[0].name != PARAMETERS:
         return shown, problems
     for statement in ast.parse(cells[0].source).body:

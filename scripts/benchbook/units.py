@@ -12,8 +12,7 @@ Dimension = Literal["memory", "time", "rate", "power", "temperature", "ratio", "
 class Unit:
     """A unit of measure.
 
-    Parameters
-    ----------
+    Parameters:
         symbol: How scripts and pages write it.
         dimension: What it measures; only units of one dimension convert into each other.
         factor: How many of the dimension's base unit one of it is.
