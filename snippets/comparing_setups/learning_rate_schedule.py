@@ -1,0 +1,61 @@
+"""How often a prepared learning-rate scheduler steps, and where that takes the learning rate."""
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["torch>=2.11", "accelerate>=1.15", "numpy>=2.0"]
+#
+# [tool.benchbook]
+# needs = ["cpu"]
+# timeout = 120
+# [tool.benchbook.metrics]
+# num_processes = { unit = "processes" }
+# scheduler_steps_per_optimizer_step = { unit = "count" }
+# optimizer_steps_to_zero = { unit = "steps" }
+# learning_rates = { unit = "1" }
+# [tool.benchbook.matrix]
+# ranks = [1, 2]
+# split_batches = [false, true]
+# ///
+
+# %% parameters
+split_batches = False
+learning_rate = 1e-3
+schedule_steps = 40
+
+# %% setup
+import torch
+from accelerate import Accelerator, DataLoaderConfiguration
+from torch.optim.lr_scheduler import LambdaLR
+
+config = DataLoaderConfiguration(split_batches=split_batches)
+accelerator = Accelerator(cpu=True, dataloader_config=config)
+num_processes = accelerator.num_processes
+
+model = torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=learning_rate)
+scheduler = LambdaLR(optimizer, lambda step: max(0.0, 1 - step / schedule_steps))
+model, optimizer, scheduler = accelerator.prepare(model, optimizer, scheduler)
+
+# %% train
+learning_rates = []
+for step in range(schedule_steps):
+    learning_rates.append(scheduler.get_last_lr()[0])
+    accelerator.backward(model(torch.ones(4, 8)).mean())
+    optimizer.step()
+    scheduler.step()
+    optimizer.zero_grad()
+
+scheduler_steps_per_optimizer_step = scheduler.scheduler.last_epoch // schedule_steps
+optimizer_steps_to_zero = sum(rate > 0 for rate in learning_rates)
+accelerator.print(
+    f"{num_processes} process(es), split_batches={split_batches}: "
+    f"{scheduler_steps_per_optimizer_step} scheduler step(s) per optimizer step; "
+    f"learning rate 0 after {optimizer_steps_to_zero} optimizer steps"
+)
+
+# %% checks
+assert accelerator.device.type == "cpu"
+expected = 1 if split_batches else num_processes
+assert scheduler_steps_per_optimizer_step == expected
+assert optimizer_steps_to_zero == schedule_steps // expected
+assert learning_rates[0] == learning_rate
+accelerator.end_training()
