@@ -1,0 +1,284 @@
+"""Validate records and machine descriptions strictly: what comes from outside is data, never trusted."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+
+from benchbook.problems import Problem
+from benchbook.script import Script
+from benchbook.units import METERS, UNITS
+
+# What would tell whose machine it was: home folders, device and system identifiers, e-mail addresses.
+IDENTIFYING = re.compile(
+    r"/(?:home|Users|root)/|[A-Za-z]:\\Users\\|\b(?:GPU|MIG)-[0-9a-f]{8}-|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-"
+    r"|[\w.+-]+@[\w-]+\.\w+"
+)
+RECORD_AGAIN = "record it again with `benchbook record`"
+
+MachineName = Annotated[
+    str,
+    StringConstraints(pattern=r"^[a-z0-9]+(?:[.-][a-z0-9]+)*(?:--[a-z0-9]+(?:-[a-z0-9]+)*)?$", max_length=80),
+]
+Reference = Annotated[
+    str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*/[a-z][a-z0-9_]*\.py$", max_length=120)
+]
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=80)]
+VariantName = Annotated[str, StringConstraints(pattern=r"^(?:default|[A-Za-z0-9_.+=,-]+)$", max_length=200)]
+Digest = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
+Instant = Annotated[str, StringConstraints(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
+Short = Annotated[str, StringConstraints(max_length=400)]
+Text = Annotated[str, StringConstraints(max_length=200_000)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Value = bool | int | Finite
+Bytes = Annotated[int, Field(ge=0)]
+
+
+class Strict(BaseModel):
+    """No unknown key, no conversion: a record says exactly what it says."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class CampaignModel(Strict):
+    """One sitting of recording."""
+
+    started: Instant
+    finished: Instant
+    commit: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")] | None
+    modified: bool
+    recorded_by: Short
+    packages: dict[Short, Short]
+    state: dict[Name, Any]
+
+
+class RankModel(Strict):
+    """What one process of a run yielded."""
+
+    metrics: dict[Name, Value | list[Value]]
+    cells: dict[Name, dict[Literal[tuple(METERS)], Annotated[Value, Field(ge=0)] | None]]  # type: ignore[valid-type]
+    baseline_memory: Bytes | None = None
+
+
+class RunModel(RankModel):
+    """One run of a variant."""
+
+    place: Annotated[int, Field(ge=0)]
+    other_ranks: list[RankModel] = []
+
+
+class VariantModel(Strict):
+    """Every run of one variant."""
+
+    campaign: Short
+    outcome: Literal["ok", "out of memory", "timed out", "crashed"]
+    error: Text | None
+    parameters: dict[Name, Any]
+    ranks: Annotated[int, Field(ge=1)]
+    environment: dict[Name, Short]
+    meters: list[Name]
+    code: Digest
+    inputs: dict[Short, Short]
+    output: dict[Name, Text]
+    runs: list[RunModel]
+
+    @model_validator(mode="after")
+    def whole(self) -> VariantModel:
+        """A measured variant has runs that agree on what was measured; any other has none."""
+        if (self.outcome == "ok") != bool(self.runs):
+            raise ValueError(f"outcome {self.outcome!r} with {len(self.runs)} runs")
+        if len({frozenset(run.metrics) for run in self.runs}) > 1:
+            raise ValueError("its runs hold different metrics")
+        if len({run.place for run in self.runs}) != len(self.runs):
+            raise ValueError("two of its runs have one place")
+        if any(len(run.other_ranks) + 1 != self.ranks for run in self.runs):
+            raise ValueError(f"not each of its runs holds {self.ranks} ranks")
+        return self
+
+
+class RecordModel(Strict):
+    """A record file."""
+
+    schema_: Annotated[Literal[1], Field(alias="schema")]
+    script: Reference
+    machine: MachineName
+    licence: Literal["CC0-1.0"]
+    campaigns: dict[Short, CampaignModel]
+    variants: dict[VariantName, VariantModel]
+    history: list[dict[Name, Any]]
+
+    @model_validator(mode="after")
+    def described(self) -> RecordModel:
+        """Each variant's campaign is there."""
+        for name, variant in self.variants.items():
+            if variant.campaign not in self.campaigns:
+                raise ValueError(f"the campaign of variant {name!r} is not described")
+        return self
+
+
+class AcceleratorModel(Strict):
+    """The accelerator of a machine; null where unknown."""
+
+    name: Short
+    vendor: Short | None
+    memory_bytes: Bytes | None
+    count: Annotated[int, Field(ge=1)]
+    driver: Short | None
+    runtime: Short | None
+    power_limit_watts: Value | None
+    clocks_mhz: dict[Name, Value | None] | None
+    mig: Short | bool | None
+    ecc: bool | None
+    compute_capability: Short | None
+    multiprocessors: Annotated[int, Field(ge=1)] | None
+
+
+class CpuModel(Strict):
+    """The processor of a machine; null where unknown."""
+
+    model: Short | None
+    vendor: Short | None
+    cores: Annotated[int, Field(ge=1)] | None
+    threads_per_core: Annotated[int, Field(ge=1)] | None
+    flags: list[Short]
+
+
+class MachineModel(Strict):
+    """A machine.json."""
+
+    schema_: Annotated[Literal[1], Field(alias="schema")]
+    name: MachineName
+    kind: Literal["cpu", "cuda", "rocm", "xpu", "mps"]
+    title: Short
+    short: Short
+    owner: Short | None
+    accelerator: AcceleratorModel | None
+    cpu: CpuModel
+    memory_bytes: Bytes | None
+    virtualisation: Short | None
+    system: dict[Name, Short | None]
+    published: bool
+
+
+def parse_json(text: str, path: str) -> tuple[Any, list[Problem]]:
+    """The value that `text` holds; a number that JSON has not is a problem, as any other damage."""
+
+    def refuse(constant: str) -> None:
+        raise ValueError(f"it holds {constant}, which is no number")
+
+    try:
+        return json.loads(text, parse_constant=refuse), []
+    except json.JSONDecodeError as error:
+        return None, [Problem(path, error.lineno, f"is not JSON ({error.msg})", RECORD_AGAIN)]
+    except (ValueError, RecursionError) as error:
+        return None, [Problem(path, 1, f"is not JSON ({error})", RECORD_AGAIN)]
+
+
+def record_problems(table: Any, path: str, text: str = "") -> list[Problem]:
+    """What is wrong with the shape of a record; `text` is its file's, to find lines in."""
+    return [*_shape(RecordModel, table, path, text), *_identity(table, path, text)]
+
+
+def machine_problems(table: Any, path: str, text: str = "") -> list[Problem]:
+    """What is wrong with the shape of a machine description."""
+    return [*_shape(MachineModel, table, path, text), *_identity(table, path, text)]
+
+
+def plausibility_problems(
+    table: Mapping[str, Any], machine: Mapping[str, Any], script: Script, path: str, text: str = ""
+) -> Iterator[Problem]:
+    """What cannot be true of a well-formed record of `script` on `machine`.
+
+    Parameters:
+        table: The record, already of the right shape.
+        machine: The machine description, likewise.
+        script: The script as it stands.
+        path: The file, for messages.
+        text: Its content, to find lines in.
+    """
+    declared = script.metadata.metrics
+    accelerator = machine.get("accelerator") or {}
+    device = accelerator.get("memory_bytes") or machine.get("memory_bytes") or math.inf
+    device *= accelerator.get("count", 1)
+    for name, variant in table["variants"].items():
+        line = find_line(text, ("variants", name))
+        if variant["outcome"] != "ok":
+            continue
+        measured = set(variant["runs"][0]["metrics"])
+        if measured != set(declared) and variant["code"] == script.code_digest:
+            odd = ", ".join(sorted(measured ^ set(declared)))
+            yield Problem(
+                path, line, f"variant {name}: its metrics differ from the declared ones ({odd})", RECORD_AGAIN
+            )
+        for cell, meters in variant["runs"][0]["cells"].items():
+            for meter in ("allocated_peak", "reserved_peak", "device_memory_peak"):
+                if (value := meters.get(meter) or 0) > device:
+                    what = f"variant {name}: {cell}.{meter} is {value} B, more than the machine's {device} B"
+                    yield Problem(path, line, what, RECORD_AGAIN)
+        for metric in sorted(measured & set(declared)):
+            values = [run["metrics"][metric] for run in variant["runs"]]
+            if UNITS[declared[metric].unit].noisy and len(values) > 2 and all(v == values[0] for v in values):
+                what = f"variant {name}: {metric} is the same in {len(values)} runs, as no time is"
+                yield Problem(path, line, what, RECORD_AGAIN)
+            if UNITS[declared[metric].unit].noisy and any(item <= 0 for v in values for item in _flat(v)):
+                yield Problem(path, line, f"variant {name}: {metric} is not positive", RECORD_AGAIN)
+
+
+def find_line(text: str, keys: tuple[str | int, ...]) -> int:
+    """The line on which the value below `keys` begins in a file that `dump_record` wrote, or one near it."""
+    at = 0
+    for key in keys:
+        if isinstance(key, int):
+            if text[at:].lstrip(": ").startswith("[\n"):
+                for _ in range(key + 1):
+                    at = max(text.find("\n", at + 1), at)
+            continue
+        found = text.find(f"{json.dumps(key, ensure_ascii=False)}:", at)
+        if found < 0:
+            break
+        at = found + len(json.dumps(key, ensure_ascii=False))
+    return text.count("\n", 0, at + 1) + 1
+
+
+def read_json(path: Path, shown: str) -> tuple[Any, str, list[Problem]]:
+    """The value in a file, its text, and what prevented reading it."""
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        return None, "", [Problem(shown, 1, f"cannot be read ({error})", RECORD_AGAIN)]
+    value, problems = parse_json(text, shown)
+    return value, text, problems
+
+
+def _flat(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _shape(model: type[BaseModel], table: Any, path: str, text: str) -> Iterator[Problem]:
+    try:
+        model.model_validate(table)
+    except ValidationError as error:
+        for item in error.errors(include_url=False, include_input=False)[:20]:
+            keys = tuple(item["loc"])
+            where = ".".join(str(key) for key in keys) or "the record"
+            yield Problem(path, find_line(text, keys), f"{where}: {item['msg']}", RECORD_AGAIN)
+
+
+def _identity(value: Any, path: str, text: str, keys: tuple[str | int, ...] = ()) -> Iterator[Problem]:
+    if isinstance(value, str) and (found := IDENTIFYING.search(value)):
+        what = f"{'.'.join(map(str, keys))} holds {found[0]!r}, which can identify someone's machine"
+        yield Problem(
+            path, find_line(text, keys), what, "remove it from what the script prints, and record again"
+        )
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _identity(item, path, text, (*keys, str(key)))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _identity(item, path, text, (*keys, index))
