@@ -58,7 +58,7 @@ UNITS: dict[str, Unit] = {
         Unit("TFLOP", "compute", 1e12),
         Unit("TFLOP/s", "rate", 1e12, noisy=True),
         Unit("1", "ratio", typed=False),
-        Unit("percent", "ratio", 0.01, typed=False),
+        Unit("percent", "ratio", 0.01),
         Unit("count", "count", typed=False),
         Unit("samples", "count", typed=False),
         Unit("tokens", "count", typed=False),
@@ -84,4 +84,25 @@ METERS: dict[str, Unit] = {
 # Meters of the device's own memory: what they read carries over to another device of the same kernels.
 DEVICE_METERS = frozenset(
     {"allocated", "allocated_peak", "reserved", "reserved_peak", "device_memory", "device_memory_peak"}
+)
+
+# How people write units in prose beside their symbols, in any language: the check for typed numbers knows them.
+WORDS_IN_PROSE = (
+    *(
+        "seconds",
+        "second",
+        "sec",
+        "milliseconds",
+        "microseconds",
+        "minutes",
+        "minute",
+        "hours",
+        "hour",
+        "times",
+    ),
+    *("bytes", "watts", "tok/s", "tokens per second", "samples per second", "steps per second", "percent"),
+    *("秒", "毫秒", "微秒", "分钟", "小时", "倍", "字节", "瓦"),
+    *("ミリ秒", "マイクロ秒", "分間", "時間", "バイト", "ワット", "パーセント"),
+    *("ثانية", "ثوان", "ثواني", "دقيقة", "دقائق", "ساعة", "ساعات", "بايت", "واط", "ضعف", "أضعاف", "مرات"),
+    *("%", "٪", "％", "µs", "μs", "°C", "x", "×"),
 )

@@ -1,0 +1,129 @@
+"""Everything a pull request must hold, all problems of all languages in one run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchbook.page_source import PageSource, parse_page
+from benchbook.pages import check_page
+from benchbook.problems import BenchbookError, Problem
+from benchbook.project import Project
+from benchbook.prose import parity_problems, prose_problems
+from benchbook.script import Script, read_script
+from benchbook.status import Row, script_status
+from benchbook.validation import machine_problems, plausibility_problems, read_json, record_problems
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is wrong (a pull request must not), and what only needs doing where someone has the machine."""
+
+    problems: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
+
+
+def check_project(project: Project) -> Report:
+    """Hold the whole tree to its promises."""
+    scripts, problems = _scripts(project)
+    warnings: list[Problem] = []
+    for machine in project.machines:
+        broken = list(_machine_problems(project, machine, scripts))
+        problems += broken
+        if not any(problem.path.endswith("machine.json") for problem in broken):
+            found = _freshness(project, machine, scripts)
+            (problems if machine in project.config.blocking_machines else warnings).extend(found)
+    reference = project.config.reference_machine
+    if reference and reference not in project.machines:
+        mend = "record on it, or name a machine that has records"
+        problems.append(
+            Problem("pyproject.toml", 1, f"the reference machine {reference} has no records", mend)
+        )
+    problems += _page_problems(project)
+    return Report(tuple(sorted(set(problems))), tuple(sorted(set(warnings))))
+
+
+def _scripts(project: Project) -> tuple[dict[str, Script], list[Problem]]:
+    scripts: dict[str, Script] = {}
+    problems: list[Problem] = []
+    for path in project.script_paths():
+        try:
+            script = read_script(path, project.root)
+        except BenchbookError as error:
+            problems.extend(error.problems)
+            continue
+        scripts[script.reference] = script
+        for name in script.metadata.inputs:
+            if not (path.parent / name).is_file():
+                line = script.metadata.line_of("inputs")
+                mend = "add the file, or remove it from `inputs`"
+                problems.append(Problem(script.path, line, f"its input `{name}` is not there", mend))
+    return scripts, problems
+
+
+def _machine_problems(project: Project, machine: str, scripts: dict[str, Script]) -> Iterator[Problem]:
+    folder = project.records / machine
+    path = folder / "machine.json"
+    shown = project.relative(path)
+    description, text, unreadable = read_json(path, shown)
+    misshapen = unreadable or machine_problems(description, shown, text)
+    yield from misshapen
+    if misshapen:
+        return
+    if description["name"] != machine:
+        yield Problem(
+            shown, 1, f"describes {description['name']}, in the folder of {machine}", "rename one of the two"
+        )
+    for record in sorted(folder.glob("*/*.json")):
+        yield from _record_problems(project, record, description, scripts)
+
+
+def _record_problems(
+    project: Project, path: Path, machine: dict[str, object], scripts: dict[str, Script]
+) -> Iterator[Problem]:
+    shown = project.relative(path)
+    table, text, unreadable = read_json(path, shown)
+    misshapen = unreadable or record_problems(table, shown, text)
+    yield from misshapen
+    if misshapen:
+        return
+    place = project.record_path(str(table["machine"]), str(table["script"]))
+    if place != path:
+        what = f"is the record of {table['script']} on {table['machine']}"
+        yield Problem(shown, 1, what, f"move it to {project.relative(place)}")
+    elif table["script"] in scripts:
+        yield from plausibility_problems(table, machine, scripts[table["script"]], shown, text)
+    elif not (project.snippets / table["script"]).is_file():
+        yield Problem(shown, 1, f"its script {table['script']} is not there", "remove the record")
+
+
+def _freshness(project: Project, machine: str, scripts: dict[str, Script]) -> Iterator[Problem]:
+    for script in scripts.values():
+        for row in script_status(project, script, machine):
+            # A misshapen record is reported with its line already.
+            if row.state != "fresh" and not (row.state == "invalid" and "record" in row.reason):
+                yield _unfresh(project, script, row)
+
+
+def _unfresh(project: Project, script: Script, row: Row) -> Problem:
+    variant = "" if row.variant == "default" else f", variant {row.variant}"
+    what = f"its record on {row.machine}{variant} is {row.state}: {row.reason}"
+    return Problem(script.path, 1, what, f"run `benchbook record {script.reference}` there")
+
+
+def _page_problems(project: Project) -> Iterator[Problem]:
+    english: dict[Path, PageSource] = {}
+    for path in project.page_paths():
+        shown = project.relative(path)
+        page = parse_page(path.read_text("utf-8"))
+        language, _, name = path.relative_to(project.docs).as_posix().partition("/")
+        yield from prose_problems(page, shown)
+        yield from check_page(path, project)
+        if language == "en":
+            english[Path(name)] = page
+        elif Path(name) in english:
+            yield from parity_problems(page, english[Path(name)], shown)
+        else:
+            mend = "write the English page first, or remove this one"
+            yield Problem(shown, 1, "translates a page that English does not have", mend)

@@ -1,0 +1,73 @@
+"""Parse a page as the site writes it: Markdown with tables, admonitions, tabs and front matter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from mdit_py_plugins.admon import admon_plugin
+
+TAB = re.compile(r'^(\s*)===[!+]? (?=")', re.MULTILINE)
+HEADING_ID = re.compile(r"\{:?\s*#(?P<id>[^\s}]+)[^}]*\}\s*$")
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading: its line, level, text without attributes, and id (None where it has none)."""
+
+    line: int
+    level: int
+    text: str
+    id: str | None
+
+
+@dataclass(frozen=True)
+class PageSource:
+    """A page, parsed.
+
+    Parameters:
+        front_matter: The YAML at its head; empty if there is none or it is broken.
+        tokens: Block tokens with `map` counted in lines of the file.
+        broken: What is wrong with the front matter, if anything.
+    """
+
+    front_matter: dict[str, Any]
+    tokens: Sequence[Token]
+    broken: str | None = None
+
+    def headings(self) -> Iterator[Heading]:
+        """Its headings, in order."""
+        for opening, inline in zip(self.tokens, self.tokens[1:], strict=False):
+            if opening.type == "heading_open" and opening.map is not None:
+                found = HEADING_ID.search(inline.content)
+                text = HEADING_ID.sub("", inline.content).strip()
+                yield Heading(opening.map[0] + 1, int(opening.tag[1]), text, found["id"] if found else None)
+
+    def inlines(self) -> Iterator[Token]:
+        """Its blocks of running text: paragraphs, headings, table cells."""
+        return (token for token in self.tokens if token.type == "inline" and token.map is not None)
+
+
+def parse_page(text: str) -> PageSource:
+    """Parse the text of a page."""
+    front, broken = "", None
+    match = re.match(r"---\n(.*?\n)---\n", text, re.DOTALL)
+    if match:
+        front = match[1]
+        # Blank lines in its place keep every later line where it is.
+        text = "\n" * match[0].count("\n") + text[match.end() :]
+    try:
+        matter = yaml.safe_load(front) or {}
+    except yaml.YAMLError as error:
+        matter, broken = {}, str(error).replace("\n", " ")
+    if not isinstance(matter, dict):
+        matter, broken = {}, "it is no mapping"
+    # A content tab nests like an admonition; to the parser it can be one.
+    text = TAB.sub(r"\1!!! tab ", text)
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).use(admon_plugin)
+    return PageSource(matter, parser.parse(text), broken)

@@ -1,0 +1,91 @@
+"""Check the running text of pages: headings that can be linked to, and no measured number typed by hand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from markdown_it.token import Token
+
+from benchbook.page_source import PageSource
+from benchbook.problems import Problem
+from benchbook.units import UNITS, WORDS_IN_PROSE
+
+_SYMBOLS = [unit.symbol for unit in UNITS.values() if unit.typed]
+_UNITS = "|".join(re.escape(word) for word in sorted({*_SYMBOLS, *WORDS_IN_PROSE}, key=len, reverse=True))
+# A number and a unit behind it; `4 x 512` is a shape and `1990s` a decade.
+TYPED = re.compile(
+    rf"(?<![\w.,])(?!\d{{4}}s\b)[0-9\u0660-\u0669][0-9\u0660-\u0669.,]*[\s\u00a0\u202f]?(?:{_UNITS})"
+    r"(?![A-Za-z0-9/])(?!\s?\d)"
+)
+ID = re.compile(r"[a-z][a-z0-9-]*\Z")
+BIND = "bind it to a record with `#!value ...`, or put a link to its source beside it"
+
+
+def prose_problems(page: PageSource, path: str) -> Iterator[Problem]:
+    """What is wrong with the text of one page."""
+    if page.broken is not None:
+        yield Problem(path, 1, f"its front matter is not YAML ({page.broken})", "mend the YAML")
+    elif not isinstance(page.front_matter.get("description"), str):
+        yield Problem(
+            path, 1, "has no description", "add `description:` to its front matter, for search engines"
+        )
+    elif found := TYPED.search(page.front_matter["description"]):
+        yield Problem(path, 1, f"its description holds the number `{found[0]}`", "say it without a number")
+    yield from _heading_problems(page, path)
+    for token in page.inlines():
+        if not _has_source(token.children or []):
+            yield from _typed_numbers(token, path)
+
+
+def parity_problems(page: PageSource, english: PageSource, path: str) -> Iterator[Problem]:
+    """Where the headings of a translation differ from those of the English page."""
+    here, there = ([(h.level, h.id) for h in side.headings()] for side in (page, english))
+    for heading, (level, name) in zip(page.headings(), there, strict=False):
+        if (heading.level, heading.id) != (level, name):
+            what = f"the heading `#{heading.id}` (level {heading.level}) stands for `#{name}` ({level})"
+            yield Problem(path, heading.line, what, "give it the level and the id of its English heading")
+            return
+    if len(here) != len(there):
+        what = f"has {len(here)} headings where the English page has {len(there)}"
+        yield Problem(path, 1, what, "translate every section")
+
+
+def _heading_problems(page: PageSource, path: str) -> Iterator[Problem]:
+    seen: dict[str, int] = {}
+    for heading in page.headings():
+        if heading.id is None:
+            mend = "end it with an id, the same in every language: `## Title { #title }`"
+            yield Problem(path, heading.line, f"the heading `{heading.text}` has no id", mend)
+            continue
+        if not ID.match(heading.id):
+            mend = "use lower-case letters, digits and hyphens, beginning with a letter"
+            yield Problem(path, heading.line, f"the id `{heading.id}` is not plain", mend)
+        if heading.id in seen:
+            what = f"the id `{heading.id}` is there twice (first on line {seen[heading.id]})"
+            yield Problem(path, heading.line, what, "rename one of the two")
+        seen.setdefault(heading.id, heading.line)
+        if "#!value" in heading.text:
+            yield Problem(path, heading.line, "a heading holds a value", "move the value into the text below")
+
+
+def _has_source(children: Sequence[Token]) -> bool:
+    return any(
+        token.type == "link_open" and str(token.attrGet("href")).startswith(("http://", "https://"))
+        for token in children
+    )
+
+
+def _typed_numbers(token: Token, path: str) -> Iterator[Problem]:
+    assert token.map is not None
+    line = token.map[0] + 1
+    for child in token.children or []:
+        if child.type in {"softbreak", "hardbreak"}:
+            line += 1
+        elif child.type == "text":
+            for found in TYPED.finditer(child.content):
+                yield Problem(
+                    path, line, f"the measured number `{found[0].strip()}` is typed into the text", BIND
+                )
+        elif child.type == "code_inline":
+            line += child.content.count("\n")
