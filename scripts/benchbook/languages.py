@@ -1,0 +1,205 @@
+"""What a language's `_language.yml` holds: its interface strings, its labels, its names of units."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+from babel import Locale, UnknownLocaleError, dates
+
+from benchbook.problems import BenchbookError, Problem
+from benchbook.project import Project
+from benchbook.quantities import Quantity, format_number, format_percent, quantity
+from benchbook.units import Unit
+
+FILE = "_language.yml"
+FALLBACK = "en"
+_HOLE = re.compile(r"\{([a-z_]+)\}")
+
+Text = str | dict[str, str]
+
+
+@dataclass(frozen=True)
+class Language:
+    """A language of the pages.
+
+    Parameters:
+        code: Its folder below `docs/`.
+        strings: Interface texts by key; one that counts has a form per plural category.
+        labels: What scripts call things, by name, `axis=value` or "guide/script.py#name".
+        units: Units whose symbol holds words, as the language writes them.
+        fallback: The language whose labels stand in for missing ones.
+    """
+
+    code: str
+    strings: Mapping[str, Text] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
+    fallback: Language | None = None
+
+    @cached_property
+    def locale(self) -> Locale:
+        """What Babel knows of the language."""
+        return Locale.parse(self.code.replace("-", "_"))
+
+    @property
+    def direction(self) -> str:
+        """"ltr" or "rtl"."""
+        return str(self.locale.text_direction)
+
+    def text(self, key: str, **values: object) -> str:
+        """The interface text `key` with its holes filled; `n` chooses the plural form.
+
+        Raises:
+            BenchbookError: Neither this language nor its fallback has it.
+        """
+        found, owner = self.strings.get(key), self
+        if found is None and self.fallback is not None:
+            found, owner = self.fallback.strings.get(key), self.fallback
+        if found is None:
+            mend = "add it there"
+            raise BenchbookError(Problem(f"docs/{self.code}/{FILE}", 1, f"`strings:` has no `{key}`", mend))
+        if isinstance(found, dict):
+            number = values.get("n", 0)
+            form = owner.locale.plural_form(number if isinstance(number, int) else 0)
+            found = found.get(form, found["other"])
+        shown = {
+            name: format_number(value, self.locale) if isinstance(value, int) else str(value)
+            for name, value in values.items()
+        }
+        return _HOLE.sub(lambda match: shown.get(match[1], match[0]), found)
+
+    def label(self, name: str, scope: str = "") -> str | None:
+        """What the language calls `name`, a metric, axis, meter or `axis=value` of the script `scope`; None if nothing."""
+        for key in (f"{scope}#{name}", name):
+            if key in self.labels:
+                return self.labels[key]
+        return self.fallback.label(name, scope) if self.fallback else None
+
+    def number(self, value: float) -> str:
+        """`value` with at most three significant digits."""
+        return format_number(value, self.locale)
+
+    def percent(self, share: float) -> str:
+        """A share (0.38) as a percentage."""
+        return format_percent(share, self.locale)
+
+    def quantity(self, value: float, unit: Unit, shown: Unit | None = None) -> Quantity:
+        """`value` in `unit`, shown in the unit `shown` or a sensible one."""
+        return quantity(value, unit, self.locale, shown, dict(self.units))
+
+    def flag(self, value: bool) -> str:
+        """The word for yes or no."""
+        return self.text("yes" if value else "no")
+
+    def month(self, moment: str) -> str:
+        """Month and year of an ISO 8601 date or time."""
+        return dates.format_skeleton("yMMM", _date(moment), locale=self.locale)
+
+    def day(self, moment: str) -> str:
+        """The full date of an ISO 8601 date or time."""
+        return dates.format_date(_date(moment), "long", locale=self.locale)
+
+
+def load_language(docs: Path, code: str) -> Language:
+    """The language of the folder `code` of `docs`.
+
+    Raises:
+        BenchbookError: Its `_language.yml` is missing or malformed; carries every problem found.
+    """
+    path = docs / code / FILE
+    fallback = load_language(docs, FALLBACK) if code != FALLBACK and (docs / FALLBACK / FILE).is_file() else None
+    shown = f"{docs.name}/{code}/{FILE}"
+    table = _read(path, shown)
+    problems = list(_problems(table, code, shown, path.read_text("utf-8")))
+    if problems:
+        raise BenchbookError(*problems)
+    return Language(
+        code,
+        table.get("strings") or {},
+        {str(key): str(value) for key, value in (table.get("labels") or {}).items()},
+        {str(key): str(value) for key, value in (table.get("units") or {}).items()},
+        fallback,
+    )
+
+
+def load_languages(project: Project) -> dict[str, Language]:
+    """Every language there is, by code."""
+    return {code: load_language(project.docs, code) for code in project.languages}
+
+
+def missing_strings(project: Project) -> list[Problem]:
+    """Interface texts, labels and units that English has and another language lacks."""
+    languages = load_languages(project)
+    source = languages.get(FALLBACK)
+    problems = []
+    for code, language in languages.items():
+        if source is None or code == FALLBACK:
+            continue
+        tables: Iterable[tuple[str, Mapping[str, Any], Mapping[str, Any]]] = (
+            ("strings", source.strings, language.strings),
+            ("labels", source.labels, language.labels),
+            ("units", source.units, language.units),
+        )
+        for title, wanted, there in tables:
+            for key in sorted(set(wanted) - set(there)):
+                what = f"`{title}:` has no `{key}`"
+                problems.append(Problem(f"docs/{code}/{FILE}", 1, what, "translate it from docs/en/_language.yml"))
+    return problems
+
+
+def _date(moment: str) -> datetime.date:
+    return datetime.date.fromisoformat(moment[:10])
+
+
+def _read(path: Path, shown: str) -> dict[str, Any]:
+    try:
+        table = yaml.safe_load(path.read_text("utf-8"))
+    except FileNotFoundError as error:
+        mend = "copy it from docs/en/ and translate it"
+        raise BenchbookError(Problem(shown, 1, "there is no such file", mend)) from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = mark.line + 1 if mark else 1
+        raise BenchbookError(Problem(shown, line, "is not valid YAML", "mend its syntax")) from error
+    if not isinstance(table, dict):
+        raise BenchbookError(Problem(shown, 1, "is no mapping", "begin it with `name:` and `strings:`"))
+    return table
+
+
+def _problems(table: dict[str, Any], code: str, path: str, text: str) -> Iterable[Problem]:
+    try:
+        categories = {*Locale.parse(code.replace("-", "_")).plural_form.tags, "other"}
+    except (UnknownLocaleError, ValueError):
+        yield Problem(path, 1, f"`{code}` is no language that CLDR knows", "name the folder by its language code")
+        return
+    for title in ("strings", "labels", "units"):
+        if not isinstance(table.get(title) or {}, dict):
+            yield Problem(path, 1, f"`{title}:` is no mapping", "write `key: text` below it")
+            return
+        for key, value in (table.get(title) or {}).items():
+            line = _line_of(str(key), text)
+            if not isinstance(key, str):
+                yield Problem(path, line, f"the key `{key}` is no text (YAML reads yes, no and numbers)", "put it in quotes")
+            elif title == "strings" and isinstance(value, dict):
+                forms = set(value)
+                if "other" not in forms or not forms <= categories:
+                    mend = f"give it `other` and any of: {', '.join(sorted(categories))}"
+                    yield Problem(path, line, f"`{key}` has the plural forms {', '.join(sorted(map(str, forms)))}", mend)
+                elif not all(isinstance(form, str) for form in value.values()):
+                    yield Problem(path, line, f"a plural form of `{key}` is no text", "put it in quotes")
+            elif not isinstance(value, str):
+                yield Problem(path, line, f"`{key}` is no text", "put it in quotes")
+
+
+def _line_of(key: str, text: str) -> int:
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip().strip("\"'").startswith(key):
+            return number
+    return 1

@@ -1,0 +1,136 @@
+"""Numbers and units as a reader of a language reads them: always Western digits, never a false precision."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from babel import Locale, numbers
+
+from benchbook.units import UNITS, Unit
+
+# A number and its unit never part at the end of a line.
+NO_BREAK_SPACE = "\u00a0"
+DIGITS = 3
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_SYMBOLS = {"us": "µs", "degC": "°C", "1": "", "count": ""}
+# Units that scale to the magnitude of the value unless the page asks for one.
+_LADDERS: dict[str, tuple[str, ...]] = {
+    "B": ("GiB", "MiB", "KiB", "B"),
+    "s": ("s", "ms", "us"),
+    "B/s": ("GB/s", "B/s"),
+    "FLOP": ("TFLOP", "GFLOP", "FLOP"),
+}
+_FAMILIES = (frozenset({"B/s", "GB/s"}), frozenset({"1", "percent"}))
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A formatted number with the unit it is in.
+
+    Parameters:
+        number: The digits, formatted for a language.
+        unit: The unit's symbol as it is written, empty for a bare number.
+    """
+
+    number: str
+    unit: str = ""
+
+    @property
+    def text(self) -> str:
+        """Number and unit on one line."""
+        return f"{self.number}{NO_BREAK_SPACE}{self.unit}" if self.unit else self.number
+
+
+def convertible(unit: Unit, other: Unit) -> bool:
+    """Whether a value in `unit` can be shown in `other`."""
+    if unit.symbol == other.symbol:
+        return True
+    if unit.dimension != other.dimension:
+        return False
+    if unit.dimension in ("memory", "time", "compute"):
+        return True
+    return any({unit.symbol, other.symbol} <= family for family in _FAMILIES)
+
+
+def targets(unit: Unit) -> tuple[str, ...]:
+    """The symbols of the units a value in `unit` can be shown in."""
+    return tuple(symbol for symbol, other in UNITS.items() if convertible(unit, other))
+
+
+def sensible_unit(value: float, unit: Unit) -> Unit:
+    """The unit to show `value` in where the page names none: the largest that leaves at least 1 before the point."""
+    ladder = _LADDERS.get(unit.symbol)
+    if ladder is None or value == 0:
+        return unit
+    for symbol in ladder:
+        if abs(value) * unit.factor >= UNITS[symbol].factor:
+            return UNITS[symbol]
+    return UNITS[ladder[-1]]
+
+
+def convert(value: float, unit: Unit, target: Unit) -> float:
+    """`value` in `unit`, expressed in `target`; an integer stays one where nothing changes."""
+    return value if unit.factor == target.factor else value * unit.factor / target.factor
+
+
+def format_number(value: float, locale: Locale, digits: int = DIGITS) -> str:
+    """`value` to `digits` significant digits, fewer where fewer are exact; integers below a billion whole.
+
+    Beyond a ten-thousandth, and from a billion on, as a power of ten: 7.2 × 10⁻⁸.
+    """
+    if not math.isfinite(value):
+        return {math.inf: "∞", -math.inf: "\u2212∞"}.get(value, "—")
+    size = abs(value)
+    if size and (size < 1e-4 or size >= 1e9):
+        mantissa, exponent = f"{value:.{digits - 2}e}".split("e")
+        shown = _plain(float(mantissa), 2, locale)
+        power = str(int(exponent)).translate(_SUPERSCRIPTS)
+        return f"{shown}{NO_BREAK_SPACE}×{NO_BREAK_SPACE}10{power}"
+    if value == int(value) or size >= 100:
+        return _decimal(round(value), "#,##0", locale)
+    return _plain(value, digits, locale)
+
+
+def format_percent(share: float, locale: Locale) -> str:
+    """A share (0.38) as a percentage, whole from 10 % on, with one or two digits below."""
+    percent = share * 100
+    pattern = "#,##0%" if abs(percent) >= 9.95 or percent == round(percent) else "@@%" if abs(percent) >= 1 else "@%"
+    text = numbers.format_percent(share, format=pattern, locale=locale, numbering_system="latn")
+    return text.replace("-", "\u2212")
+
+
+def quantity(
+    value: float, unit: Unit, locale: Locale, target: Unit | None = None, names: dict[str, str] | None = None
+) -> Quantity:
+    """`value` as text.
+
+    Parameters:
+        value: The number, in `unit`.
+        unit: The unit it was recorded in.
+        locale: The language to format for.
+        target: The unit to show it in, by default a sensible one.
+        names: How the language writes units whose symbol holds words ("samples/s").
+    """
+    shown = target or sensible_unit(value, unit)
+    amount = convert(value, unit, shown)
+    if shown.symbol == "percent":
+        return Quantity(format_percent(amount / 100, locale))
+    if shown.dimension == "count":
+        return Quantity(format_number(amount, locale))
+    symbol = (names or {}).get(shown.symbol, _SYMBOLS.get(shown.symbol, shown.symbol))
+    return Quantity(format_number(amount, locale), symbol)
+
+
+def _plain(value: float, digits: int, locale: Locale) -> str:
+    """`value` to at most `digits` significant digits; trailing zeros only where they are a rounding."""
+    for count in range(1, digits):
+        if float(f"{value:.{count}g}") == value:
+            digits = count
+            break
+    return _decimal(value, "@" * digits, locale)
+
+
+def _decimal(value: float, pattern: str, locale: Locale) -> str:
+    text = numbers.format_decimal(value, format=pattern, locale=locale, numbering_system="latn")
+    return text.replace("-", "\u2212")
