@@ -1,0 +1,88 @@
+// What every page does with a script: light or dark, the language switcher's address, copying code, where the reader
+// is in the page, and opening the search (whose own script and index are loaded only then).
+
+const root = document.documentElement;
+const text = JSON.parse(document.getElementById("site-text").textContent);
+
+const scheme = document.querySelector("[data-scheme-toggle]");
+const showScheme = () => scheme.setAttribute("aria-pressed", root.dataset.mdColorScheme === "slate");
+scheme.addEventListener("click", () => {
+  const dark = root.dataset.mdColorScheme !== "slate";
+  root.dataset.mdColorScheme = dark ? "slate" : "default";
+  showScheme();
+  try {
+    localStorage.setItem("scheme", dark ? "dark" : "light");
+  } catch {
+    // A reader who forbids storage keeps the choice for this page only.
+  }
+});
+showScheme();
+
+// The same place in another language: what follows the path in the address goes along.
+for (const link of document.querySelectorAll("a[data-language]")) {
+  const carry = () => {
+    const url = new URL(link.href);
+    url.search = location.search;
+    url.hash = location.hash;
+    link.href = url;
+  };
+  link.addEventListener("pointerdown", carry);
+  link.addEventListener("focus", carry);
+  link.addEventListener("click", carry);
+}
+
+for (const block of document.querySelectorAll(".md-typeset pre > code")) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "site-copy";
+  button.textContent = text.copy;
+  button.dataset.pagefindIgnore = "";
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(block.innerText.replace(/\n$/, ""));
+    button.textContent = text.copied;
+    setTimeout(() => (button.textContent = text.copy), 1500);
+  });
+  block.parentElement.append(button);
+}
+
+// A block that scrolls sideways can be scrolled with the keyboard.
+const reachable = (block) => {
+  if (block.scrollWidth > block.clientWidth) block.tabIndex = 0;
+  else block.removeAttribute("tabindex");
+};
+const sizes = new ResizeObserver((entries) => entries.forEach((entry) => reachable(entry.target)));
+document.querySelectorAll(".md-typeset pre > code, .md-typeset .table-scroll").forEach((block) => sizes.observe(block));
+
+const places = new Map();
+for (const link of document.querySelectorAll(".site-toc a")) {
+  const heading = document.getElementById(decodeURIComponent(link.hash.slice(1)));
+  if (heading) places.set(heading, link);
+}
+const seen = new IntersectionObserver(
+  (entries) => {
+    const first = entries.find((entry) => entry.isIntersecting);
+    if (!first) return;
+    places.forEach((link) => link.removeAttribute("aria-current"));
+    places.get(first.target).setAttribute("aria-current", "true");
+  },
+  { rootMargin: "-15% 0px -70% 0px" },
+);
+places.forEach((_, heading) => seen.observe(heading));
+
+const dialog = document.getElementById("site-search");
+let search;
+const openSearch = async () => {
+  if (dialog.open) return;
+  dialog.showModal();
+  search ??= import(new URL(dialog.dataset.script, location.href));
+  (await search).start(dialog);
+};
+document.querySelector("[data-search-open]").addEventListener("click", openSearch);
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
+  const slash = event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey;
+  const ctrlK = event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey);
+  if (!slash && !ctrlK) return;
+  event.preventDefault();
+  openSearch();
+});
