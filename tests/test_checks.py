@@ -1,0 +1,126 @@
+"""`benchbook check` names every problem of the tree in one run, each with file, line and mend."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from builders import MACHINE, PAGE, SCRIPT, make_project, write
+
+from benchbook.checks import check_project
+from benchbook.project import Project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return make_project(tmp_path)
+
+
+def lines(project: Project) -> list[str]:
+    return [str(problem) for problem in check_project(Project(project.root)).problems]
+
+
+def test_a_tree_that_holds_its_promises_has_no_problem(project: Project) -> None:
+    report = check_project(project)
+    assert (report.problems, report.warnings) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("sums/add.py#total", "sums/sub.py#total", "sub"),
+        ("sums/add.py#total", "sums/add.py#totals", "totals"),
+        ("sums/add.py#total", "sums/add.py#add.totals", "totals"),
+        ("sums/add.py#total", "sums/add.py?steps=9#total", "steps"),
+        ("sums/add.py#add\n", "sums/add.py#subtract\n", "subtract"),
+        ("The total is", "It took 5 s. The total is", "`5 s` is typed"),
+        ("# Adding { #adding }", "# Adding", "has no id"),
+    ],
+)
+def test_what_is_wrong_in_a_page_is_named_with_its_line(project: Project, old: str, new: str, what: str) -> None:
+    damaged = PAGE.replace(old, new)
+    write(project.docs / "en/sums.md", damaged)
+    number = next(n for n, line in enumerate(damaged.splitlines(), 1) if line not in PAGE.splitlines())
+    (line,) = lines(project)
+    assert line.startswith(f"docs/en/sums.md:{number}: ")
+    assert what in line
+
+
+def test_problems_of_all_languages_come_in_one_run(project: Project) -> None:
+    for code in ("ja", "zh"):
+        write(project.docs / code / "_language.yml", "name: x\nstrings: {}\nlabels: {}\n")
+        write(project.docs / code / "sums.md", PAGE.replace("The total", "5 秒。The total"))
+    found = lines(project)
+    assert [line.partition(":")[0] for line in found] == ["docs/ja/sums.md", "docs/zh/sums.md"]
+
+
+def test_a_translation_without_an_english_page_is_a_problem(project: Project) -> None:
+    write(project.docs / "ja/_language.yml", "name: x\nstrings: {}\nlabels: {}\n")
+    write(project.docs / "ja/other.md", PAGE)
+    assert "translates a page that English does not have" in lines(project)[0]
+
+
+def test_a_stale_record_blocks_on_a_machine_that_ci_can_run(project: Project) -> None:
+    write(project.snippets / "sums/add.py", SCRIPT.replace("range(steps)", "range(1, steps)"))
+    (line,) = lines(project)
+    assert f"its record on {MACHINE} is stale: code changed" in line
+    assert "benchbook record sums/add.py" in line
+
+
+def test_a_stale_record_elsewhere_warns(project: Project) -> None:
+    write(project.root / "pyproject.toml", f'[tool.benchbook]\nreference_machine = "{MACHINE}"\n')
+    write(project.snippets / "sums/add.py", SCRIPT.replace("range(steps)", "range(1, steps)"))
+    report = check_project(Project(project.root))
+    assert report.problems == ()
+    assert "is stale: code changed" in report.warnings[0].what
+
+
+def test_a_damaged_record_is_named_once_with_its_line(project: Project) -> None:
+    path = project.record_path(MACHINE, "sums/add.py")
+    write(path, path.read_text().replace('"total": 7', '"total": "7"'))
+    found = [line for line in lines(project) if line.startswith("snippets/records/")]
+    assert found
+    assert all(re.match(rf"snippets/records/{MACHINE}/sums/add\.json:\d\d+: variants\.default\.runs", x) for x in found)
+
+
+def test_a_record_that_is_no_json_is_named(project: Project) -> None:
+    write(project.record_path(MACHINE, "sums/add.py"), '{\n  "schema": 1,\n')
+    assert any(line.startswith(f"snippets/records/{MACHINE}/sums/add.json:3: is not JSON") for line in lines(project))
+
+
+def test_a_record_whose_script_is_gone_is_named(project: Project) -> None:
+    path = project.record_path(MACHINE, "sums/add.py")
+    write(project.record_path(MACHINE, "sums/sub.py"), path.read_text().replace("sums/add.py", "sums/sub.py"))
+    assert "its script sums/sub.py is not there" in "\n".join(lines(project))
+
+
+def test_a_record_in_the_wrong_place_is_named(project: Project) -> None:
+    path = project.record_path(MACHINE, "sums/add.py")
+    write(project.record_path(MACHINE, "sums/sub.py"), path.read_text())
+    assert f"move it to snippets/records/{MACHINE}/sums/add.json" in "\n".join(lines(project))
+
+
+def test_a_machine_that_is_not_described_is_named(project: Project) -> None:
+    path = project.records / MACHINE / "machine.json"
+    table = json.loads(path.read_text())
+    del table["kind"]
+    write(path, json.dumps(table))
+    assert f"snippets/records/{MACHINE}/machine.json:1: kind: Field required" in "\n".join(lines(project))
+
+
+def test_a_script_with_broken_metadata_is_named_with_its_line(project: Project) -> None:
+    write(project.snippets / "sums/add.py", SCRIPT.replace('unit = "count"', 'unit = "bananas"'))
+    assert any("snippets/sums/add.py:7: the metric `total` has the unknown unit" in line for line in lines(project))
+
+
+def test_an_input_that_is_not_there_is_named(project: Project) -> None:
+    source = SCRIPT.replace("#\n# [tool", '#\n# [tool.benchbook]\n# inputs = ["data.txt"]\n# [tool', 1)
+    write(project.snippets / "sums/add.py", source)
+    assert any("its input `data.txt` is not there" in line for line in lines(project))
+
+
+def test_a_reference_machine_without_records_is_a_problem(project: Project) -> None:
+    write(project.root / "pyproject.toml", '[tool.benchbook]\nreference_machine = "cpu-other"\n')
+    assert any("the reference machine cpu-other has no records" in line for line in lines(project))

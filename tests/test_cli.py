@@ -1,0 +1,72 @@
+"""The commands exit with 0, 1 or 2, and print what a person, or a program, can use."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from builders import MACHINE, SCRIPT, make_project, write
+
+from benchbook.cli import seconds
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def benchbook(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "scripts/benchbook"), *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_status_prints_one_object_per_variant_and_machine(tmp_path: Path) -> None:
+    make_project(tmp_path)
+    done = benchbook(tmp_path, "status", "--json")
+    assert done.returncode == 0
+    (row,) = json.loads(done.stdout)
+    assert row == {
+        "script": "sums/add.py",
+        "variant": "default",
+        "machine": MACHINE,
+        "state": "fresh",
+        "reason": "measured as it stands",
+    }
+
+
+def test_status_reads_well_without_json(tmp_path: Path) -> None:
+    make_project(tmp_path)
+    assert "sums/add.py" in benchbook(tmp_path, "status").stdout
+
+
+def test_check_exits_0_on_a_sound_tree_and_1_with_every_problem_otherwise(tmp_path: Path) -> None:
+    make_project(tmp_path)
+    assert benchbook(tmp_path, "check").returncode == 0
+    write(tmp_path / "snippets/sums/add.py", SCRIPT.replace("range(steps)", "range(1, steps)"))
+    done = benchbook(tmp_path, "check")
+    assert done.returncode == 1
+    assert done.stdout.startswith("snippets/sums/add.py:1: its record on cpu-test is stale: code changed")
+
+
+def test_an_error_is_a_line_never_a_traceback(tmp_path: Path) -> None:
+    done = benchbook(tmp_path, "status")
+    assert done.returncode == 1
+    assert "no handbook here" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [["no-such-command"], ["record", "--budget", "soon"], ["record", "--stale", "--all"]])
+def test_wrong_usage_exits_2(tmp_path: Path, words: list[str]) -> None:
+    make_project(tmp_path)
+    assert benchbook(tmp_path, *words).returncode == 2
+
+
+@pytest.mark.parametrize(("text", "value"), [("90", 90), ("90s", 90), ("10m", 600), ("1.5h", 5400)])
+def test_durations_are_read_with_their_unit(text: str, value: float) -> None:
+    assert seconds(text) == value
+
+
+@pytest.mark.parametrize("module", ["torch", "mkdocs", "pydantic"])
+def test_the_command_line_starts_without_heavy_packages(module: str) -> None:
+    code = f"import sys; import benchbook.cli, benchbook.status; sys.exit({module!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

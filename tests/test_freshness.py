@@ -1,0 +1,118 @@
+"""A record is fresh until what it measured changes, and then says what did."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from builders import MACHINE, SCRIPT, make_project, make_record, write
+
+from benchbook.freshness import Verdict, input_digests, judge
+from benchbook.records import Record
+from benchbook.script import machine_kinds, parse_script
+from benchbook.status import project_status
+
+SWEEP = SCRIPT.replace("# ///\n\n", "#\n# [tool.benchbook.matrix]\n# steps = [1, 2]\n# ///\n\n", 1)
+
+
+def verdict(now: str, record: Record | None, name: str = "default") -> Verdict:
+    script = parse_script(now, "snippets/sums/add.py", "sums/add.py")
+    variants = {variant.name: variant for variant in script.variants(machine_kinds("cpu", MACHINE))}
+    return judge(script, variants[name], record, {})
+
+
+def test_a_record_of_the_script_as_it_stands_is_fresh() -> None:
+    assert verdict(SCRIPT, make_record()).state == "fresh"
+
+
+@pytest.mark.parametrize("comment", ["# so many", "# 四つ", ""])
+def test_editing_a_comment_leaves_it_fresh(comment: str) -> None:
+    assert verdict(SCRIPT.replace("# how many", comment), make_record()).state == "fresh"
+
+
+def test_editing_code_makes_it_stale() -> None:
+    changed = SCRIPT.replace("range(steps)", "range(1, steps)")
+    assert verdict(changed, make_record()) == Verdict("stale", "code changed")
+
+
+def test_editing_a_parameter_makes_it_stale_and_names_both_values() -> None:
+    changed = SCRIPT.replace("steps = 4", "steps = 8")
+    assert verdict(changed, make_record()) == Verdict("stale", "parameter changed (steps: 4 -> 8)")
+
+
+def test_a_parameter_that_only_this_machine_overrides_counts_too() -> None:
+    changed = SCRIPT.replace("# ///\n\n", f"# [tool.benchbook.on.{MACHINE}]\n# steps = 2\n# ///\n\n", 1)
+    assert verdict(changed, make_record()).reason == "parameter changed (steps: 4 -> 2)"
+
+
+def test_editing_an_input_makes_it_stale(tmp_path: Path) -> None:
+    source = SCRIPT.replace("#\n# [tool", '#\n# [tool.benchbook]\n# inputs = ["data.txt"]\n# [tool', 1)
+    script = parse_script(source, "snippets/sums/add.py", "sums/add.py")
+    write(tmp_path / "data.txt", "one")
+    record = make_record(source, inputs=input_digests(script, tmp_path))
+    (variant,) = script.variants(machine_kinds("cpu", MACHINE))
+    assert judge(script, variant, record, input_digests(script, tmp_path)).state == "fresh"
+    write(tmp_path / "data.txt", "two")
+    assert judge(script, variant, record, input_digests(script, tmp_path)).reason == "input changed (data.txt)"
+
+
+def test_a_changed_environment_makes_it_stale() -> None:
+    changed = SCRIPT.replace("#\n# [tool", '#\n# [tool.benchbook]\n# environment = { A = "1" }\n# [tool', 1)
+    assert verdict(changed, make_record()).reason == "environment changed"
+
+
+def test_a_library_outside_the_range_the_script_admits_makes_it_stale() -> None:
+    source = SCRIPT.replace("dependencies = []", 'dependencies = ["torch>=2.11"]')
+    record = make_record(source)
+    assert verdict(source, record).reason == "libraries out of range (torch was not recorded)"
+    (name, campaign), *_ = record.campaigns.items()
+    for version, reason in [
+        ("2.9.1", "libraries out of range (torch 2.9.1 is not >=2.11)"),
+        ("2.13.0+cpu", "measured as it stands"),
+    ]:
+        packages = {name: dataclasses.replace(campaign, packages={"torch": version})}
+        assert verdict(source, dataclasses.replace(record, campaigns=packages)).reason == reason
+
+
+def test_a_row_added_to_a_sweep_leaves_the_others_fresh() -> None:
+    record = make_record(SWEEP)
+    wider = SWEEP.replace("[1, 2]", "[1, 2, 3]")
+    assert verdict(wider, record, "steps=1").state == "fresh"
+    assert verdict(wider, record, "steps=2").state == "fresh"
+    assert verdict(wider, record, "steps=3") == Verdict("missing", "never measured here")
+
+
+def test_a_variant_that_timed_out_or_crashed_is_no_measurement() -> None:
+    record = make_record(outcome="timed out", error="after 600 s", runs=())
+    assert verdict(SCRIPT, record) == Verdict("invalid", "timed out: after 600 s")
+
+
+def test_running_out_of_memory_is_a_measurement() -> None:
+    assert verdict(SCRIPT, make_record(outcome="out of memory", error="16 GiB asked", runs=())).state == "fresh"
+
+
+def test_the_status_of_a_project_lists_every_variant_on_every_machine(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    assert [row.as_dict() for row in project_status(project)] == [
+        {
+            "script": "sums/add.py",
+            "variant": "default",
+            "machine": MACHINE,
+            "state": "fresh",
+            "reason": "measured as it stands",
+        }
+    ]
+
+
+def test_a_record_that_cannot_be_read_is_invalid_with_the_reason(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    write(project.record_path(MACHINE, "sums/add.py"), "{")
+    (row,) = project_status(project)
+    assert row.state == "invalid"
+    assert "is not JSON" in row.reason
+
+
+def test_a_script_is_not_expected_on_a_machine_it_cannot_run_on(tmp_path: Path) -> None:
+    source = SCRIPT.replace("#\n# [tool", '#\n# [tool.benchbook]\n# needs = ["cuda"]\n# [tool', 1)
+    assert project_status(make_project(tmp_path, script=source)) == []

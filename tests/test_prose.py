@@ -1,0 +1,112 @@
+"""Headings can be linked to in every language, and no measured number is typed by hand in any."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchbook.page_source import parse_page
+from benchbook.problems import Problem
+from benchbook.prose import parity_problems, prose_problems
+
+HEAD = "---\ndescription: About adding.\n---\n"
+
+
+def problems(body: str, head: str = HEAD) -> list[Problem]:
+    return list(prose_problems(parse_page(head + body), "docs/en/sums.md"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It takes 7.9 GiB on the device.",
+        "It takes 7.9GiB on the device.",
+        "It runs at 1,200 samples/s here.",
+        "It is 38 % faster.",
+        "It is 38% faster.",
+        "It is 1.3x faster.",
+        "It is 1.3 × faster.",
+        "It takes 5 seconds.",
+        "需要 24 GB 显存。",
+        "快了 2 倍。",
+        "耗时 3 秒。",
+        "実行に 3.5 秒かかります。",
+        "速度は 2 倍です。",
+        "يستغرق 12 ثانية.",
+        "أسرع بنسبة 38٪ من قبل.",
+        "يستغرق ٣٫٥ ثانية.",
+        "!!! note\n\n    It takes 7.9 GiB.",
+        '=== "PyTorch"\n\n    It takes 7.9 GiB.',
+        "- a list\n\n    with 7.9 GiB inside",
+        "> quoted: 7.9 GiB",
+        "**7.9 GiB** in bold",
+        "| a | b |\n|---|---|\n| x | 7.9 GiB |",
+    ],
+)
+def test_a_measured_number_in_the_text_is_found(text: str) -> None:
+    (problem,) = problems(text)
+    assert "is typed into the text" in problem.what
+    assert "#!value" in problem.mend
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It takes `#!value sums/add.py#total GiB`.",
+        "Run it with `batch_size = 16 GB`.",
+        "The [guide](https://example.org/guide) says about 20 %.",
+        "On 2 GPUs, with 4 processes and 8 steps.",
+        "A batch of 4 x 512 tokens.",
+        "Since the 1990s, and in torch 2.13.",
+        "In 2026, GPUs are fast.",
+        "Section 3 says so; see step 2.",
+        "```text\n7.9 GiB\n```",
+        "用 2 块 GPU。",
+    ],
+)
+def test_counts_code_and_figures_with_a_source_are_left_alone(text: str) -> None:
+    assert problems(text) == []
+
+
+def test_a_typed_number_is_named_with_its_line_in_the_file() -> None:
+    (problem,) = problems("First line,\nsecond line,\nthird with 5 GiB.\n")
+    assert problem.line == 6
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("# Adding", "the heading `Adding` has no id"),
+        ("# Adding { #Adding }", "the id `Adding` is not plain"),
+        ("# One { #one }\n\n## One again { #one }", "the id `one` is there twice (first on line 4)"),
+        ("## It costs `#!value sums/add.py#total` { #cost }", "a heading holds a value"),
+    ],
+)
+def test_a_heading_that_cannot_be_linked_to_is_found(text: str, what: str) -> None:
+    assert [problem.what for problem in problems(text)] == [what]
+
+
+@pytest.mark.parametrize(
+    ("head", "what"),
+    [
+        ("", "has no description"),
+        ("---\ntitle: x\n---\n", "has no description"),
+        ("---\na: [\n---\n", "its front matter is not YAML"),
+        ("---\ndescription: It saves 38 %.\n---\n", "its description holds the number `38 %`"),
+    ],
+)
+def test_every_page_describes_itself(head: str, what: str) -> None:
+    (problem,) = problems("Text.", head)
+    assert what in problem.what
+
+
+def parity(english: str, other: str) -> list[str]:
+    pages = parse_page(HEAD + other), parse_page(HEAD + english)
+    return [problem.what for problem in parity_problems(*pages, "docs/ja/sums.md")]
+
+
+def test_a_translation_has_the_headings_of_the_english_page() -> None:
+    english = "# Adding { #adding }\n\n## Cost { #cost }"
+    assert parity(english, "# 足し算 { #adding }\n\n## 費用 { #cost }") == []
+    assert parity(english, "# 足し算 { #adding }") == ["has 1 headings where the English page has 2"]
+    assert "stands for `#cost` (2)" in parity(english, "# 足し算 { #adding }\n\n## 費用 { #price }")[0]
+    assert "stands for `#cost` (2)" in parity(english, "# 足し算 { #adding }\n\n### 費用 { #cost }")[0]
