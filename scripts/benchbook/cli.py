@@ -64,11 +64,13 @@ def record(
     recorded_by: Annotated[str | None, typer.Option(help="who measures, where not the maintainers")] = None,
 ) -> None:
     """Run scripts in fresh processes on this machine and write what they yield."""
-    from benchbook.recording import record_command
-
     budget_seconds = seconds(budget) if budget is not None else None
     if stale and everything:
         raise typer.BadParameter("--stale and --all exclude each other")
+    if as_json and not plan:
+        raise typer.BadParameter("--json goes with --plan")
+    from benchbook.recording import record_command
+
     code = record_command(
         find_project(),
         scripts or [],
@@ -131,4 +133,10 @@ def main() -> None:
     except BenchbookError as error:
         for problem in error.problems:
             typer.echo(str(problem), err=True)
+        sys.exit(NOT_RIGHT)
+    except ModuleNotFoundError as error:
+        # A machine that only records has less installed than the other commands need.
+        if str(error.name).partition(".")[0] == "benchbook":
+            raise
+        typer.echo(f"this command needs the package {error.name}; install benchbook with `pip install -e .`", err=True)
         sys.exit(NOT_RIGHT)
