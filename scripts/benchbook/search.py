@@ -1,4 +1,4 @@
-"""The search index of a finished site: Pagefind, one index per language, the same bytes for the same pages."""
+"""The search index of a finished site: Pagefind, one index per language, the same bytes each time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the finished site needs beyond its pages: links between languages, sitemap, search terms, trimmed assets."""
+"""What the site needs beyond its pages: links between languages, sitemap, search words, trimmed assets."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from urllib.parse import urlencode, urljoin
 
-# Files of the Material theme that no page asks for: its script bundle is not used (docs/assets/site.js does the
-# little that is left to do), nor is its search worker.
+# Files of the Material theme that no page asks for: its script bundle is not used (docs/assets/site.js does
+# the little that is left to do), nor are its search worker and its palettes.
 UNUSED_THEME_FILES = ("assets/javascripts/", "assets/images/", "assets/stylesheets/palette.")
 
 
@@ -20,12 +20,14 @@ class Alternate:
         language: The language of the address, such as `ja`.
         name: The language's own name, as the switcher shows it.
         url: The address of the page relative to the site's root.
+        direction: "ltr" or "rtl", as the language is written.
         translated: False where the address shows the English page instead.
     """
 
     language: str
     name: str
     url: str
+    direction: str = "ltr"
     translated: bool = True
 
 
@@ -45,15 +47,15 @@ def absolute(site_url: str, url: str) -> str:
 def hreflang_links(site_url: str, alternates: Iterable[Alternate]) -> tuple[tuple[str, str], ...]:
     """Pairs of language and absolute address for `<link rel="alternate">`, English also as `x-default`.
 
-    A language that has no translation of the page is left out: its address shows English text, and points to the
-    English page as its canonical one.
+    A language that has no translation of the page is left out: its address shows English text, and points
+    to the English page as its canonical one.
     """
     links = [(one.language, absolute(site_url, one.url)) for one in alternates if one.translated]
     return (*links, *(("x-default", url) for language, url in links if language == "en"))
 
 
 def sitemap(entries: Iterable[SitemapEntry]) -> str:
-    """The sitemap of `entries`, sorted by address; it holds no date, so that the same pages give the same bytes."""
+    """The sitemap of `entries`, sorted by address and without dates: the same pages give the same bytes."""
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:xhtml="http://www.w3.org/1999/xhtml">',

@@ -1,13 +1,14 @@
-"""The MkDocs plugin that gives templates their languages and finishes the site once every language is built."""
+"""The MkDocs plugin that gives templates their language and finishes the site after the last of them."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
+from babel import Locale
 from mkdocs.config import config_options
 from mkdocs.config.base import Config
 from mkdocs.config.defaults import MkDocsConfig
@@ -18,11 +19,11 @@ from mkdocs.structure.pages import Page
 from mkdocs.utils.templates import TemplateContext
 
 from benchbook import search
-from benchbook.languages import load_language
+from benchbook.languages import Language, load_language
+from benchbook.markup import finish
 from benchbook.site import (
     Alternate,
     SitemapEntry,
-    absolute,
     hreflang_links,
     is_unused,
     question_url,
@@ -45,6 +46,7 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
     def __init__(self) -> None:
         self._serving = False
         self._entries: list[SitemapEntry] = []
+        self._languages: dict[str, Language] = {}
         self._index: tempfile.TemporaryDirectory[str] | None = None
 
     # An `on_startup` also makes MkDocs keep this instance from one build of `mkdocs serve` to the next.
@@ -72,6 +74,12 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
                 files.remove(file)
         return files
 
+    @event_priority(-200)  # after every plugin that writes HTML
+    def on_page_content(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+        """Finish the HTML of a page's text in the language it is written in."""
+        language = self._read(getattr(page.file, "locale", _language(config)), config)
+        return finish(html, right_to_left=language.direction == "rtl", permalink=language.text("permalink"))
+
     @event_priority(-200)
     def on_page_context(
         self, context: TemplateContext, *, page: Page, config: MkDocsConfig, nav: Navigation
@@ -85,8 +93,8 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
         canonical = english if fallback and english else page.canonical_url
         if not fallback and canonical:
             self._entries.append(SitemapEntry(canonical, links))
-        context["site"] = {  # type: ignore[typeddict-unknown-key]
-            **_common(language, config, nav),
+        cast(dict[str, Any], context)["site"] = {
+            **self._common(language, config, nav),
             "fallback": fallback,
             "canonical": canonical,
             "alternates": alternates,
@@ -100,9 +108,12 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
         self, context: TemplateContext, *, template_name: str, config: MkDocsConfig
     ) -> TemplateContext:
         """Add `site` to the context of the page for addresses that do not exist."""
-        home = [Alternate(one.locale, one.name, one.link.lstrip("/") or ".") for one in _built_languages(config)]
-        context["site"] = {  # type: ignore[typeddict-unknown-key]
-            **_common(_language(config), config, context["nav"]),
+        home = [
+            Alternate(one.locale, one.name, one.link.lstrip("/") or ".", _direction(one.locale))
+            for one in _built_languages(config)
+        ]
+        cast(dict[str, Any], context)["site"] = {
+            **self._common(_language(config), config, context["nav"]),
             "fallback": False,
             "alternates": home,
             "root": urlsplit(config.site_url or "/").path,
@@ -122,16 +133,31 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
     @event_priority(-200)  # after mkdocs-static-i18n has built the other languages
     def on_post_build(self, *, config: MkDocsConfig) -> None:
         """Write the sitemap and the search index once the last language is there."""
-        if config.plugins["i18n"].building:  # type: ignore[attr-defined]
+        if _i18n(config).building:
             return
         site = Path(config.site_dir)
         (site / "sitemap.xml").write_text(sitemap(self._entries), "utf-8")
         self._entries.clear()
+        self._languages.clear()
         if self.config.search:
             self._add_index(site)
 
+    def _read(self, code: str, config: MkDocsConfig) -> Language:
+        if code not in self._languages:
+            self._languages[code] = load_language(Path(config.docs_dir), code)
+        return self._languages[code]
+
+    def _common(self, code: str, config: MkDocsConfig, nav: Navigation) -> dict[str, Any]:
+        language = self._read(code, config)
+        return {
+            "language": code,
+            "direction": language.direction,
+            "text": language.text,
+            "home": nav.homepage,
+        }
+
     def _add_index(self, site: Path) -> None:
-        # A page that is saved while it is served shows at once; the index of the first build is good enough for it.
+        # A page that is saved while it is served shows at once: the index of the first build will do.
         if self._index is None:
             folder = search.build_index(site)
             if self._serving:
@@ -141,21 +167,24 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
             shutil.copytree(self._index.name, site / search.FOLDER, dirs_exist_ok=True)
 
 
-def _common(code: str, config: MkDocsConfig, nav: Navigation) -> dict[str, Any]:
-    language = load_language(Path(config.docs_dir), code)
-    return {"language": code, "direction": language.direction, "text": language.text, "home": nav.homepage}
+def _i18n(config: MkDocsConfig) -> Any:
+    return config.plugins["i18n"]
 
 
 def _language(config: MkDocsConfig) -> str:
-    return str(config.plugins["i18n"].current_language)  # type: ignore[attr-defined]
+    return str(_i18n(config).current_language)
 
 
 def _default_language(config: MkDocsConfig) -> str:
-    return str(config.plugins["i18n"].default_language)  # type: ignore[attr-defined]
+    return str(_i18n(config).default_language)
 
 
 def _built_languages(config: MkDocsConfig) -> list[Any]:
-    return [one for one in config.plugins["i18n"].config.languages if one.build]
+    return [one for one in _i18n(config).config.languages if one.build]
+
+
+def _direction(code: str) -> str:
+    return str(Locale.parse(code, sep="-").text_direction)
 
 
 def _is_fallback(page: Page, language: str) -> bool:
@@ -166,7 +195,13 @@ def _is_fallback(page: Page, language: str) -> bool:
 def _alternates(page: Page, config: MkDocsConfig) -> tuple[Alternate, ...]:
     files = getattr(page.file, "alternates", {})
     return tuple(
-        Alternate(one.locale, one.name, files[one.locale].url, files[one.locale].locale == one.locale)
+        Alternate(
+            language=one.locale,
+            name=one.name,
+            url=files[one.locale].url,
+            direction=_direction(one.locale),
+            translated=files[one.locale].locale == one.locale,
+        )
         for one in _built_languages(config)
         if one.locale in files
     )

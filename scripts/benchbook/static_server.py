@@ -1,4 +1,4 @@
-"""Serves a built site as a static host does: below a path, compressed, with the site's page for wrong addresses."""
+"""Serves a built site as a static host does: below a path, compressed, with its own 404 page."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from functools import lru_cache, partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 COMPRESSED = ("text/", "application/javascript", "application/json", "application/xml", "image/svg+xml")
-_TYPES = {".js": "text/javascript", ".json": "application/json", ".ipynb": "application/json", ".svg": "image/svg+xml"}
+_TYPES = {".js": "text/javascript", ".ipynb": "application/json", ".svg": "image/svg+xml"}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -22,12 +23,12 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
 
-    def __init__(self, *arguments: object, site: Path, path: str) -> None:
+    def __init__(self, *arguments: Any, site: Path, path: str) -> None:
         self._site = site.resolve()
         self._prefix = path
-        super().__init__(*arguments)  # type: ignore[arg-type]
+        super().__init__(*arguments)
 
-    def do_GET(self) -> None:  # noqa: N802 - the name http.server looks for
+    def do_GET(self) -> None:
         """Send a file, a redirection to a folder's address, or the 404 page."""
         path = unquote(urlsplit(self.path).path)
         target = self._target(path)
@@ -41,7 +42,9 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self._send_file(HTTPStatus.OK, target)
 
-    do_HEAD = do_GET  # noqa: N815 - likewise
+    def do_HEAD(self) -> None:
+        """Send the same without its body."""
+        self.do_GET()
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
@@ -57,7 +60,8 @@ class Handler(BaseHTTPRequestHandler):
         headers = {"Content-Type": f"{kind}; charset=utf-8" if kind.startswith(COMPRESSED) else kind}
         headers["Cache-Control"] = "max-age=600"
         if kind.startswith(COMPRESSED) and "gzip" in self.headers.get("Accept-Encoding", ""):
-            self._send(status, _compressed(file, file.stat().st_mtime_ns), {**headers, "Content-Encoding": "gzip"})
+            body = _compressed(file, file.stat().st_mtime_ns)
+            self._send(status, body, {**headers, "Content-Encoding": "gzip"})
         else:
             self._send(status, file.read_bytes() if file.is_file() else b"", headers)
 

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from benchbook.static_server import serving
 from playwright.sync_api import Browser, Page, sync_playwright
+
+from benchbook.static_server import serving
 
 ROOT = Path(__file__).parents[2]
 FIXTURE = ROOT / "tests" / "fixtures" / "handbook"

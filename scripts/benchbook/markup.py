@@ -1,0 +1,105 @@
+"""What is done to a page's HTML after Markdown: isolated Latin, labelled cells, named permalinks."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from html.parser import HTMLParser
+
+# Numbers, signs and Latin words, with what may stand between them. Parentheses are left outside: a run that
+# held one of a pair would turn it around.
+_RUN = re.compile(r"(?:(?<!\w)[±−+\-~≈$])?[A-Za-z0-9][A-Za-z0-9 .,:/_+\-−–×·=%^~]*[A-Za-z0-9%×+]")
+# A plain number or plain words show the same with and without isolation.
+_PLAIN = re.compile(r"[0-9.,]+|[A-Za-z ]+")
+_KEPT = frozenset(
+    {"bdi", "code", "data", "kbd", "pre", "samp", "script", "style", "svg", "textarea", "title"}
+)
+_PERMALINK = 'title="Permanent link"'
+
+
+def finish(html: str, *, right_to_left: bool, permalink: str) -> str:
+    """The HTML of a page's text as the site shows it.
+
+    Parameters:
+        html: What Markdown and the fences made.
+        right_to_left: Whether the text runs from right to left.
+        permalink: What the link beside a heading is called.
+    """
+    rewriter = _Rewriter(right_to_left)
+    rewriter.feed(html)
+    rewriter.close()
+    return "".join(rewriter.out).replace(_PERMALINK, f'aria-label="{escape(permalink)}"')
+
+
+class _Rewriter(HTMLParser):
+    """Passes HTML through as it is, but for text and the cells of plain tables."""
+
+    def __init__(self, right_to_left: bool) -> None:
+        super().__init__(convert_charrefs=False)
+        self.out: list[str] = []
+        self._right_to_left = right_to_left
+        self._kept = 0
+        self._labels: list[str] | None = None
+        self._heading = False
+        self._column = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        source = self.get_starttag_text() or ""
+        if tag in _KEPT:
+            self._kept += 1
+        if tag == "table" and not attrs:
+            self._labels = []
+            source = f'<div class="table-scroll">{source}'
+        elif self._labels is not None:
+            source = self._cell(tag, source, self._labels)
+        self.out.append(source)
+
+    def _cell(self, tag: str, source: str, labels: list[str]) -> str:
+        if tag == "tr":
+            self._column = 0
+        elif tag == "th":
+            labels.append("")
+            self._heading = True
+        elif tag == "td":
+            self._column += 1
+            if self._column <= len(labels):
+                label = escape(labels[self._column - 1].strip())
+                return f'<td data-label="{label}"{source[3:]}'
+        return source
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.out.append(self.get_starttag_text() or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _KEPT:
+            self._kept -= 1
+        if tag == "th":
+            self._heading = False
+        self.out.append(f"</{tag}>")
+        if tag == "table" and self._labels is not None:
+            self._labels = None
+            self.out.append("</div>")
+
+    def handle_data(self, data: str) -> None:
+        if self._heading and self._labels:
+            self._labels[-1] += data
+        if self._right_to_left and not self._kept:
+            data = _RUN.sub(_isolated, data)
+        self.out.append(data)
+
+    def handle_entityref(self, name: str) -> None:
+        self.out.append(f"&{name};")
+
+    def handle_charref(self, name: str) -> None:
+        self.out.append(f"&#{name};")
+
+    def handle_comment(self, data: str) -> None:
+        self.out.append(f"<!--{data}-->")
+
+    def handle_decl(self, decl: str) -> None:
+        self.out.append(f"<!{decl}>")
+
+
+def _isolated(match: re.Match[str]) -> str:
+    run = match[0]
+    return run if _PLAIN.fullmatch(run) else f'<bdi dir="ltr">{run}</bdi>'

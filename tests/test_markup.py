@@ -1,0 +1,51 @@
+"""The HTML of a page after Markdown."""
+
+from benchbook.markup import finish
+
+
+def rtl(html: str) -> str:
+    return finish(html, right_to_left=True, permalink="رابط")
+
+
+def ltr(html: str) -> str:
+    return finish(html, right_to_left=False, permalink="Link")
+
+
+def test_a_number_with_its_unit_is_isolated_in_right_to_left_text() -> None:
+    assert rtl("<p>حتى 24 GB.</p>") == '<p>حتى <bdi dir="ltr">24 GB</bdi>.</p>'
+
+
+def test_a_signed_number_keeps_its_sign_on_the_left() -> None:
+    assert rtl("<p>بفارق -3.5 %</p>") == '<p>بفارق <bdi dir="ltr">-3.5 %</bdi></p>'
+
+
+def test_a_plain_word_or_number_needs_no_isolation() -> None:
+    assert rtl("<p>مع PyTorch على 8 وحدات</p>") == "<p>مع PyTorch على 8 وحدات</p>"
+
+
+def test_code_and_bound_values_are_left_alone() -> None:
+    html = '<p><code>x = 24 GB</code> <data value="1">24 GB</data></p>'
+    assert rtl(html) == html
+
+
+def test_left_to_right_text_is_left_alone() -> None:
+    html = "<p>up to 24 GB &amp; more &#8212; <br/>&lt;b&gt;</p><!-- a 2 -->"
+    assert ltr(html) == html
+
+
+def test_cells_of_a_plain_table_carry_the_title_of_their_column() -> None:
+    shown = ltr("<table><tr><th>A <b>B</b></th><th>C</th></tr><tr><td>1</td><td>2</td></tr></table>")
+    assert '<td data-label="A B">1</td><td data-label="C">2</td>' in shown
+    assert shown.startswith('<div class="table-scroll"><table>')
+    assert shown.endswith("</table></div>")
+
+
+def test_a_table_with_a_class_is_left_alone() -> None:
+    html = '<table class="own"><tr><th>A</th></tr><tr><td>1</td></tr></table>'
+    assert ltr(html) == html
+
+
+def test_the_link_beside_a_heading_is_named_in_the_language_of_the_text() -> None:
+    html = '<h2 id="a">A<a class="headerlink" href="#a" title="Permanent link">#</a></h2>'
+    assert 'aria-label="رابط"' in rtl(html)
+    assert "Permanent link" not in rtl(html)
