@@ -38,6 +38,7 @@ mse = torch.nn.functional.mse_loss
 print(f"device: {device.type}")
 
 
+# %% prepared
 def prepared(count):
     """Model, optimizer and a loader of `count` micro-batches, ready to train."""
     model = copy.deepcopy(initial_model)
@@ -45,6 +46,7 @@ def prepared(count):
     samples = count * micro_batch_size
     dataset = TensorDataset(inputs[:samples], targets[:samples])
     return accelerator.prepare(model, optimizer, DataLoader(dataset, micro_batch_size))
+
 
 # %% big_batch
 def train_big_batches():
@@ -62,6 +64,7 @@ def train_big_batches():
 wanted = train_big_batches()
 optimizer_steps = micro_batches // gradient_accumulation_steps
 
+
 # %% zero_grad_last
 def train_zero_grad_last():
     model, optimizer, loader = prepared(micro_batches)
@@ -71,6 +74,7 @@ def train_zero_grad_last():
             optimizer.step()
             optimizer.zero_grad()
     return model.weight.detach().cpu()
+
 
 # %% zero_grad_first
 def train_zero_grad_first():
@@ -82,11 +86,12 @@ def train_zero_grad_first():
             optimizer.step()
     return model.weight.detach().cpu()
 
+
 # %% compare
 way = (wanted - initial_model.weight.detach()).norm()
 zero_grad_last_difference = ((train_zero_grad_last() - wanted).norm() / way).item()
 zero_grad_first_difference = ((train_zero_grad_first() - wanted).norm() / way).item()
-print(f"after {optimizer_steps} optimizer steps of {gradient_accumulation_steps} micro-batches")
+print(f"after {optimizer_steps} optimizer steps:")
 print(f"zero_grad() last:  weights differ by {zero_grad_last_difference:.1e}")
 print(f"zero_grad() first: weights differ by {zero_grad_first_difference:.1e}")
 
@@ -106,7 +111,7 @@ print(f"a last group of {half}: the gradient has {last_group_share:.2f} of its s
 
 # %% checks
 expected = torch.accelerator.current_accelerator() or torch.device("cpu")
-assert device.type == expected.type, "this did not run on the accelerator it could have used"
+assert device.type == expected.type, "this ran on the CPU beside an accelerator"
 assert zero_grad_last_difference < 1e-5
 assert zero_grad_first_difference > 0.05
 assert abs(last_group_share - half / gradient_accumulation_steps) < 1e-5

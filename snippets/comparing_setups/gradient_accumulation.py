@@ -43,13 +43,14 @@ model = LlamaForCausalLM(config).to(device)
 print(f"device: {device.type}")
 
 # %% data
-tokens = torch.randint(0, config.vocab_size, (micro_batches * sequences, sequence_length))
-tokens = tokens.to(device)
+shape = (micro_batches * sequences, sequence_length)
+tokens = torch.randint(0, config.vocab_size, shape).to(device)
 equal_labels = tokens.clone()  # every token counts, as in pretraining
 unequal_labels = tokens.clone()  # only the answer counts, as in fine-tuning
 for index, answer in enumerate(answer_tokens):
     rows = slice(index * sequences, (index + 1) * sequences)
     unequal_labels[rows, :-answer] = -100  # positions that the loss leaves out
+
 
 # %% gradient
 def gradient(labels, pieces, normalise_by_tokens=False):
@@ -70,6 +71,7 @@ def gradient(labels, pieces, normalise_by_tokens=False):
 def difference(gradients, wanted):
     return ((gradients - wanted).norm() / wanted.norm()).item()
 
+
 # %% equal
 _, big_batch = gradient(equal_labels, pieces=1)
 _, accumulated = gradient(equal_labels, pieces=micro_batches)
@@ -81,20 +83,20 @@ big_batch_loss, big_batch = gradient(unequal_labels, pieces=1)
 mean_of_means_loss, accumulated = gradient(unequal_labels, pieces=micro_batches)
 mean_of_means_difference = difference(accumulated, big_batch)
 print(f"loss of the big batch: {big_batch_loss:.4f}")
-print(f"mean of means: {mean_of_means_loss:.4f}, gradient differs by "
-      f"{mean_of_means_difference:.1e}")
+print(f"loss, mean of means:   {mean_of_means_loss:.4f}")
+print(f"its gradient differs by {mean_of_means_difference:.1e}")
 
 # %% token_normalised
 token_normalised_loss, accumulated = gradient(
     unequal_labels, pieces=micro_batches, normalise_by_tokens=True
 )
 token_normalised_difference = difference(accumulated, big_batch)
-print(f"token-normalised: {token_normalised_loss:.4f}, gradient differs by "
-      f"{token_normalised_difference:.1e}")
+print(f"loss, token-normalised: {token_normalised_loss:.4f}")
+print(f"its gradient differs by {token_normalised_difference:.1e}")
 
 # %% checks
 expected = torch.accelerator.current_accelerator() or torch.device("cpu")
-assert device.type == expected.type, "this did not run on the accelerator it could have used"
+assert device.type == expected.type, "this ran on the CPU beside an accelerator"
 assert equal_difference < 1e-5
 assert mean_of_means_difference > 0.1
 assert token_normalised_difference < 1e-5

@@ -37,7 +37,7 @@ model, optimizer, scheduler = accelerator.prepare(model, optimizer, scheduler)
 
 # %% train
 learning_rates = []
-for step in range(schedule_steps):
+for _ in range(schedule_steps):
     learning_rates.append(scheduler.get_last_lr()[0])
     accelerator.backward(model(torch.ones(4, 8)).mean())
     optimizer.step()

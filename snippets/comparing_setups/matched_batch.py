@@ -69,6 +69,7 @@ def batches(size):
     order = torch.Generator().manual_seed(seed)
     return DataLoader(dataset, batch_size=size, shuffle=True, generator=order)
 
+
 # %% reference
 def train_alone():
     """One process, plain PyTorch: what every other setup has to match."""
@@ -88,6 +89,7 @@ def train_alone():
 
 reference, reference_losses = train_alone()
 
+
 # %% train
 def train(batch_size_per_process):
     model = copy.deepcopy(initial_model)
@@ -105,6 +107,7 @@ def train(batch_size_per_process):
         average.append(accelerator.reduce(loss.detach(), "mean").item())
     return accelerator.unwrap_model(model), own, average
 
+
 # %% difference
 def flat(model):
     return torch.cat([weight.detach().flatten() for weight in model.parameters()])
@@ -118,6 +121,7 @@ def weight_difference(model):
 
 def loss_difference(losses):
     return max(abs(a - b) / b for a, b in zip(losses, reference_losses))
+
 
 # %% matched
 matched, one_process_losses, matched_losses = train(batch_size // num_processes)

@@ -67,6 +67,7 @@ same_seed = torch.nn.Linear(64, 64)
 weight_difference = (model.weight - same_seed.weight).abs().max().item()
 print(f"same seed, largest weight difference: {weight_difference}")
 
+
 # %% data_order
 def order(sampler):
     dataset = TensorDataset(torch.arange(samples))
@@ -102,7 +103,7 @@ print(f"deterministic algorithms only: {deterministic}")
 
 # %% checks
 expected = torch.accelerator.current_accelerator() or torch.device("cpu")
-assert device.type == expected.type, "this did not run on the accelerator it could have used"
+assert device.type == expected.type, "this ran on the CPU beside an accelerator"
 assert not_repeated == ["np.random.default_rng()", "your own torch.Generator"]
 assert set(repeated) == set(sources) - set(not_repeated)
 assert weight_difference == 0
