@@ -1,0 +1,19 @@
+"""The pages of the handbook and of the small one, as addresses below the start page."""
+
+from pathlib import Path
+
+from benchbook.project import Project
+
+ROOT = Path(__file__).parents[2]
+LANGUAGES = Project(ROOT).languages
+TRANSLATIONS = tuple(code for code in LANGUAGES if code != "en")
+
+
+def address(language: str, guide: str = "index") -> str:
+    """The address of `guide` in `language`, relative to the site's start page."""
+    prefix = "" if language == "en" else f"{language}/"
+    return prefix if guide == "index" else f"{prefix}{guide}/"
+
+
+GUIDES = tuple(path.stem for path in sorted((ROOT / "docs" / "en").glob("*.md")))
+ADDRESSES = tuple(address(language, guide) for language in LANGUAGES for guide in GUIDES)

@@ -1,0 +1,117 @@
+"""No violation that axe knows, in light and dark, narrow and wide; everything works with the keyboard."""
+
+from collections.abc import Callable
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from browser.addresses import ADDRESSES
+
+OpenPage = Callable[..., Page]
+PHONE = {"width": 360, "height": 740}
+DESKTOP = {"width": 1280, "height": 860}
+
+
+def violations(page: Page) -> list[str]:
+    """What axe holds against the page as it is now, one line per element."""
+    found = Axe().run(page).response["violations"]
+    return [f"{one['id']}: {node['html'][:160]}" for one in found for node in one["nodes"]]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("where", ADDRESSES)
+def test_a_page_has_no_violation(
+    open_page: OpenPage, site_url: str, where: str, viewport: dict[str, int], scheme: str
+) -> None:
+    page = open_page(site_url + where, viewport=viewport, color_scheme=scheme)
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("where", ["memory/", "ar/memory/", "ar/english_only/", "404.html", "ja/404.html"])
+def test_a_page_of_the_small_handbook_has_no_violation(
+    open_page: OpenPage, fixture_url: str, where: str, scheme: str
+) -> None:
+    assert violations(open_page(fixture_url + where, color_scheme=scheme)) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_open_menus_and_the_search_have_no_violation(
+    open_page: OpenPage, fixture_url: str, scheme: str
+) -> None:
+    page = open_page(fixture_url + "memory/", viewport=PHONE, color_scheme=scheme)
+    page.locator("[popovertarget=site-nav]").click()
+    assert violations(page) == []
+    page.keyboard.press("Escape")
+    page.locator("[popovertarget=site-languages]").click()
+    assert violations(page) == []
+    page.keyboard.press("Escape")
+    page.keyboard.press("/")
+    assert violations(page) == []
+    page.locator("#site-search input").fill("memory")
+    page.locator("#site-search-results a").first.wait_for()
+    page.keyboard.press("ArrowDown")
+    assert violations(page) == []
+
+
+def test_the_menu_opens_and_closes_with_the_keyboard(open_page: OpenPage, fixture_url: str) -> None:
+    page = open_page(fixture_url + "memory/", viewport=PHONE)
+    button = page.locator("[popovertarget=site-nav]")
+    menu = page.locator("#site-nav")
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(menu).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(menu.locator("a").first).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(menu).to_be_hidden()
+    expect(button).to_be_focused()
+
+
+def test_the_language_is_changed_with_the_keyboard(page: Page, fixture_url: str) -> None:
+    page.goto(fixture_url + "memory/#where-it-goes")
+    page.locator("[popovertarget=site-languages]").focus()
+    page.keyboard.press("Enter")
+    for _ in range(2):
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_url(fixture_url + "ar/memory/#where-it-goes")
+
+
+def test_the_first_tab_stop_skips_to_the_text(page: Page, fixture_url: str) -> None:
+    page.goto(fixture_url + "memory/")
+    page.keyboard.press("Tab")
+    skip = page.locator(".md-skip")
+    expect(skip).to_be_focused()
+    page.keyboard.press("Enter")
+    page.wait_for_url(fixture_url + "memory/#memory")
+
+
+def test_a_block_of_code_that_scrolls_is_reached_with_the_keyboard(phone: Page, fixture_url: str) -> None:
+    phone.goto(fixture_url + "memory/")
+    block = phone.locator("article pre > code")
+    assert block.evaluate("block => block.scrollWidth > block.clientWidth")
+    expect(block).to_have_attribute("tabindex", "0")
+
+
+@pytest.mark.parametrize("part", [".site-header :is(a, button)", ".site-actions a", ".site-nav a"])
+def test_what_is_tapped_is_large_enough(phone: Page, fixture_url: str, part: str) -> None:
+    phone.goto(fixture_url + "memory/")
+    phone.locator("[popovertarget=site-nav]").click()
+    for target in phone.locator(part).all():
+        if target.is_visible():
+            box = target.bounding_box()
+            assert box is not None
+            assert box["width"] >= 24
+            assert box["height"] >= 24
+
+
+def test_the_copy_button_copies_the_code_alone(open_page: OpenPage, fixture_url: str) -> None:
+    page = open_page(fixture_url + "memory/", permissions=["clipboard-read", "clipboard-write"])
+    page.locator("article .site-copy").first.click()
+    expect(page.locator("article .site-copy").first).to_have_text("Copied")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith("import torch\n\npeak = torch.cuda")
+    assert copied.rstrip().endswith("surely so")

@@ -1,0 +1,119 @@
+"""The search in the header, with the keyboard, in each language."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from browser.addresses import address
+
+ROOT_PATH = "/handbook/"
+OWN = {"en": r"(?!(ar|zh|ja)/)", "ar": "ar/", "zh": "zh/", "ja": "ja/"}
+
+
+def ask(page: Page, query: str) -> list[str]:
+    """The paths of what the search finds for `query`, opened with the keyboard."""
+    page.keyboard.press("Control+k")
+    page.locator("#site-search input").fill(query)
+    status = page.locator("#site-search [role=status]")
+    hint = re.compile(r"\d|" + re.escape(query))
+    expect(status).to_have_text(hint)
+    return page.locator("#site-search-results a").evaluate_all("links => links.map((link) => link.pathname)")
+
+
+@pytest.mark.parametrize(
+    ("code", "query"),
+    [
+        ("en", "learning rate"),
+        ("en", "mixed precision"),
+        ("en", "CUDA out of memory"),
+        ("en", "per_device_train_batch_size"),
+        ("ar", "معدل التعلم"),
+        ("ar", "الدقة المختلطة"),
+        ("ar", "نفدت الذاكرة"),
+        ("zh", "大规模模型"),
+        ("zh", "混合精度"),
+        ("zh", "学习率"),
+        ("zh", "爆显存"),
+        ("ja", "メモリ"),
+        ("ja", "大規模モデル"),
+        ("ja", "混合精度"),
+        ("ja", "学習率"),
+        ("ja", "パラメーター"),
+    ],
+)
+def test_a_query_finds_the_page_in_its_own_language_only(
+    page: Page, fixture_url: str, code: str, query: str
+) -> None:
+    page.goto(fixture_url + address(code))
+    found = ask(page, query)
+    assert found[0] == ROOT_PATH + address(code, "memory")
+    assert all(re.match(ROOT_PATH + OWN[code], path) for path in found)
+
+
+@pytest.mark.parametrize("code", ["ar", "zh", "ja"])
+def test_the_english_text_of_an_untranslated_page_is_found_in_english_only(
+    page: Page, fixture_url: str, code: str
+) -> None:
+    page.goto(fixture_url + address(code))
+    assert ask(page, "xylophone") == []
+    page.goto(fixture_url)
+    assert ask(page, "xylophone") == [ROOT_PATH + "english_only/"]
+
+
+def test_a_search_word_that_is_not_in_the_text_is_not_shown(page: Page, fixture_url: str) -> None:
+    page.goto(fixture_url)
+    ask(page, "CUDA out of memory")
+    assert "CUDA" not in page.locator("#site-search-results").inner_text()
+    page.goto(fixture_url + "memory/")
+    assert "CUDA" not in page.locator("article").inner_text()
+
+
+def test_the_arrow_keys_choose_and_enter_opens_a_result(page: Page, fixture_url: str) -> None:
+    page.goto(fixture_url)
+    ask(page, "peak memory")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    chosen = page.locator("#site-search-results a[aria-selected=true]")
+    target = chosen.evaluate("link => link.href")
+    active = page.locator("#site-search input").get_attribute("aria-activedescendant")
+    assert active == chosen.get_attribute("id")
+    page.keyboard.press("Enter")
+    page.wait_for_url(target)
+
+
+def test_escape_closes_the_search_and_gives_the_focus_back(page: Page, fixture_url: str) -> None:
+    page.goto(fixture_url)
+    button = page.locator("[data-search-open]")
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#site-search input")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("#site-search")).to_be_hidden()
+    expect(button).to_be_focused()
+
+
+def test_a_slash_opens_the_search_but_not_while_typing(page: Page, fixture_url: str) -> None:
+    page.goto(fixture_url)
+    page.keyboard.press("/")
+    field = page.locator("#site-search input")
+    expect(field).to_be_focused()
+    page.keyboard.type("a/b")
+    expect(field).to_have_value("a/b")
+
+
+def test_the_tab_key_stays_inside_the_search(page: Page, fixture_url: str) -> None:
+    page.goto(fixture_url)
+    page.keyboard.press("/")
+    for _ in range(6):
+        page.keyboard.press("Tab")
+        inside = (
+            "document.activeElement === document.body || !!document.activeElement.closest('#site-search')"
+        )
+        assert page.evaluate(inside)
+
+
+def test_a_query_without_result_says_so(page: Page, fixture_url: str) -> None:
+    page.goto(fixture_url + "ja/")
+    assert ask(page, "qqqzzz") == []
+    expect(page.locator("#site-search [role=status]")).to_contain_text("qqqzzz")
