@@ -49,3 +49,8 @@ def test_the_link_beside_a_heading_is_named_in_the_language_of_the_text() -> Non
     html = '<h2 id="a">A<a class="headerlink" href="#a" title="Permanent link">#</a></h2>'
     assert 'aria-label="رابط"' in rtl(html)
     assert "Permanent link" not in rtl(html)
+
+
+def test_a_table_of_records_brings_its_own_cards() -> None:
+    html = '<div class="bb-table"><table><tr><th>A</th></tr><tr><td>1</td></tr></table></div>'
+    assert ltr(html) == html

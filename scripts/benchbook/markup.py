@@ -42,16 +42,19 @@ class _Rewriter(HTMLParser):
         self._labels: list[str] | None = None
         self._heading = False
         self._column = 0
+        # Whether the last tag began a block of records, whose table brings its own cards.
+        self._ours = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         source = self.get_starttag_text() or ""
         if tag in _KEPT:
             self._kept += 1
-        if tag == "table" and not attrs:
+        if tag == "table" and not attrs and not self._ours:
             self._labels = []
             source = f'<div class="table-scroll">{source}'
         elif self._labels is not None:
             source = self._cell(tag, source, self._labels)
+        self._ours = tag == "div" and (dict(attrs).get("class") or "").startswith("bb-")
         self.out.append(source)
 
     def _cell(self, tag: str, source: str, labels: list[str]) -> str:

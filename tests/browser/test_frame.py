@@ -72,7 +72,8 @@ def test_a_number_and_its_unit_stay_in_order_inside_arabic(page: Page, fixture_u
     page.goto(fixture_url + "ar/memory/")
     places = page.evaluate(
         """() => {
-          const run = [...document.querySelectorAll("article bdi")].find((one) => one.textContent === "24 GB");
+          const runs = [...document.querySelectorAll("article bdi")];
+          const run = runs.find((one) => one.textContent === "24 GB");
           const place = (start, end) => {
             const range = document.createRange();
             range.setStart(run.firstChild, start);
