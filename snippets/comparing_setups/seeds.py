@@ -28,7 +28,7 @@ import numpy as np
 import torch
 from accelerate import Accelerator, DataLoaderConfiguration
 from accelerate.utils import set_seed
-from torch.utils.data import DataLoader, RandomSampler, TensorDataset
+from torch.utils.data import DataLoader, TensorDataset
 
 accelerator = Accelerator()
 device = accelerator.device
@@ -69,30 +69,29 @@ print(f"same seed, largest weight difference: {weight_difference}")
 
 
 # %% data_order
-def order(sampler):
+def order():
     dataset = TensorDataset(torch.arange(samples))
-    loader = DataLoader(dataset, batch_size=batch_size, sampler=sampler(dataset))
+    loader = DataLoader(dataset, batch_size=batch_size, shuffle=True)
     loader = accelerator.prepare(loader)
     return torch.cat([batch for (batch,) in loader]).cpu()
 
 
-def share_kept(sampler):
+def share_kept():
     set_seed(seed)
-    before = order(sampler)
+    before = order()
     set_seed(seed)
     torch.nn.Linear(1, 1)  # a changed model draws two more random numbers
-    after = order(sampler)
+    after = order()
     return 100 * (before == after).float().mean().item()
 
 
-positions_kept_by_set_seed = share_kept(RandomSampler)
+positions_kept_by_set_seed = share_kept()
 print(f"shuffle=True: {positions_kept_by_set_seed:.1f} % of samples keep their place")
 
 # %% seedable_sampler
-accelerator.dataloader_config = DataLoaderConfiguration(
-    use_seedable_sampler=True, data_seed=seed
-)
-positions_kept_by_seedable_sampler = share_kept(RandomSampler)
+config = DataLoaderConfiguration(use_seedable_sampler=True, data_seed=seed)
+accelerator = Accelerator(dataloader_config=config)
+positions_kept_by_seedable_sampler = share_kept()
 print(f"seedable: {positions_kept_by_seedable_sampler:.1f} % keep their place")
 
 # %% deterministic
