@@ -99,7 +99,11 @@ def make_record(script: str = SCRIPT, **changes: Any) -> Record:
     variants = {}
     for variant in parsed.variants(machine_kinds("cpu", MACHINE)):
         runs = tuple(
-            Run(place, dict.fromkeys(parsed.metadata.metrics, 6 + place), {"add": {"seconds": 0.1 + place / 100}})
+            Run(
+                place,
+                dict.fromkeys(parsed.metadata.metrics, 6 + place),
+                {"add": {"seconds": 0.1 + place / 100}},
+            )
             for place in range(3)
         )
         made: dict[str, Any] = {

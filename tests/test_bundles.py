@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import MACHINE, MACHINE_JSON, SCRIPT, make_project, make_record, write
 
 from benchbook import bundles
 from benchbook.bundles import import_bundle
 from benchbook.problems import BenchbookError
 from benchbook.project import Project
 from benchbook.records import dump_record, load_record
+from builders import MACHINE, MACHINE_JSON, SCRIPT, make_project, make_record, write
 
 
 def bundle_of(script: str = SCRIPT, **changes: Any) -> dict[str, Any]:
@@ -75,8 +75,14 @@ Damage = Callable[[dict[str, Any]], object]
 DAMAGES: dict[str, tuple[Damage, str]] = {
     "other code": (lambda b: variant(b).update(code="sha256:" + "0" * 64), "recorded from other code"),
     "too few runs": (lambda b: variant(b).update(runs=variant(b)["runs"][:2]), "holds 2 runs"),
-    "unknown script": (lambda b: b["records"][0].update(script="sums/sub.py"), "is no script of this checkout"),
-    "path traversal": (lambda b: b["records"][0].update(script="../../etc/x.py"), "script: String should match"),
+    "unknown script": (
+        lambda b: b["records"][0].update(script="sums/sub.py"),
+        "is no script of this checkout",
+    ),
+    "path traversal": (
+        lambda b: b["records"][0].update(script="../../etc/x.py"),
+        "script: String should match",
+    ),
     "machine traversal": (lambda b: b["machine"].update(name="../x"), "name: String should match"),
     "another machine": (lambda b: b["records"][0].update(machine="cpu-other"), "was recorded on cpu-other"),
     "unknown key": (lambda b: variant(b).update(extra=1), "Extra inputs are not permitted"),
@@ -86,13 +92,19 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     ),
     "text for a number": (lambda b: variant(b)["runs"][0]["metrics"].update(total="6"), "metrics.total"),
     "no campaign": (lambda b: b["records"][0].update(campaigns={}), "is not described"),
-    "a home folder": (lambda b: variant(b)["output"].update(add="/home/ada/x"), "can identify someone's machine"),
+    "a home folder": (
+        lambda b: variant(b)["output"].update(add="/home/ada/x"),
+        "can identify someone's machine",
+    ),
     "a device id": (
         lambda b: b["machine"].update(short="GPU-8a7b6c5d-1111-2222-3333-444455556666"),
         "can identify someone's machine",
     ),
     "ranks missing": (lambda b: variant(b).update(ranks=2), "not each of its runs holds 2 ranks"),
-    "two runs in one place": (lambda b: variant(b)["runs"][0].update(place=1), "two of its runs have one place"),
+    "two runs in one place": (
+        lambda b: variant(b)["runs"][0].update(place=1),
+        "two of its runs have one place",
+    ),
     "a failure with runs": (lambda b: variant(b).update(outcome="crashed"), "outcome 'crashed' with 3 runs"),
     "more than the device": (
         lambda b: variant(b)["runs"][0]["cells"]["add"].update(allocated_peak=10**12),

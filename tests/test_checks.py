@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 
 import pytest
-from builders import MACHINE, PAGE, SCRIPT, make_project, write
 
 from benchbook.checks import check_project
 from benchbook.project import Project
+from builders import MACHINE, PAGE, SCRIPT, make_project, write
 
 
 @pytest.fixture
@@ -37,14 +37,19 @@ def test_a_tree_that_holds_its_promises_has_no_problem(project: Project) -> None
         ("sums/add.py#add\n", "sums/add.py#subtract\n", "subtract"),
         ("The total is", "It took 5 s. The total is", "`5 s` is typed"),
         ("# Adding { #adding }", "# Adding", "has no id"),
+        ("# Adding {", "# Adding `#!value sums/add.py#total` {", "a heading holds a value"),
     ],
 )
-def test_what_is_wrong_in_a_page_is_named_with_its_line(project: Project, old: str, new: str, what: str) -> None:
+def test_what_is_wrong_in_a_page_is_named_with_its_line(
+    project: Project, old: str, new: str, what: str
+) -> None:
     damaged = PAGE.replace(old, new)
     write(project.docs / "en/sums.md", damaged)
     number = next(n for n, line in enumerate(damaged.splitlines(), 1) if line not in PAGE.splitlines())
     (line,) = lines(project)
-    assert line.startswith(f"docs/en/sums.md:{number}: ")
+    # What stands in a fence is found at the fence.
+    at = number - 1 if damaged.splitlines()[number - 2].startswith("```") else number
+    assert line.startswith(f"docs/en/sums.md:{at}: ")
     assert what in line
 
 
@@ -82,12 +87,17 @@ def test_a_damaged_record_is_named_once_with_its_line(project: Project) -> None:
     write(path, path.read_text().replace('"total": 7', '"total": "7"'))
     found = [line for line in lines(project) if line.startswith("snippets/records/")]
     assert found
-    assert all(re.match(rf"snippets/records/{MACHINE}/sums/add\.json:\d\d+: variants\.default\.runs", x) for x in found)
+    assert all(
+        re.match(rf"snippets/records/{MACHINE}/sums/add\.json:\d\d+: variants\.default\.runs", x)
+        for x in found
+    )
 
 
 def test_a_record_that_is_no_json_is_named(project: Project) -> None:
     write(project.record_path(MACHINE, "sums/add.py"), '{\n  "schema": 1,\n')
-    assert any(line.startswith(f"snippets/records/{MACHINE}/sums/add.json:3: is not JSON") for line in lines(project))
+    assert any(
+        line.startswith(f"snippets/records/{MACHINE}/sums/add.json:3: is not JSON") for line in lines(project)
+    )
 
 
 def test_a_record_whose_script_is_gone_is_named(project: Project) -> None:
@@ -112,7 +122,9 @@ def test_a_machine_that_is_not_described_is_named(project: Project) -> None:
 
 def test_a_script_with_broken_metadata_is_named_with_its_line(project: Project) -> None:
     write(project.snippets / "sums/add.py", SCRIPT.replace('unit = "count"', 'unit = "bananas"'))
-    assert any("snippets/sums/add.py:7: the metric `total` has the unknown unit" in line for line in lines(project))
+    assert any(
+        "snippets/sums/add.py:7: the metric `total` has the unknown unit" in line for line in lines(project)
+    )
 
 
 def test_an_input_that_is_not_there_is_named(project: Project) -> None:

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from builders import MACHINE, SCRIPT, make_project, write
 
 from benchbook.cli import seconds
+from builders import MACHINE, SCRIPT, make_project, write
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -55,7 +55,9 @@ def test_an_error_is_a_line_never_a_traceback(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("words", [["no-such-command"], ["record", "--budget", "soon"], ["record", "--stale", "--all"]])
+@pytest.mark.parametrize(
+    "words", [["no-such-command"], ["record", "--budget", "soon"], ["record", "--stale", "--all"]]
+)
 def test_wrong_usage_exits_2(tmp_path: Path, words: list[str]) -> None:
     make_project(tmp_path)
     assert benchbook(tmp_path, *words).returncode == 2

@@ -6,12 +6,12 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from builders import MACHINE, SCRIPT, make_project, make_record, write
 
 from benchbook.freshness import Verdict, input_digests, judge
 from benchbook.records import Record
 from benchbook.script import machine_kinds, parse_script
 from benchbook.status import project_status
+from builders import MACHINE, SCRIPT, make_project, make_record, write
 
 SWEEP = SCRIPT.replace("# ///\n\n", "#\n# [tool.benchbook.matrix]\n# steps = [1, 2]\n# ///\n\n", 1)
 
@@ -54,7 +54,9 @@ def test_editing_an_input_makes_it_stale(tmp_path: Path) -> None:
     (variant,) = script.variants(machine_kinds("cpu", MACHINE))
     assert judge(script, variant, record, input_digests(script, tmp_path)).state == "fresh"
     write(tmp_path / "data.txt", "two")
-    assert judge(script, variant, record, input_digests(script, tmp_path)).reason == "input changed (data.txt)"
+    assert (
+        judge(script, variant, record, input_digests(script, tmp_path)).reason == "input changed (data.txt)"
+    )
 
 
 def test_a_changed_environment_makes_it_stale() -> None:
@@ -89,7 +91,9 @@ def test_a_variant_that_timed_out_or_crashed_is_no_measurement() -> None:
 
 
 def test_running_out_of_memory_is_a_measurement() -> None:
-    assert verdict(SCRIPT, make_record(outcome="out of memory", error="16 GiB asked", runs=())).state == "fresh"
+    assert (
+        verdict(SCRIPT, make_record(outcome="out of memory", error="16 GiB asked", runs=())).state == "fresh"
+    )
 
 
 def test_the_status_of_a_project_lists_every_variant_on_every_machine(tmp_path: Path) -> None:

@@ -78,7 +78,6 @@ def test_a_typed_number_is_named_with_its_line_in_the_file() -> None:
         ("# Adding", "the heading `Adding` has no id"),
         ("# Adding { #Adding }", "the id `Adding` is not plain"),
         ("# One { #one }\n\n## One again { #one }", "the id `one` is there twice (first on line 4)"),
-        ("## It costs `#!value sums/add.py#total` { #cost }", "a heading holds a value"),
     ],
 )
 def test_a_heading_that_cannot_be_linked_to_is_found(text: str, what: str) -> None:

@@ -8,10 +8,10 @@ import os
 from pathlib import Path
 
 import pytest
-from builders import make_record
 
 from benchbook.problems import BenchbookError
 from benchbook.records import RankRun, Run, dump_record, load_record, record_from, write_record
+from builders import make_record
 
 
 def test_a_record_comes_back_as_it_was_written(tmp_path: Path) -> None:
@@ -36,7 +36,9 @@ def test_a_number_that_json_has_not_is_never_written(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_write_that_fails_leaves_the_old_record_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_fails_leaves_the_old_record_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "add.json"
     write_record(path, make_record())
     before = path.read_bytes()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from builders import SCRIPT
 
 from benchbook.problems import BenchbookError, Problem
 from benchbook.script import Script, code_lines, machine_kinds, parse_script
+from builders import SCRIPT
 
 CPU = machine_kinds("cpu", "cpu-test")
 
@@ -55,7 +55,9 @@ def test_a_matrix_of_lists_is_their_product_in_the_declared_order() -> None:
 
 def test_a_matrix_of_tables_lists_its_points_each_with_an_environment_of_its_own() -> None:
     table = "[[tool.benchbook.matrix]]\nsteps = 1\n[[tool.benchbook.matrix]]\nsteps = 2\n"
-    source = with_table(table + 'environment = { OMP_NUM_THREADS = "1" }\nmeters = ["cpu_allocator"]\nrepeats = 5')
+    source = with_table(
+        table + 'environment = { OMP_NUM_THREADS = "1" }\nmeters = ["cpu_allocator"]\nrepeats = 5'
+    )
     first, second = parse(source).variants(CPU)
     assert (first.environment, second.environment) == ({}, {"OMP_NUM_THREADS": "1"})
     assert (second.meters, second.repeats) == (("cpu_allocator",), 5)
@@ -73,8 +75,12 @@ def test_time_is_measured_eight_times_and_bytes_three_times_unless_the_script_sa
 
 
 def test_the_digest_is_the_same_text_under_every_version_of_python() -> None:
-    source = SCRIPT.replace("total = sum(range(steps))", 'total = 6\nnote = f"""a {steps}\n\n # kept\n"""  # gone')
-    assert parse(source).code_digest == "sha256:496615b8621d9ca23011eb5679d840a09df3446f26cdfa31ff99f87b9c1a6044"
+    source = SCRIPT.replace(
+        "total = sum(range(steps))", 'total = 6\nnote = f"""a {steps}\n\n # kept\n"""  # gone'
+    )
+    assert (
+        parse(source).code_digest == "sha256:496615b8621d9ca23011eb5679d840a09df3446f26cdfa31ff99f87b9c1a6044"
+    )
 
 
 @pytest.mark.parametrize(
@@ -139,8 +145,18 @@ def test_a_malformed_script_is_named_with_its_line(old: str, new: str, line: int
         ('unit = "count"', 'unit = "count', 7, "not valid TOML"),
         ('unit = "count"', 'units = "count"', 7, "has no unit"),
         ("# dependencies = []", "#", 2, "lacks `dependencies`"),
-        ("[tool.benchbook.metrics]", "[tool.benchbook]\n# rank = 2\n# [tool.benchbook.metrics]", 7, "key `rank`"),
-        ("[tool.benchbook.metrics]", "[tool.benchbook]\n# ranks = 0\n# [tool.benchbook.metrics]", 7, "`ranks` is 0"),
+        (
+            "[tool.benchbook.metrics]",
+            "[tool.benchbook]\n# rank = 2\n# [tool.benchbook.metrics]",
+            7,
+            "key `rank`",
+        ),
+        (
+            "[tool.benchbook.metrics]",
+            "[tool.benchbook]\n# ranks = 0\n# [tool.benchbook.metrics]",
+            7,
+            "`ranks` is 0",
+        ),
     ],
 )
 def test_broken_metadata_is_named_with_its_line(old: str, new: str, line: int, what: str) -> None:
@@ -149,7 +165,9 @@ def test_broken_metadata_is_named_with_its_line(old: str, new: str, line: int, w
     assert what in problem.what
 
 
-@pytest.mark.parametrize("table", ["[tool.benchbook.on.cpu]\nstep = 1", "[tool.benchbook.matrix]\nstep = [1]"])
+@pytest.mark.parametrize(
+    "table", ["[tool.benchbook.on.cpu]\nstep = 1", "[tool.benchbook.matrix]\nstep = [1]"]
+)
 def test_an_override_of_no_parameter_is_refused_with_the_near_one(table: str) -> None:
     (problem,) = problems(with_table(table))
     assert "`step`" in problem.what
@@ -162,4 +180,6 @@ def test_two_points_of_a_matrix_must_differ_in_a_parameter() -> None:
 
 
 def test_inputs_stay_below_the_scripts_folder() -> None:
-    assert problems(with_table('[tool.benchbook]\ninputs = ["../../secret"]'))[0].mend.endswith("the script's folder")
+    assert problems(with_table('[tool.benchbook]\ninputs = ["../../secret"]'))[0].mend.endswith(
+        "the script's folder"
+    )

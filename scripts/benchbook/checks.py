@@ -11,6 +11,7 @@ from benchbook.pages import check_page
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 from benchbook.prose import parity_problems, prose_problems
+from benchbook.records import NOT_A_RECORD
 from benchbook.script import Script, read_script
 from benchbook.status import Row, script_status
 from benchbook.validation import machine_problems, plausibility_problems, read_json, record_problems
@@ -41,7 +42,14 @@ def check_project(project: Project) -> Report:
             Problem("pyproject.toml", 1, f"the reference machine {reference} has no records", mend)
         )
     problems += _page_problems(project)
-    return Report(tuple(sorted(set(problems))), tuple(sorted(set(warnings))))
+    return Report(_finest(problems), _finest(warnings))
+
+
+def _finest(problems: list[Problem]) -> tuple[Problem, ...]:
+    """Each problem once; a reader that only knows "is not a record" yields to the check that says where."""
+    named = {problem.path for problem in problems if not problem.what.startswith(NOT_A_RECORD)}
+    coarse = {p for p in problems if p.what.startswith(NOT_A_RECORD) and p.path in named}
+    return tuple(sorted(set(problems) - coarse))
 
 
 def _scripts(project: Project) -> tuple[dict[str, Script], list[Problem]]:

@@ -65,8 +65,6 @@ def _heading_problems(page: PageSource, path: str) -> Iterator[Problem]:
             what = f"the id `{heading.id}` is there twice (first on line {seen[heading.id]})"
             yield Problem(path, heading.line, what, "rename one of the two")
         seen.setdefault(heading.id, heading.line)
-        if "#!value" in heading.text:
-            yield Problem(path, heading.line, "a heading holds a value", "move the value into the text below")
 
 
 def _has_source(children: Sequence[Token]) -> bool:

@@ -15,6 +15,7 @@ from benchbook.problems import BenchbookError, Problem
 
 SCHEMA = 1
 LICENCE = "CC0-1.0"
+NOT_A_RECORD = "is not a record"
 OUTCOMES = ("ok", "out of memory", "timed out", "crashed")
 
 Number = int | float | bool
@@ -110,6 +111,11 @@ def _take(kind: type[T], table: Mapping[str, Any], **made: Any) -> T:
     return kind(**{**table, **made})
 
 
+def _is_value(value: object) -> bool:
+    items = value if isinstance(value, list) else [value]
+    return all(isinstance(item, (bool, int, float)) for item in items)
+
+
 def record_from(table: Mapping[str, Any]) -> Record:
     """The record that a JSON object holds.
 
@@ -121,6 +127,10 @@ def record_from(table: Mapping[str, Any]) -> Record:
         raise ValueError(f"schema {table.get('schema')!r} is not {SCHEMA}")
     variants = {}
     for name, variant in table["variants"].items():
+        for number, run in enumerate(variant["runs"]):
+            for metric, value in run["metrics"].items():
+                if not _is_value(value):
+                    raise ValueError(f"{metric} of run {number} of {name} is {value!r}, no number")
         runs = tuple(
             _take(Run, run, other_ranks=tuple(_take(RankRun, rank) for rank in run.get("other_ranks", ())))
             for run in variant["runs"]
@@ -146,7 +156,7 @@ def load_record(path: Path, shown_path: str | None = None) -> Record | None:
     except json.JSONDecodeError as error:
         raise BenchbookError(Problem(shown, error.lineno, f"is not JSON ({error.msg})", mend)) from error
     except (KeyError, TypeError, ValueError, AttributeError, UnicodeDecodeError) as error:
-        raise BenchbookError(Problem(shown, 1, f"is not a record ({error})", mend)) from error
+        raise BenchbookError(Problem(shown, 1, f"{NOT_A_RECORD} ({error})", mend)) from error
 
 
 def dump_record(record: Record) -> str:
