@@ -50,7 +50,7 @@ class Language:
 
     @property
     def direction(self) -> str:
-        """"ltr" or "rtl"."""
+        """Which way its text runs: `ltr` or `rtl`."""
         return str(self.locale.text_direction)
 
     def text(self, key: str, **values: object) -> str:
@@ -76,7 +76,12 @@ class Language:
         return _HOLE.sub(lambda match: shown.get(match[1], match[0]), found)
 
     def label(self, name: str, scope: str = "") -> str | None:
-        """What the language calls `name`, a metric, axis, meter or `axis=value` of the script `scope`; None if nothing."""
+        """What the language calls a metric, axis, meter or `axis=value`; None if it has no word for it.
+
+        Parameters:
+            name: The name in the script.
+            scope: The script, "guide/script.py", for a label of its own.
+        """
         for key in (f"{scope}#{name}", name):
             if key in self.labels:
                 return self.labels[key]
@@ -114,7 +119,9 @@ def load_language(docs: Path, code: str) -> Language:
         BenchbookError: Its `_language.yml` is missing or malformed; carries every problem found.
     """
     path = docs / code / FILE
-    fallback = load_language(docs, FALLBACK) if code != FALLBACK and (docs / FALLBACK / FILE).is_file() else None
+    fallback = (
+        load_language(docs, FALLBACK) if code != FALLBACK and (docs / FALLBACK / FILE).is_file() else None
+    )
     shown = f"{docs.name}/{code}/{FILE}"
     table = _read(path, shown)
     problems = list(_problems(table, code, shown, path.read_text("utf-8")))
@@ -150,7 +157,9 @@ def missing_strings(project: Project) -> list[Problem]:
         for title, wanted, there in tables:
             for key in sorted(set(wanted) - set(there)):
                 what = f"`{title}:` has no `{key}`"
-                problems.append(Problem(f"docs/{code}/{FILE}", 1, what, "translate it from docs/en/_language.yml"))
+                problems.append(
+                    Problem(f"docs/{code}/{FILE}", 1, what, "translate it from docs/en/_language.yml")
+                )
     return problems
 
 
@@ -177,7 +186,9 @@ def _problems(table: dict[str, Any], code: str, path: str, text: str) -> Iterabl
     try:
         categories = {*Locale.parse(code.replace("-", "_")).plural_form.tags, "other"}
     except (UnknownLocaleError, ValueError):
-        yield Problem(path, 1, f"`{code}` is no language that CLDR knows", "name the folder by its language code")
+        yield Problem(
+            path, 1, f"`{code}` is no language that CLDR knows", "name the folder by its language code"
+        )
         return
     for title in ("strings", "labels", "units"):
         if not isinstance(table.get(title) or {}, dict):
@@ -186,12 +197,19 @@ def _problems(table: dict[str, Any], code: str, path: str, text: str) -> Iterabl
         for key, value in (table.get(title) or {}).items():
             line = _line_of(str(key), text)
             if not isinstance(key, str):
-                yield Problem(path, line, f"the key `{key}` is no text (YAML reads yes, no and numbers)", "put it in quotes")
+                yield Problem(
+                    path,
+                    line,
+                    f"the key `{key}` is no text (YAML reads yes, no and numbers)",
+                    "put it in quotes",
+                )
             elif title == "strings" and isinstance(value, dict):
                 forms = set(value)
                 if "other" not in forms or not forms <= categories:
                     mend = f"give it `other` and any of: {', '.join(sorted(categories))}"
-                    yield Problem(path, line, f"`{key}` has the plural forms {', '.join(sorted(map(str, forms)))}", mend)
+                    yield Problem(
+                        path, line, f"`{key}` has the plural forms {', '.join(sorted(map(str, forms)))}", mend
+                    )
                 elif not all(isinstance(form, str) for form in value.values()):
                     yield Problem(path, line, f"a plural form of `{key}` is no text", "put it in quotes")
             elif not isinstance(value, str):

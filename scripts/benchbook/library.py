@@ -13,7 +13,7 @@ from benchbook.freshness import Verdict, input_digests, judge
 from benchbook.problems import BenchbookError, Problem, did_you_mean
 from benchbook.project import Project
 from benchbook.records import Record, load_record
-from benchbook.references import Reference, Unresolved
+from benchbook.references import Reference, UnresolvedError
 from benchbook.script import Script, Variant, machine_kinds, read_script
 
 T = TypeVar("T")
@@ -64,17 +64,24 @@ class Library:
         self._kept: dict[Path, tuple[int, Any]] = {}
         self._machines: dict[str, Machine] | None = None
 
+    def refresh(self, shown_machine: str) -> None:
+        """Begin a new build: look for machines anew, and show `shown_machine` instead of the reference."""
+        self.shown_machine = shown_machine
+        self._machines = None
+
     def script(self, reference: str) -> Script:
         """The script "guide/script.py".
 
         Raises:
-            Unresolved: There is none of that name.
+            UnresolvedError: There is none of that name.
             BenchbookError: It is not well formed.
         """
         path = self.project.snippets / reference
         if not re.fullmatch(r"[A-Za-z0-9_-]+/[A-Za-z0-9_-]+\.py", reference) or not path.is_file():
             known = [f"{other.parent.name}/{other.name}" for other in self.project.script_paths()]
-            raise Unresolved(f"there is no script `{reference}`", did_you_mean(reference, known, "script"))
+            raise UnresolvedError(
+                f"there is no script `{reference}`", did_you_mean(reference, known, "script")
+            )
         return self._read(path, lambda: read_script(path, self.project.root))
 
     def script_of(self, reference: Reference) -> Script:
@@ -88,7 +95,11 @@ class Library:
             BenchbookError: The file is no record.
         """
         path = self.project.record_path(machine, script)
-        return self._read(path, lambda: load_record(path, self.project.relative(path))) if path.is_file() else None
+        return (
+            self._read(path, lambda: load_record(path, self.project.relative(path)))
+            if path.is_file()
+            else None
+        )
 
     @property
     def machines(self) -> dict[str, Machine]:
@@ -106,17 +117,17 @@ class Library:
         return self.shown_machine or self.project.config.reference_for(guide)
 
     def machine_for(self, guide: str, script: str) -> Machine:
-        """The machine to show `script` on in `guide`: the reference machine, or another where only that has a record.
+        """The machine to show `script` on in `guide`: the reference machine if it has a record, else another.
 
         Raises:
-            Unresolved: No machine has a record of it.
+            UnresolvedError: No machine has a record of it.
         """
         recorded = {machine.name: machine for machine in self.machines_with(script)}
         wanted = (self.reference_machine(guide), self.project.config.reference_for(guide))
         name = next((name for name in (*wanted, *recorded) if name in recorded), None)
         if name is None:
-            mend = f"record it: benchbook record snippets/{script}"
-            raise Unresolved(f"`{script}` has no record on any machine", mend)
+            mend = f"record it: benchbook record {script}"
+            raise UnresolvedError(f"`{script}` has no record on any machine", mend)
         return recorded[name]
 
     def variant_on(self, script: Script, name: str, machine: Machine) -> Variant:
@@ -124,7 +135,7 @@ class Library:
         return next(variant for variant in script.variants(machine.kinds) if variant.name == name)
 
     def verdict(self, script: Script, variant: Variant, record: Record | None) -> Verdict:
-        """Whether `record` still describes `variant` of `script`; `variant` as it runs on the record's machine."""
+        """Whether `record` still describes `variant`, as it runs on the record's machine now."""
         return judge(script, variant, record, input_digests(script, self.project.snippets / script.guide))
 
     def _machine(self, name: str) -> Machine:

@@ -12,7 +12,7 @@ _RUN = re.compile(r"(?:(?<!\w)[±−+\-~≈$])?[A-Za-z0-9][A-Za-z0-9 .,:/_+\-−
 # A plain number or plain words show the same with and without isolation.
 _PLAIN = re.compile(r"[0-9.,]+|[A-Za-z ]+")
 _KEPT = frozenset(
-    {"bdi", "code", "data", "kbd", "pre", "samp", "script", "style", "svg", "textarea", "title"}
+    {"bdi", "code", "data", "kbd", "option", "pre", "samp", "script", "style", "svg", "textarea", "title"}
 )
 _PERMALINK = 'title="Permanent link"'
 

@@ -9,7 +9,7 @@ from benchbook import stats
 from benchbook.freshness import Verdict
 from benchbook.library import Library, Machine
 from benchbook.records import Campaign, MetricValue, Record, Run, VariantRecord
-from benchbook.references import Reference, Target, Unresolved, ValueSpec, check_unit, target_of
+from benchbook.references import Reference, Target, UnresolvedError, ValueSpec, check_unit, target_of
 from benchbook.script import Script, Variant
 from benchbook.units import UNITS, Unit
 
@@ -96,11 +96,18 @@ def recorded(library: Library, script: Script, variant: str, machine: Machine) -
     return Recorded(machine, script, now, record, result, campaign, library.verdict(script, now, record))
 
 
+def shown_variant(script: Script, among: Sequence[Variant] = ()) -> Variant:
+    """The variant that runs what the script shows, else the first, of `among` if that is given."""
+    variants = among or script.variants(())
+    exact = (v for v in variants if not v.overridden and v.ranks == script.metadata.ranks)
+    return next(exact, variants[0])
+
+
 def measure(library: Library, target: Target, machine: Machine) -> Measurement | None:
     """The quantity `target` on `machine`; None if its variant was never recorded there.
 
     Raises:
-        Unresolved: It is a series and no item was named, or the other way round.
+        UnresolvedError: It is a series and no item was named, or the other way round.
     """
     assert target.unit is not None
     source = recorded(library, target.script, target.variant.name, machine)
@@ -116,7 +123,7 @@ def measure_series(library: Library, target: Target, machine: Machine) -> tuple[
     """The medians over the runs of each item of the series `target`; None if it was never recorded there.
 
     Raises:
-        Unresolved: It is no series.
+        UnresolvedError: It is no series.
     """
     source = recorded(library, target.script, target.variant.name, machine)
     if source is None:
@@ -126,7 +133,7 @@ def measure_series(library: Library, target: Target, machine: Machine) -> tuple[
         value = run.metrics.get(target.reference.name)
         if value is not None and not isinstance(value, list):
             mend = "leave `x: step` for a metric that is a list"
-            raise Unresolved(f"`{target.reference}` is one number, not a series", mend)
+            raise UnresolvedError(f"`{target.reference}` is one number, not a series", mend)
         if value is not None:
             runs.append(value)
     length = min((len(run) for run in runs), default=0)
@@ -137,7 +144,7 @@ def compute(library: Library, spec: ValueSpec, machine: Machine) -> Computed | N
     """What the inline value `spec` amounts to on `machine`; None if a part was never recorded there.
 
     Raises:
-        Unresolved: It means nothing, or compares times of two campaigns.
+        UnresolvedError: It means nothing, or compares times of two campaigns.
     """
     first = target_of(spec.first, library.script_of(spec.first))
     assert first.unit is not None
@@ -158,26 +165,28 @@ def compute(library: Library, spec: ValueSpec, machine: Machine) -> Computed | N
     scaled = (values[0] * first.unit.factor, values[1] * second.unit.factor)
     value = (stats.saving if spec.form == "saving" else stats.ratio)(*scaled)
     if value is None:
-        raise Unresolved(f"`{spec.second}` is 0 on {machine.name}", "compare with a quantity that is not 0")
+        raise UnresolvedError(
+            f"`{spec.second}` is 0 on {machine.name}", "compare with a quantity that is not 0"
+        )
     return Computed(value, UNITS["1"], shown, (parts[0], parts[1]))
 
 
 def check_comparable(first: Target, second: Target) -> None:
-    """Raise Unresolved if a ratio of the two means nothing."""
+    """Raise UnresolvedError if a ratio of the two means nothing."""
     assert first.unit is not None
     assert second.unit is not None
     if first.unit.dimension != second.unit.dimension:
         what = f"`{first.reference}` is in {first.unit.symbol}, `{second.reference}` in {second.unit.symbol}"
-        raise Unresolved(what, "compare two quantities of one kind")
+        raise UnresolvedError(what, "compare two quantities of one kind")
 
 
 def check_one_campaign(first: Measurement, second: Measurement) -> None:
-    """Raise Unresolved if the ratio of the two would compare times that were not measured side by side."""
+    """Raise UnresolvedError if the ratio of the two would compare times that were not measured side by side."""
     timed = any(part.unit.dimension in ("time", "rate") for part in (first, second))
     if timed and first.source.result.campaign != second.source.result.campaign:
-        scripts = sorted({f"snippets/{part.source.script.reference}" for part in (first, second)})
+        scripts = sorted({part.source.script.reference for part in (first, second)})
         what = f"compares times of two campaigns on {first.source.machine.name}"
-        raise Unresolved(what, f"record both in one: benchbook record {' '.join(scripts)}")
+        raise UnresolvedError(what, f"record both in one: benchbook record {' '.join(scripts)}")
 
 
 def _value(run: Run, reference: Reference) -> float | None:
@@ -187,12 +196,16 @@ def _value(run: Run, reference: Reference) -> float | None:
     if isinstance(value, list):
         if reference.index is None:
             what = f"`{reference}` is a series of {len(value)}"
-            raise Unresolved(what, f"name an item, such as `{reference}[-1]`, or show it in a chart")
+            raise UnresolvedError(what, f"name an item, such as `{reference}[-1]`, or show it in a chart")
         try:
             return value[reference.index]
         except IndexError:
             what = f"`{reference}` is beyond the end of a series of {len(value)}"
-            raise Unresolved(what, f"use an index from 0 to {len(value) - 1}, or a negative one") from None
+            raise UnresolvedError(
+                what, f"use an index from 0 to {len(value) - 1}, or a negative one"
+            ) from None
     if value is not None and reference.index is not None:
-        raise Unresolved(f"`{reference.name}` is one number, not a series", f"leave `[{reference.index}]` away")
+        raise UnresolvedError(
+            f"`{reference.name}` is one number, not a series", f"leave `[{reference.index}]` away"
+        )
     return value

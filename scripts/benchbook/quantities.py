@@ -59,7 +59,7 @@ def targets(unit: Unit) -> tuple[str, ...]:
 
 
 def sensible_unit(value: float, unit: Unit) -> Unit:
-    """The unit to show `value` in where the page names none: the largest that leaves at least 1 before the point."""
+    """The unit to show `value` in where the page names none: the largest that it is at least 1 of."""
     ladder = _LADDERS.get(unit.symbol)
     if ladder is None or value == 0:
         return unit
@@ -95,7 +95,13 @@ def format_number(value: float, locale: Locale, digits: int = DIGITS) -> str:
 def format_percent(share: float, locale: Locale) -> str:
     """A share (0.38) as a percentage, whole from 10 % on, with one or two digits below."""
     percent = share * 100
-    pattern = "#,##0%" if abs(percent) >= 9.95 or percent == round(percent) else "@@%" if abs(percent) >= 1 else "@%"
+    pattern = (
+        "#,##0%"
+        if abs(percent) >= 9.95 or percent == round(percent)
+        else "@@%"
+        if abs(percent) >= 1
+        else "@%"
+    )
     text = numbers.format_percent(share, format=pattern, locale=locale, numbering_system="latn")
     return text.replace("-", "\u2212")
 

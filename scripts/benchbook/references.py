@@ -11,14 +11,16 @@ from benchbook.quantities import convertible, targets
 from benchbook.script import Cell, Script, Variant, axis_text
 from benchbook.units import DEVICE_METERS, METERS, UNITS, Unit
 
-_SCRIPT = re.compile(r"(?P<script>[A-Za-z0-9_-]+/[A-Za-z0-9_-]+\.py)(?:\?(?P<query>[^#\s]*))?(?:#(?P<fragment>\S*))?\Z")
+_SCRIPT = re.compile(
+    r"(?P<script>[A-Za-z0-9_-]+/[A-Za-z0-9_-]+\.py)(?:\?(?P<query>[^#\s]*))?(?:#(?P<fragment>\S*))?\Z"
+)
 _FRAGMENT = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?:\.(?P<meter>[a-z_]+)|\[(?P<index>-?\d+)\])?\Z")
-_FORM = "write it as `guide/script.py#metric`, `guide/script.py#cell.meter` or `guide/script.py?axis=value#metric`"
+_FORM = "write `guide/script.py#metric`, `guide/script.py#cell.meter` or `guide/script.py?axis=value#metric`"
 
 Form = Literal["plain", "ratio", "saving"]
 
 
-class Unresolved(Exception):
+class UnresolvedError(Exception):
     """A reference, or a block that holds some, means nothing.
 
     Attributes:
@@ -98,22 +100,24 @@ def parse_reference(text: str) -> Reference:
     """The reference that `text` is.
 
     Raises:
-        Unresolved: It is none.
+        UnresolvedError: It is none.
     """
     match = _SCRIPT.match(text.strip())
     if match is None:
-        raise Unresolved(f"`{text.strip()}` is no reference", _FORM)
+        raise UnresolvedError(f"`{text.strip()}` is no reference", _FORM)
     axes = []
     for pair in filter(None, (match["query"] or "").split("&")):
         axis, equals, value = pair.partition("=")
         if not (axis and equals and value):
-            raise Unresolved(f"`{pair}` is no choice of a variant", "write it as `?axis=value&axis=value`")
+            raise UnresolvedError(
+                f"`{pair}` is no choice of a variant", "write it as `?axis=value&axis=value`"
+            )
         axes.append((axis, value))
     if not match["fragment"]:
-        raise Unresolved(f"`{text.strip()}` names no cell or metric", "add `#` and its name")
+        raise UnresolvedError(f"`{text.strip()}` names no cell or metric", "add `#` and its name")
     fragment = _FRAGMENT.match(match["fragment"])
     if fragment is None:
-        raise Unresolved(f"`#{match['fragment']}` is no cell, meter or metric", _FORM)
+        raise UnresolvedError(f"`#{match['fragment']}` is no cell, meter or metric", _FORM)
     index = None if fragment["index"] is None else int(fragment["index"])
     return Reference(match["script"], tuple(axes), fragment["name"], fragment["meter"], index)
 
@@ -122,30 +126,32 @@ def parse_value(text: str) -> ValueSpec:
     """What the inline value `text` shows: `REF [unit]`, `REF / REF [unit]` or `1 - REF / REF [unit]`.
 
     Raises:
-        Unresolved: It is none of the three, or its unit is not one.
+        UnresolvedError: It is none of the three, or its unit is not one.
     """
     words = text.split()
     form: Form = "plain"
     if words[:2] == ["1", "-"]:
         form, words = "saving", words[2:]
     if not words:
-        raise Unresolved("an inline value names nothing", _FORM)
+        raise UnresolvedError("an inline value names nothing", _FORM)
     first, rest = parse_reference(words[0]), words[1:]
     second = None
     if rest[:1] == ["/"]:
         if len(rest) < 2:
-            raise Unresolved(f"`{text.strip()}` divides by nothing", "name what to divide by after the ` / `")
+            raise UnresolvedError(
+                f"`{text.strip()}` divides by nothing", "name what to divide by after the ` / `"
+            )
         second, rest = parse_reference(rest[1]), rest[2:]
         form = "ratio" if form == "plain" else form
     if form == "saving" and second is None:
-        raise Unresolved(f"`{text.strip()}` is no saving", "write it as `1 - A / B percent`")
+        raise UnresolvedError(f"`{text.strip()}` is no saving", "write it as `1 - A / B percent`")
     if len(rest) > 1:
-        raise Unresolved(f"`{' '.join(rest)}` is no unit", "write one unit after the reference")
+        raise UnresolvedError(f"`{' '.join(rest)}` is no unit", "write one unit after the reference")
     unit = rest[0] if rest else None
     if unit is not None and unit not in UNITS and not (second and unit == "x"):
-        raise Unresolved(f"`{unit}` is no unit", did_you_mean(unit, UNITS, "unit"))
+        raise UnresolvedError(f"`{unit}` is no unit", did_you_mean(unit, UNITS, "unit"))
     if second is not None and unit not in (None, "x", "percent", "1"):
-        raise Unresolved(f"a ratio has no unit `{unit}`", "write `percent` or `x` after it, or nothing")
+        raise UnresolvedError(f"a ratio has no unit `{unit}`", "write `percent` or `x` after it, or nothing")
     return ValueSpec(form, first, second, unit)
 
 
@@ -153,13 +159,13 @@ def single_variant(script: Script, axes: tuple[tuple[str, str], ...]) -> Variant
     """The one variant of `script` that `axes` single out.
 
     Raises:
-        Unresolved: An axis or a value is unknown, or the variant is not the only one.
+        UnresolvedError: An axis or a value is unknown, or the variant is not the only one.
     """
     variants = matching_variants(script, axes)
     if len(variants) > 1:
         open_axes = sorted({axis for v in variants for axis in v.axes} - {axis for axis, _ in axes})
         known = ", ".join(f"{axis} ({', '.join(axis_values(variants, axis))})" for axis in open_axes)
-        raise Unresolved(
+        raise UnresolvedError(
             f"`{script.reference}` has {len(variants)} variants here", f"choose one by `?axis=value`: {known}"
         )
     return variants[0]
@@ -169,7 +175,7 @@ def matching_variants(script: Script, axes: tuple[tuple[str, str], ...]) -> tupl
     """The variants of `script` at these axis values, at least one.
 
     Raises:
-        Unresolved: An axis or a value is unknown, or no variant has them all.
+        UnresolvedError: An axis or a value is unknown, or no variant has them all.
     """
     variants = script.variants(())
     for axis, value in axes:
@@ -177,15 +183,19 @@ def matching_variants(script: Script, axes: tuple[tuple[str, str], ...]) -> tupl
         if not values:
             known = {name for variant in variants for name in variant.axes}
             what = f"`{script.reference}` does not sweep `{axis}`"
-            raise Unresolved(what, did_you_mean(axis, known, "axis") if known else "leave the `?...` away")
+            raise UnresolvedError(
+                what, did_you_mean(axis, known, "axis") if known else "leave the `?...` away"
+            )
         if value not in values:
             what = f"`{script.reference}` has no variant with {axis}={value}"
-            raise Unresolved(what, f"use one of its values: {', '.join(values)}")
+            raise UnresolvedError(what, f"use one of its values: {', '.join(values)}")
     found = tuple(v for v in variants if all(axis_text(v.axes.get(axis)) == value for axis, value in axes))
     if not found:
         point = ", ".join(f"{axis}={value}" for axis, value in axes)
         names = "; ".join(variant.name for variant in variants)
-        raise Unresolved(f"`{script.reference}` has no variant with {point}", f"use one of its variants: {names}")
+        raise UnresolvedError(
+            f"`{script.reference}` has no variant with {point}", f"use one of its variants: {names}"
+        )
     return found
 
 
@@ -198,26 +208,26 @@ def cell_of(script: Script, name: str) -> Cell:
     """The cell `name` of `script`.
 
     Raises:
-        Unresolved: It has none of that name.
+        UnresolvedError: It has none of that name.
     """
     try:
         return script.cell(name)
     except KeyError:
         known = [cell.name for cell in script.cells]
         what = f"`{script.reference}` has no cell `{name}`"
-        raise Unresolved(what, did_you_mean(name, known, "cell")) from None
+        raise UnresolvedError(what, did_you_mean(name, known, "cell")) from None
 
 
 def unit_of(script: Script, name: str, meter: str | None = None) -> tuple[Unit, bool]:
     """The unit of a metric, or of a meter around a cell, and whether it counts the device's memory.
 
     Raises:
-        Unresolved: The script has no such metric, or no such cell, or there is no such meter.
+        UnresolvedError: The script has no such metric, or no such cell, or there is no such meter.
     """
     if meter is not None:
         cell_of(script, name)
         if meter not in METERS:
-            raise Unresolved(f"`{meter}` is no meter", did_you_mean(meter, METERS, "meter"))
+            raise UnresolvedError(f"`{meter}` is no meter", did_you_mean(meter, METERS, "meter"))
         return METERS[meter], meter in DEVICE_METERS
     metric = script.metadata.metrics.get(name)
     if metric is not None:
@@ -225,16 +235,18 @@ def unit_of(script: Script, name: str, meter: str | None = None) -> tuple[Unit, 
     cells = [cell.name for cell in script.cells]
     if name in cells:
         what = f"`{name}` of `{script.reference}` is a cell, not a metric"
-        raise Unresolved(what, f"add what was read around it: {', '.join(f'#{name}.{m}' for m in METERS)}")
+        raise UnresolvedError(
+            what, f"add what was read around it: {', '.join(f'#{name}.{m}' for m in METERS)}"
+        )
     what = f"`{script.reference}` has no metric `{name}`"
-    raise Unresolved(what, did_you_mean(name, script.metadata.metrics, "metric"))
+    raise UnresolvedError(what, did_you_mean(name, script.metadata.metrics, "metric"))
 
 
 def target_of(reference: Reference, script: Script) -> Target:
     """What `reference` to a metric or a meter stands for in `script`.
 
     Raises:
-        Unresolved: It stands for nothing there.
+        UnresolvedError: It stands for nothing there.
     """
     unit, device_memory = unit_of(script, reference.name, reference.meter)
     return Target(reference, script, single_variant(script, reference.axes), unit, device_memory)
@@ -244,12 +256,14 @@ def check_unit(unit: Unit, target: str | None) -> Unit | None:
     """The unit that `target` names, if a value in `unit` can be shown in it.
 
     Raises:
-        Unresolved: It cannot, or there is no such unit.
+        UnresolvedError: It cannot, or there is no such unit.
     """
     if target is None:
         return None
     if target not in UNITS:
-        raise Unresolved(f"`{target}` is no unit", did_you_mean(target, UNITS, "unit"))
+        raise UnresolvedError(f"`{target}` is no unit", did_you_mean(target, UNITS, "unit"))
     if not convertible(unit, UNITS[target]):
-        raise Unresolved(f"{unit.symbol} cannot be shown in {target}", f"use one of: {', '.join(targets(unit))}")
+        raise UnresolvedError(
+            f"{unit.symbol} cannot be shown in {target}", f"use one of: {', '.join(targets(unit))}"
+        )
     return UNITS[target]

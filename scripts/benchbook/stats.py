@@ -25,7 +25,7 @@ class Summary:
 
     @property
     def spread(self) -> float | None:
-        """Half the interquartile range as a share of the median: 0.01 reads as ±1 %; None if the median is 0."""
+        """Half the interquartile range as a share of the median (0.01 is ±1 %); None if the median is 0."""
         if self.upper == self.lower:
             return 0.0
         if self.median == 0:

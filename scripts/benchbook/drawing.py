@@ -1,0 +1,116 @@
+"""Draw a line chart as SVG: marks, grid and digits only, so that one drawing serves every language."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+# Drawn at the width of a phone, and scaled up a little elsewhere: text stays readable at both.
+WIDTH, HEIGHT, FONT_SIZE = 400, 240, 14
+# Stand-ins for the colours of the page, replaced by custom properties once drawn.
+_INK, _GRID = "#010203", "#040506"
+_SERIES = tuple(f"#0a0b{index:02x}" for index in range(6))
+MAX_SERIES = len(_SERIES)
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One series of a chart: its points, in the units of the axes."""
+
+    points: tuple[tuple[float, float], ...]
+
+
+def draw(lines: Sequence[Line], log_x: bool = False, log_y: bool = False, zero: bool = True) -> str:
+    """The drawing of up to six series.
+
+    Parameters:
+        lines: In the order of the legend.
+        log_x: Whether the horizontal axis is logarithmic.
+        log_y: Whether the vertical axis is.
+        zero: Whether a linear vertical axis begins at 0.
+    """
+    import vl_convert  # loads a JavaScript engine; a build without a chart need not wait for it
+
+    rows = [{"s": index, "x": x, "y": y} for index, line in enumerate(lines) for x, y in line.points]
+    xs, ys = [row["x"] for row in rows], [row["y"] for row in rows]
+    colour = {"field": "s", "type": "nominal", "legend": None}
+    few = len(rows) <= 40 * max(1, len(lines))
+    spec = {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "width": WIDTH,
+        "height": HEIGHT,
+        "autosize": {"type": "fit", "contains": "padding"},
+        "background": None,
+        "data": {"values": rows},
+        "config": {
+            "font": "inherit",
+            "view": {"stroke": None},
+            "axis": {
+                "labelFontSize": FONT_SIZE,
+                "labelColor": _INK,
+                "labelLimit": 0,
+                "labelFlush": False,
+                "domainColor": _INK,
+                "tickColor": _INK,
+                "gridColor": _GRID,
+                "title": None,
+            },
+        },
+        "mark": {"type": "line", "point": {"size": 55, "filled": True} if few else False, "strokeWidth": 2},
+        "encoding": {
+            "x": {
+                "field": "x",
+                "type": "quantitative",
+                "scale": {"type": "log" if log_x else "linear", "zero": False, "nice": True},
+                "axis": {"format": _format(xs), "grid": False, **_ticks(xs)},
+            },
+            "y": {
+                "field": "y",
+                "type": "quantitative",
+                "scale": {"type": "log" if log_y else "linear", "zero": zero and not log_y, "nice": True},
+                "axis": {"format": _format(ys), "tickCount": 5},
+            },
+            "color": {**colour, "scale": {"domain": list(range(MAX_SERIES)), "range": list(_SERIES)}},
+            "shape": {**colour, "scale": {"domain": list(range(MAX_SERIES)), "range": list(SHAPES)}},
+        },
+    }
+    return _themed(vl_convert.vegalite_to_svg(json.dumps(spec), vl_version="5.20"))
+
+
+def _format(values: Sequence[float]) -> str:
+    """How d3 writes the ticks: plain digits where they are short, powers of ten elsewhere."""
+    sizes = [abs(value) for value in values if value]
+    if not sizes or (max(sizes) < 1e6 and max(sizes) >= 1e-3):
+        return ",.4~g"
+    return ".2~e"
+
+
+def _ticks(values: Sequence[float]) -> dict[str, Any]:
+    """Where the horizontal axis has its ticks: at the points of a short sweep, at steps of a long one."""
+    points = sorted(set(values))
+    if len(points) <= 8:
+        return {"values": points, "labelOverlap": "greedy"}
+    return {"tickCount": 5, "tickMinStep": 1 if all(value == int(value) for value in points) else 0}
+
+
+def _themed(svg: str) -> str:
+    """`svg` with the page's colours and size instead of its own, and without a name of its own."""
+    svg = svg.replace(_INK, "var(--bb-ink)").replace(_GRID, "var(--bb-grid)")
+    for index, stand_in in enumerate(_SERIES):
+        svg = svg.replace(stand_in, f"var(--bb-series-{index + 1})")
+    # The page names the figure; inside it, the drawing is decoration.
+    svg = re.sub(r' (?:role|aria-roledescription|aria-label)="[^"]*"', "", svg)
+    svg = re.sub(r'<path class="(?:background|foreground)"[^>]*/>', "", svg)
+    svg = re.sub(r' (?:class|pointer-events|opacity|font-family|aria-hidden)="[^"]*"', "", svg)
+    svg = re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", svg)
+    head = re.match(r"<svg [^>]*>", svg)
+    assert head is not None
+    box = re.search(r'viewBox="[^"]*"', head[0])
+    assert box is not None
+    hidden = 'direction="ltr" aria-hidden="true" focusable="false"'
+    opening = f'<svg xmlns="http://www.w3.org/2000/svg" {box[0]} {hidden}>'
+    return opening + svg[head.end() :]

@@ -1,0 +1,84 @@
+"""What Python-Markdown calls: the `cell`, `table` and `chart` fences and the inline `value`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from typing import Any
+
+from markdown import Markdown
+
+from benchbook import cells, charts, tables, values
+from benchbook.context import Build, current
+from benchbook.pages import locate
+from benchbook.problems import BenchbookError, Problem
+from benchbook.references import UnresolvedError
+
+FENCES = ("cell", "table", "chart")
+INLINE = "value"
+
+
+def validator(
+    language: str, inputs: dict[str, str], options: dict[str, Any], attrs: dict[str, Any], md: Markdown
+) -> bool:
+    """Accept every option; wrong ones become problems, with their line, when the fence is rendered."""
+    options.update(inputs)
+    inputs.clear()
+    return True
+
+
+def cell(source: str, language: str, css_class: str, options: dict[str, Any], md: Markdown, **_: Any) -> str:
+    """The HTML of a `cell` fence."""
+    return _render("cell", source, lambda build: cells.render_cell(build, source, options, md))
+
+
+def table(source: str, language: str, css_class: str, options: dict[str, Any], md: Markdown, **_: Any) -> str:
+    """The HTML of a `table` fence."""
+    return _render("table", source, lambda build: tables.render_table(build, source))
+
+
+def chart(source: str, language: str, css_class: str, options: dict[str, Any], md: Markdown, **_: Any) -> str:
+    """The HTML of a `chart` fence."""
+    return _render("chart", source, lambda build: charts.render_chart(build, source))
+
+
+def value(source: str, language: str, css_class: str, md: Markdown) -> str:
+    """The HTML of an inline `#!value ...`."""
+    return _render("value", source, lambda build: values.render_value(build, source))
+
+
+def custom_fences() -> list[dict[str, Any]]:
+    """The entries for `pymdownx.superfences: custom_fences`."""
+    formats = {"cell": cell, "table": table, "chart": chart}
+    return [{"name": name, "class": name, "format": formats[name], "validator": validator} for name in FENCES]
+
+
+def custom_inline() -> list[dict[str, Any]]:
+    """The entries for `pymdownx.inlinehilite: custom_inline`."""
+    return [{"name": INLINE, "class": INLINE, "format": value}]
+
+
+def _render(kind: str, source: str, render: Callable[[Build], str]) -> str:
+    """What `render` makes, or a box in its place; a problem is kept for the end of the build.
+
+    inlinehilite swallows exceptions and would print the reference instead, so none may leave here.
+    """
+    build = current()
+    try:
+        return render(build)
+    except UnresolvedError as error:
+        problems = [error.at(build.here.path, line) for line in locate(build, kind, source)]
+    except BenchbookError as error:
+        problems = list(error.problems)
+    build.problems.update(problems)
+    return _box(build, problems, inline=kind == INLINE)
+
+
+def _box(build: Build, problems: list[Problem], inline: bool) -> str:
+    title = escape(build.here.language.text("problem"))
+    text = "; ".join(escape(str(problem)) for problem in problems)
+    if inline:
+        return (
+            f'<span class="bb-problem" role="alert">{title}: <code lang="en" dir="ltr">{text}</code></span>'
+        )
+    return f'<div class="bb-problem" role="alert"><p>{title}</p><code lang="en" dir="ltr">{text}</code></div>'
