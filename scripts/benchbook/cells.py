@@ -85,9 +85,9 @@ def render_cell(build: Build, text: str, options: Mapping[str, str], md: Markdow
     place = options.get("source", "above")
     if place == "none":
         return output
-    shown = _with_source(build, cell, place, options, md)
+    html = _with_source(build, cell, place, options, md)
     # In a tab, Markdown makes a paragraph of the word, which no block may stand in.
-    return shown.replace(f"<p>{_OUTPUT}</p>", _OUTPUT).replace(_OUTPUT, output)
+    return html.replace(f"<p>{_OUTPUT}</p>", _OUTPUT).replace(_OUTPUT, output)
 
 
 def _with_source(build: Build, cell: Cell, place: str, options: Mapping[str, str], md: Markdown) -> str:

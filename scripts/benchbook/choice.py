@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from benchbook.context import Build, PageContext
+from benchbook.library import Machine
 from benchbook.page_data import data_path, machine_entry
 
 # Texts that the scripts of a page need in its language.
@@ -60,10 +61,7 @@ def render_choice(build: Build, page: PageContext) -> str:
     shown = page.machines[reference]
     label = escape(language.text("measured_on"))
     if len(machines) > 1:
-        options = "".join(
-            f'<option value="{escape(one.name)}"{" selected" if one == shown else ""}>{escape(one.title)}</option>'
-            for one in machines
-        )
+        options = "".join(_option(one, one == shown) for one in machines)
         control = (
             f'<label for="bb-machine">{label}</label> '
             f'<span class="bb-plain"><bdi>{escape(shown.title)}</bdi></span>'
@@ -107,10 +105,15 @@ def page_settings(build: Build, page: PageContext) -> dict[str, Any]:
     }
 
 
+def _option(machine: Machine, selected: bool) -> str:
+    chosen = " selected" if selected else ""
+    return f'<option value="{escape(machine.name)}"{chosen}>{escape(machine.title)}</option>'
+
+
 def _reference(build: Build, page: PageContext) -> str:
     name = build.library.reference_machine(page.guide)
     return name if name in page.machines else min(page.machines)
 
 
-def _ordered(page: PageContext, reference: str) -> list[Any]:
+def _ordered(page: PageContext, reference: str) -> list[Machine]:
     return sorted(page.machines.values(), key=lambda machine: (machine.name != reference, machine.name))

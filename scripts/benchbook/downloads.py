@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from benchbook.measurements import shown_variant
 from benchbook.problems import BenchbookError
 from benchbook.project import Project
 from benchbook.records import load_record
-from benchbook.script import Script, read_script
+from benchbook.script import Cell, Script, read_script
 
 FOLDER = "downloads"
 
@@ -38,7 +39,6 @@ def notebook(script: Script, output: dict[str, str], where: str = "") -> str:
         where: What to say of the machine that recorded it, one sentence; empty if none did.
     """
     import nbformat  # takes longer to import than a page takes to build, and only complete builds need it
-    from nbformat import v4
 
     ranks = script.metadata.ranks
     about = [f"# {Path(script.reference).name}", script.docstring, where]
@@ -46,19 +46,31 @@ def notebook(script: Script, output: dict[str, str], where: str = "") -> str:
         name = Path(script.reference).name
         about.append(f"It runs in {ranks} processes together: `torchrun --nproc-per-node {ranks} {name}`.")
     # A hyphen keeps this id apart from those of the cells, whose names have none.
-    cells = [v4.new_markdown_cell("\n\n".join(filter(None, about)), id="about-script")]
-    for cell in script.cells:
-        text = output.get(cell.name, "")
-        outputs = [v4.new_output("stream", name="stdout", text=text)] if text else []
-        cells.append(v4.new_code_cell(cell.source, id=cell.name, outputs=outputs, execution_count=None))
+    text = "\n\n".join(filter(None, about))
+    cells: list[dict[str, Any]] = [
+        {"cell_type": "markdown", "id": "about-script", "metadata": {}, "source": text}
+    ]
+    cells += [_code_cell(cell, output.get(cell.name, "")) for cell in script.cells]
     metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
         "dependencies": list(script.metadata.dependencies),
     }
-    made = v4.new_notebook(cells=cells, metadata=metadata)
+    made = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
     nbformat.validate(made)
     return json.dumps(made, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _code_cell(cell: Cell, output: str) -> dict[str, Any]:
+    outputs = [{"output_type": "stream", "name": "stdout", "text": output}] if output else []
+    return {
+        "cell_type": "code",
+        "id": cell.name,
+        "metadata": {},
+        "source": cell.source,
+        "outputs": outputs,
+        "execution_count": None,
+    }
 
 
 class Downloads:

@@ -109,7 +109,6 @@ def measure(library: Library, target: Target, machine: Machine) -> Measurement |
     Raises:
         UnresolvedError: It is a series and no item was named, or the other way round.
     """
-    assert target.unit is not None
     source = recorded(library, target.script, target.variant.name, machine)
     if source is None:
         return None
@@ -147,7 +146,6 @@ def compute(library: Library, spec: ValueSpec, machine: Machine) -> Computed | N
         UnresolvedError: It means nothing, or compares times of two campaigns.
     """
     first = target_of(spec.first, library.script_of(spec.first))
-    assert first.unit is not None
     if spec.second is None:
         shown = check_unit(first.unit, spec.unit)
         part = measure(library, first, machine)
@@ -173,15 +171,13 @@ def compute(library: Library, spec: ValueSpec, machine: Machine) -> Computed | N
 
 def check_comparable(first: Target, second: Target) -> None:
     """Raise UnresolvedError if a ratio of the two means nothing."""
-    assert first.unit is not None
-    assert second.unit is not None
     if first.unit.dimension != second.unit.dimension:
         what = f"`{first.reference}` is in {first.unit.symbol}, `{second.reference}` in {second.unit.symbol}"
         raise UnresolvedError(what, "compare two quantities of one kind")
 
 
 def check_one_campaign(first: Measurement, second: Measurement) -> None:
-    """Raise UnresolvedError if the ratio of the two would compare times that were not measured side by side."""
+    """Raise UnresolvedError if the ratio of the two compares times that were not measured side by side."""
     timed = any(part.unit.dimension in ("time", "rate") for part in (first, second))
     if timed and first.source.result.campaign != second.source.result.campaign:
         scripts = sorted({part.source.script.reference for part in (first, second)})

@@ -85,14 +85,14 @@ class Target:
         reference: The reference itself.
         script: The script it names.
         variant: The one variant, with the parameters of no particular machine.
-        unit: The unit of the quantity; None for a whole cell.
+        unit: The unit of the quantity.
         device_memory: Whether it counts bytes of the device's memory, so that it fits a device or not.
     """
 
     reference: Reference
     script: Script
     variant: Variant
-    unit: Unit | None
+    unit: Unit
     device_memory: bool = False
 
 
