@@ -1,8 +1,8 @@
-"""Lighthouse on each page of a built site in each language: four scores, on its phone profile, served compressed.
+"""Lighthouse on each page of a built site in each language: four scores, phone profile, served compressed.
 
-Run `make site`, then `python scripts/benchmarks/lighthouse.py [--site site] [--pages "" comparing_setups/]`. It needs
-Node.js and a Chromium (CHROMIUM names another), and installs Lighthouse into .cache/lighthouse the first time. The
-exit code is 1 where a score is below its bar.
+Run `make site`, then `python scripts/benchmarks/lighthouse.py [--site site] [--pages "" comparing_setups/]`.
+It needs Node.js and a Chromium (CHROMIUM names another), and installs Lighthouse into .cache/lighthouse the
+first time. The exit code is 1 where a score is below its bar.
 """
 
 from __future__ import annotations

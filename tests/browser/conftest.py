@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,9 +11,8 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from benchbook.static_server import serving
+from browser.building import FIXTURE, ROOT, build
 
-ROOT = Path(__file__).parents[2]
-FIXTURE = ROOT / "tests" / "fixtures" / "handbook"
 DESKTOP = {"width": 1280, "height": 860}
 PHONE = {"width": 360, "height": 740}
 ARGUMENTS = [
@@ -35,20 +32,6 @@ def find_chromium() -> str:
     found = next((path for name in names if name and (path := shutil.which(name))), None)
     assert found, "no Chromium: run `make chromium`, or set CHROMIUM to one"
     return found
-
-
-def build(config: Path, folder: Path) -> Path:
-    """Build the site of `config` into `folder`, as `make site` does."""
-    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "-f", str(config), "-d", str(folder)]
-    environment = {
-        **os.environ,
-        "BENCHBOOK_ROOT": str(config.parent),
-        "NO_MKDOCS_2_WARNING": "1",
-        "DISABLE_MKDOCS_2_WARNING": "true",
-    }
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr
-    return folder
 
 
 @pytest.fixture(scope="session")
