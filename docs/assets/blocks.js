@@ -1,0 +1,148 @@
+// What the blocks of a page can do once a script runs: say where a number comes from, and sort tables.
+
+export const settings = JSON.parse(document.getElementById("bb-page").textContent);
+const words = settings.strings;
+let loading;
+
+/** What the page shows on every machine, in its language; fetched when it is first needed. */
+export function records() {
+  loading ??= fetch(settings.data).then((answer) => {
+    if (!answer.ok) throw new Error(`${settings.data}: ${answer.status}`);
+    return answer.json();
+  }).then(localized);
+  return loading;
+}
+
+/** `tree` with each {"@": {language: ...}} replaced by what stands there for the page's language. */
+function localized(tree) {
+  if (Array.isArray(tree)) return tree.map(localized);
+  if (tree === null || typeof tree !== "object") return tree;
+  if ("@" in tree) return tree["@"][settings.language] ?? tree["@"].en ?? Object.values(tree["@"])[0];
+  return Object.fromEntries(Object.entries(tree).map(([key, value]) => [key, localized(value)]));
+}
+
+/** An element with attributes and children; text children are never read as HTML. */
+export function make(name, attributes = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...children);
+  return element;
+}
+
+export const staleMark = () => make("abbr", { title: words.older_code_hint }, `◷ ${words.older_code}`);
+
+/** The one line of a block: machine, library, month, repeats. */
+export function line(origin, repeats) {
+  const shown = make("span", { class: "bb-line" });
+  for (const text of repeats ? [...origin.line, repeats] : origin.line) {
+    if (shown.hasChildNodes()) shown.append(" ", make("span", { class: "bb-dot" }, "·"), " ");
+    shown.append(make("bdi", {}, text));
+  }
+  return shown;
+}
+
+/** The details behind it, row by row. */
+export function details(rows) {
+  const list = make("dl");
+  for (const [key, way, content] of rows) {
+    const shown = make("dd");
+    if (way === "links") {
+      content.forEach(([text, to], place) => {
+        const address = to.startsWith("https://") ? to : settings.root + to;
+        shown.append(place ? ", " : "", make("a", { href: address }, make("bdi", {}, text)));
+      });
+    } else if (way === "block") {
+      shown.append(make("pre", { lang: "en", dir: "ltr", tabindex: "0" }, make("code", {}, content)));
+    } else {
+      shown.append(way === "code" ? make("code", { lang: "en", dir: "ltr" }, content) : make("bdi", {}, content));
+    }
+    list.append(make("div", {}, make("dt", {}, words[`fact_${key}`]), shown));
+  }
+  return list;
+}
+
+// Where a number in a sentence comes from.
+
+const card = make("div", { id: "bb-card", class: "bb-details", role: "dialog", popover: "", "aria-label": words.provenance });
+let opener = null;
+document.querySelector("article").append(card);
+card.addEventListener("toggle", (event) => {
+  if (event.newState === "closed") opener?.setAttribute("aria-expanded", "false");
+});
+
+async function open(button) {
+  const shown = button.querySelector("data");
+  const data = await records();
+  const machine = shown.dataset.machine;
+  const value = data.values[button.dataset.bb]?.[machine];
+  if (!value) return;
+  const origin = data.origins[value.origin][machine];
+  const close = make("button", { type: "button", class: "bb-close", autofocus: "", "aria-label": words.close }, "×");
+  close.addEventListener("click", () => card.hidePopover());
+  const head = make("p", {}, line(origin, value.repeats));
+  if (origin.stale) head.append(" ", make("span", { class: "bb-stale" }, staleMark()));
+  card.replaceChildren(close, head, details([...value.rows, ...origin.rows]));
+  opener = button;
+  button.setAttribute("aria-expanded", "true");
+  card.showPopover();
+  place(button.getBoundingClientRect());
+}
+
+/** Put the card below `anchor`, or above it where there is more room; CSS makes it a sheet on a phone. */
+function place(anchor) {
+  const size = card.getBoundingClientRect();
+  const left = Math.min(Math.max(8, anchor.left), innerWidth - size.width - 8);
+  const below = anchor.bottom + 6;
+  const fits = below + size.height < innerHeight || anchor.top < size.height + 6;
+  card.style.setProperty("--bb-left", `${left}px`);
+  card.style.setProperty("--bb-top", `${fits ? below : anchor.top - size.height - 6}px`);
+}
+
+for (const button of document.querySelectorAll(".bb-value")) {
+  button.setAttribute("aria-haspopup", "dialog");
+  button.setAttribute("aria-expanded", "false");
+}
+
+// Tables that sort.
+
+for (const head of document.querySelectorAll(".bb-table thead th")) {
+  const button = make("button", { type: "button", title: words.sort.replace("{column}", head.textContent) });
+  button.append(...head.childNodes);
+  head.append(button);
+  head.setAttribute("aria-sort", "none");
+}
+
+function sort(head) {
+  const table = head.closest("table");
+  const column = head.cellIndex;
+  const ascending = head.getAttribute("aria-sort") !== "ascending";
+  for (const other of table.tHead.rows[0].cells) other.setAttribute("aria-sort", "none");
+  head.setAttribute("aria-sort", ascending ? "ascending" : "descending");
+  const rows = [...table.tBodies[0].rows];
+  const keys = new Map(rows.map((row) => [row, sortKey(row.cells[column])]));
+  rows.sort((one, other) => compare(keys.get(one), keys.get(other), ascending) || one.dataset.row - other.dataset.row);
+  table.tBodies[0].append(...rows);
+}
+
+function sortKey(cell) {
+  const data = cell.querySelector("data");
+  if (data) return data.value === "" ? null : data.value === "true" ? 1 : data.value === "false" ? 0 : Number(data.value);
+  const text = cell.lastElementChild?.textContent.trim() ?? "";
+  const number = Number(text.replaceAll(",", ""));
+  return Number.isNaN(number) ? text : number;
+}
+
+/** What is missing goes last, whichever the direction. */
+function compare(one, other, ascending) {
+  if (one === null || other === null) return (one === null) - (other === null);
+  const order = typeof one === "number" && typeof other === "number"
+    ? one - other
+    : String(one).localeCompare(String(other), settings.language);
+  return ascending ? order : -order;
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest(".bb-value, .bb-table thead button");
+  if (button?.matches(".bb-value")) open(button);
+  else if (button) sort(button.closest("th"));
+});

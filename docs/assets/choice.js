@@ -1,0 +1,231 @@
+// A reader's two choices: on which machine measured, and their own GPU. In the address first, then in storage.
+
+import { details, line, make, records, settings, staleMark } from "./blocks.js";
+
+const words = settings.strings;
+const root = document.documentElement;
+const select = document.getElementById("bb-machine");
+const input = document.getElementById("bb-gpu");
+const said = document.getElementById("bb-gpu-said");
+const GIB = 2 ** 30;
+// What the reference machine yielded, as the page came: values by button, blocks whole.
+const originals = new Map();
+let gpus;
+
+function stored(name) {
+  try {
+    return localStorage.getItem(`benchbook.${name}`) ?? "";
+  } catch {
+    return ""; // a reader who forbids storage has the address
+  }
+}
+
+function chosen(name) {
+  return new URLSearchParams(location.search).get(name) ?? stored(name);
+}
+
+/** Keep a choice: in the address, so that it can be shared, and in storage, so that it lasts. */
+function keep(name, value) {
+  const address = new URL(location.href);
+  if (value) address.searchParams.set(name, value);
+  else address.searchParams.delete(name);
+  if (address.href !== location.href) history.replaceState(history.state, "", address);
+  try {
+    if (value) localStorage.setItem(`benchbook.${name}`, value);
+    else localStorage.removeItem(`benchbook.${name}`);
+  } catch {
+    // See above.
+  }
+}
+
+// Measured on
+
+async function showMachine(name) {
+  try {
+    const data = name === settings.reference ? null : await records();
+    for (const button of document.querySelectorAll(".bb-value")) showValue(button, data, name);
+    for (const block of document.querySelectorAll(":is(.bb-output, .bb-table, .bb-chart)[data-bb]")) {
+      showBlock(block, data, name);
+    }
+  } finally {
+    delete root.dataset.bbPending;
+  }
+  showFits();
+}
+
+function showValue(button, data, name) {
+  const shown = button.querySelector("data");
+  if (!originals.has(button)) originals.set(button, { data: shown.cloneNode(true), tag: button.querySelector(".bb-tag") });
+  const original = originals.get(button);
+  const value = data?.values[button.dataset.bb]?.[name];
+  button.querySelectorAll(".bb-tag, .bb-fits, .bb-fits-not").forEach((element) => element.remove());
+  if (value) {
+    setData(shown, value, name);
+    setStale(button, data.origins[value.origin][name].stale);
+    return;
+  }
+  const was = original.data.cloneNode(true);
+  shown.replaceWith(was);
+  const home = data && settings.machines.find((machine) => machine.name === was.dataset.machine);
+  if (home) button.append(make("sup", { class: "bb-tag", dir: "ltr" }, home.short));
+  else if (original.tag) button.append(original.tag);
+  const origin = data?.values[button.dataset.bb]?.[was.dataset.machine]?.origin;
+  setStale(button, origin ? data.origins[origin][was.dataset.machine].stale : originals.get(button).stale);
+}
+
+/** Write a value of a machine into its `<data>`. */
+function setData(element, value, name) {
+  element.value = value.value ?? "";
+  element.dataset.machine = name;
+  if (value.bytes) element.dataset.bytes = value.bytes;
+  else delete element.dataset.bytes;
+  if (value.words) element.removeAttribute("dir");
+  else element.dir = "ltr";
+  element.textContent = value.text;
+}
+
+function setStale(button, stale) {
+  const mark = button.nextElementSibling?.matches("abbr") ? button.nextElementSibling : null;
+  const original = originals.get(button);
+  original.stale ??= mark !== null;
+  if (stale === undefined) stale = original.stale;
+  if (stale && !mark) button.after(" ", staleMark());
+  if (!stale && mark) mark.remove();
+}
+
+function showBlock(block, data, name) {
+  if (!originals.has(block)) {
+    originals.set(block, { html: block.innerHTML, machine: block.dataset.machine, hidden: block.hidden });
+  }
+  const original = originals.get(block);
+  const shown = data?.blocks[block.dataset.bb]?.[name];
+  if (block.dataset.machine !== original.machine) block.innerHTML = original.html;
+  block.dataset.machine = shown ? name : original.machine;
+  block.hidden = shown ? false : original.hidden;
+  if (!shown) return;
+  if (shown.rows) showRows(block, shown.rows, name);
+  else if (shown.drawing) showChart(block, shown);
+  else showOutput(block, shown);
+  showOrigin(block, data.origins[shown.origin][name], shown.repeats);
+}
+
+function showRows(block, rows, name) {
+  for (const row of block.querySelectorAll("tr[data-row]")) {
+    row.querySelectorAll("td").forEach((cell, place) => {
+      const entry = rows[Number(row.dataset.row)][place];
+      setData(cell.querySelector("data"), entry, name);
+      cell.querySelector(".bb-bar")?.style.setProperty("--bb-share", entry.share ?? 0);
+      const ratio = cell.querySelector(".bb-ratio");
+      if (ratio) ratio.textContent = entry.ratio ?? "";
+    });
+  }
+}
+
+function showChart(block, shown) {
+  block.querySelector(".bb-drawing").innerHTML = shown.drawing;
+  const unit = block.querySelector(".bb-unit");
+  unit.hidden = !shown.unit;
+  unit.firstElementChild.textContent = shown.unit;
+  const cell = (name, text, attributes) => make(name, attributes ?? {}, make("bdi", { dir: "ltr" }, text));
+  const rows = shown.figures.map(([first, ...others]) =>
+    make("tr", {}, cell("th", first, { scope: "row" }), ...others.map((text) => cell("td", text))));
+  block.querySelector(".bb-figures tbody").replaceChildren(...rows);
+}
+
+function showOutput(block, shown) {
+  const notes = block.querySelector(".bb-notes");
+  notes.replaceChildren(...shown.notes.map((note) => make("li", {}, make("bdi", {}, note))));
+  notes.hidden = !shown.notes.length;
+  const output = block.querySelector("pre");
+  output.hidden = !shown.output;
+  output.querySelector("code").textContent = shown.output;
+}
+
+function showOrigin(block, origin, repeats) {
+  let known = block.querySelector(".bb-provenance");
+  if (!known) block.append(known = make("details", { class: "bb-provenance", "data-pagefind-ignore": "" }));
+  const summary = make("summary", { title: words.provenance }, line(origin, repeats));
+  if (origin.stale) summary.append(" ", make("span", { class: "bb-stale" }, staleMark()));
+  known.replaceChildren(summary, details(origin.rows));
+}
+
+select?.addEventListener("change", () => {
+  keep("machine", select.value === settings.reference ? "" : select.value);
+  showMachine(select.value);
+});
+
+// My GPU: a name of the list, or just a size. What is kept ends in the size: "rtx-4090-24", "24".
+
+const memory = (gpu) => Number(/(?:^|-)(\d+(?:\.\d+)?)$/.exec(gpu)?.[1] ?? NaN) * GIB;
+
+/** Mark each memory on the page that the reader's GPU can hold, by the rule that stands beside the choice. */
+function showFits() {
+  document.querySelectorAll(".bb-fits, .bb-fits-not").forEach((mark) => mark.remove());
+  const room = input ? memory(chosen("gpu")) : NaN;
+  if (Number.isNaN(room)) return;
+  for (const data of document.querySelectorAll("data[data-bytes]")) {
+    const fits = Number(data.dataset.bytes) * 1.05 + GIB <= room;
+    const text = fits ? `✓ ${words.fits}` : `✗ ${words.fits_not}`;
+    data.after(" ", make("span", { class: fits ? "bb-fits" : "bb-fits-not" }, make("bdi", {}, text)));
+  }
+}
+
+async function knownGpus() {
+  gpus ??= fetch(settings.gpus).then((answer) => answer.json()).catch(() => []);
+  return gpus;
+}
+
+async function showGpu(gpu) {
+  const found = /^[\d.]+$/.test(gpu) ? null : (await knownGpus()).find((one) => one.id === gpu);
+  input.value = found ? `${found.name} · ${found.memory_gb} GB` : gpu ? `${memory(gpu) / GIB} GB` : "";
+}
+
+/** The GPU that a reader means by `text`; undefined if none. */
+async function understood(text) {
+  const size = /^([\d.]+)\s*(?:G|GB|GiB)?$/i.exec(text);
+  if (size && Number(size[1]) > 0) return String(Number(size[1]));
+  const plain = (name) => name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "");
+  const known = await knownGpus();
+  const exact = known.filter((one) => plain(`${one.name} · ${one.memory_gb} GB`) === plain(text));
+  const near = known.filter((one) => plain(one.name).includes(plain(text)));
+  return (exact[0] ?? near.find((one) => plain(one.name).endsWith(plain(text))) ?? near[0])?.id;
+}
+
+input?.addEventListener("focus", async () => {
+  const options = (await knownGpus()).map((one) => make("option", { value: `${one.name} · ${one.memory_gb} GB` }));
+  document.getElementById("bb-gpus").replaceChildren(...options);
+}, { once: true });
+
+input?.addEventListener("change", async () => {
+  const text = input.value.trim();
+  const gpu = text ? await understood(text) : "";
+  said.textContent = gpu === undefined ? words.my_gpu_unknown : "";
+  keep("gpu", gpu ?? "");
+  if (gpu) await showGpu(gpu);
+  showFits();
+});
+
+function start() {
+  const machine = chosen("machine");
+  const known = settings.machines.some((one) => one.name === machine);
+  const gpu = chosen("gpu");
+  if (known && machine !== settings.reference) {
+    select.value = machine;
+    keep("machine", machine);
+    showMachine(machine);
+  } else {
+    showFits();
+  }
+  if (input && !Number.isNaN(memory(gpu))) {
+    keep("gpu", gpu);
+    showGpu(gpu);
+  }
+}
+
+start();
+// A page brought back from memory as it was: the choice may have changed on another since.
+addEventListener("pageshow", (event) => {
+  if (!event.persisted) return;
+  if (select) select.value = settings.reference;
+  showMachine(settings.reference).then(start);
+});
