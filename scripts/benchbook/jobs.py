@@ -1,0 +1,91 @@
+"""What recorder, host and worker tell each other: a job, and the result of running it once."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+# How a run ended. All but FAILED describe what the variant does, and are recorded as such.
+OK, OUT_OF_MEMORY, TIMED_OUT, CRASHED, FAILED = "ok", "out of memory", "timed out", "crashed", "failed"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of one variant.
+
+    Parameters:
+        script: The file's absolute path.
+        shown: The same as messages name it, relative to the project.
+        root: The project, whose path is cut from what is recorded.
+        source: The whole text that runs.
+        cells: Name, first line and code of each.
+        overridden: Those set otherwise once the `parameters` cell has run.
+        metrics: Names to read after the last cell.
+        meters: Meters on request.
+        ranks: How many processes run it together.
+        timeout: Seconds after which they are killed.
+    """
+
+    script: str
+    shown: str
+    root: str
+    source: str
+    cells: list[tuple[str, int, str]]
+    overridden: dict[str, Any] = field(default_factory=dict)
+    metrics: list[str] = field(default_factory=list)
+    meters: list[str] = field(default_factory=list)
+    ranks: int = 1
+    timeout: float = 600.0
+
+    def table(self) -> dict[str, Any]:
+        """This job as JSON objects."""
+        return asdict(self)
+
+
+def job_from(table: dict[str, Any]) -> Job:
+    """The job that came as JSON objects."""
+    return Job(**{**table, "cells": [(name, line, code) for name, line, code in table["cells"]]})
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a run did not end well.
+
+    Parameters:
+        line: Of the script, 1 where none is known.
+        what: What happened, in one sentence without a full stop.
+        mend: What to do about it.
+    """
+
+    line: int
+    what: str
+    mend: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one run yielded.
+
+    Parameters:
+        outcome: One of the five above.
+        failure: Unless the outcome is OK.
+        output: What rank 0 (or the rank that failed) printed, by cell.
+        ranks: Metrics, meters by cell and baseline of each process; empty unless the outcome is OK.
+        seconds: From the start of the first process to the end of the last.
+    """
+
+    outcome: str
+    failure: Failure | None = None
+    output: dict[str, str] = field(default_factory=dict)
+    ranks: list[dict[str, Any]] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def table(self) -> dict[str, Any]:
+        """This result as JSON objects."""
+        return asdict(self)
+
+
+def result_from(table: dict[str, Any]) -> Result:
+    """The result that came as JSON objects."""
+    failure = table.get("failure")
+    return Result(**{**table, "failure": Failure(**failure) if failure else None})

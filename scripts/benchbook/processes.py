@@ -1,0 +1,94 @@
+"""Know and end every process that a run has started, whatever session or parent it has given itself."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import re
+import signal
+import socket
+import sys
+from collections.abc import Collection
+from pathlib import Path
+
+import psutil
+
+BECOME_SUBREAPER = 36
+MARK = "BENCHBOOK_HOST"
+
+
+def adopt_orphans() -> bool:
+    """Become the parent of whatever our descendants leave behind; False where the system cannot do that."""
+    if sys.platform != "linux":
+        return False
+    return bool(ctypes.CDLL(None).prctl(BECOME_SUBREAPER, 1, 0, 0, 0) == 0)
+
+
+def descendants() -> set[int]:
+    """Process ids of all that stem from this process, dead but unreaped ones included."""
+    return {process.pid for process in psutil.Process().children(recursive=True)}
+
+
+def end_all_but(spared: Collection[int], patience: float = 5.0) -> list[int]:
+    """Kill and reap every descendant but those in `spared`.
+
+    Children of what is killed are adopted meanwhile, so that it takes as many looks as there are generations.
+
+    Returns:
+        The processes that would not go within `patience` seconds: stuck in the kernel.
+    """
+    victims: dict[int, psutil.Process] = {}
+    looks = max(1, int(patience / 0.01))
+    for _ in range(looks):
+        reap(spared)
+        alive = [child for child in psutil.Process().children(recursive=True) if child.pid not in spared]
+        if not alive:
+            return []
+        for child in alive:
+            victims[child.pid] = child
+            _kill(child.pid)
+        psutil.wait_procs(alive, timeout=0.01)
+    return sorted(child.pid for child in victims.values() if child.is_running())
+
+
+def reap(spared: Collection[int]) -> None:
+    """Collect the dead among our adopted children."""
+    for child in psutil.Process().children():
+        if child.pid not in spared:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(child.pid, os.WNOHANG)
+
+
+def end_marked(mark: str) -> list[int]:
+    """Kill whatever carries `mark` in its environment: what a host that was itself killed has left behind."""
+    ended = []
+    for process in psutil.process_iter():
+        try:
+            if process.pid != os.getpid() and process.environ().get(MARK) == mark:
+                _kill(process.pid)
+                ended.append(process.pid)
+        except psutil.Error:
+            continue
+    return ended
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def oom_kills(vmstat: Path = Path("/proc/vmstat")) -> int:
+    """How many processes the kernel has killed for want of memory so far, 0 where it does not tell."""
+    try:
+        match = re.search(r"^oom_kill (\d+)", vmstat.read_text("ascii", "replace"), re.MULTILINE)
+    except OSError:
+        return 0
+    return int(match[1]) if match else 0
+
+
+def free_port() -> int:
+    """A TCP port on this machine that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
