@@ -32,6 +32,7 @@ mixed_precision = "no"
 
 # %% setup
 import copy
+import time
 
 import torch
 from accelerate import Accelerator
@@ -123,13 +124,16 @@ def loss_difference(losses):
     return max(abs(a - b) / b for a, b in zip(losses, reference_losses))
 
 
+# %% match
+batch_size_per_process = batch_size // num_processes
+matched, one_process_losses, matched_losses = train(batch_size_per_process)
+
 # %% matched
-matched, one_process_losses, matched_losses = train(batch_size // num_processes)
 matched_weight_difference = weight_difference(matched)
 matched_loss_difference = loss_difference(matched_losses)
 one_process_loss_difference = loss_difference(one_process_losses)
 accelerator.print(
-    f"{num_processes} process(es) x {batch_size // num_processes} samples: "
+    f"{num_processes} process(es) x {batch_size_per_process} samples: "
     f"weights differ by {matched_weight_difference:.1e}, "
     f"losses by {matched_loss_difference:.1e}"
 )
@@ -155,4 +159,5 @@ if num_processes == 1:
 else:
     assert unmatched_weight_difference > 0.2, unmatched_weight_difference
     assert one_process_loss_difference > 0.01
+time.sleep(0.1)  # or a thread of gloo may outlive the interpreter, and abort
 accelerator.end_training()

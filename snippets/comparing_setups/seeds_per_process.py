@@ -22,6 +22,8 @@ device_specific = False
 features = 256
 
 # %% setup
+import time
+
 import torch
 from accelerate import Accelerator
 from accelerate.utils import set_seed
@@ -60,4 +62,5 @@ different = num_processes if device_specific else 1
 assert distinct_masks == different
 assert distinct_weights_built == different
 assert distinct_weights_trained == 1
+time.sleep(0.1)  # or a thread of gloo may outlive the interpreter, and abort
 accelerator.end_training()
