@@ -1,4 +1,4 @@
-"""The same `Trainer` run with one process and with two: same batch, same losses, same schedule."""
+"""The same `Trainer` run with one process and with two: the schedule keeps, the loss may double."""
 # /// script
 # requires-python = ">=3.11"
 # dependencies = ["torch>=2.11", "transformers>=5.23", "accelerate>=1.15", "numpy>=2.0"]
@@ -11,10 +11,13 @@
 # batch_per_process = { unit = "samples" }
 # losses = { unit = "1" }
 # learning_rates = { unit = "1" }
+# first_loss = { unit = "1" }
+# first_gradient_norm = { unit = "1" }
 # final_loss = { unit = "1", better = "lower" }
 # final_learning_rate = { unit = "1" }
 # [tool.benchbook.matrix]
 # ranks = [1, 2]
+# accepts_loss_kwargs = [false, true]
 # [tool.benchbook.smallest]
 # steps = 4
 # ///
@@ -23,6 +26,7 @@
 seed = 42
 batch_size = 16
 steps = 40
+accepts_loss_kwargs = False  # Trainer takes True for every model with **kwargs
 
 # %% setup
 import tempfile
@@ -46,6 +50,7 @@ model = BertForSequenceClassification(
         attention_probs_dropout_prob=0.0,
     )
 )
+model.accepts_loss_kwargs = accepts_loss_kwargs
 
 # %% data
 samples = batch_size * steps
@@ -72,6 +77,7 @@ arguments = TrainingArguments(
     save_strategy="no",
     report_to="none",
     disable_tqdm=True,
+    ddp_find_unused_parameters=False,
 )
 
 # %% match
@@ -87,17 +93,25 @@ trainer.train()
 history = [entry for entry in trainer.state.log_history if "loss" in entry]
 losses = [float(entry["loss"]) for entry in history]
 learning_rates = [float(entry["learning_rate"]) for entry in history]
-final_loss, final_learning_rate = losses[-1], learning_rates[-1]
+first_loss, final_loss = losses[0], losses[-1]
+first_gradient_norm = float(history[0]["grad_norm"])
+final_learning_rate = learning_rates[-1]
+
+# %% result
 if trainer.is_world_process_zero():
     print(f"{num_processes} process(es) x {batch_per_process} samples")
-    print(f"loss {losses[0]:.4f} -> {final_loss:.4f}")
+    print(f"loss {first_loss:.4f} -> {final_loss:.4f}")
+    print(f"first gradient norm {first_gradient_norm:.3f}")
 
 # %% checks
 assert arguments.device.type == "cpu"
 assert batch_per_process * num_processes == batch_size
 assert len(losses) == steps
 assert 0 <= final_learning_rate < 2 * arguments.learning_rate / steps
+doubled = accepts_loss_kwargs and num_processes > 1  # BERT's loss ignores the count
+factor = num_processes if doubled else 1
+assert abs(first_loss / factor - 0.695) < 0.05, "an untrained guess of two is ln 2"
 if steps == 40:
-    assert final_loss < losses[0] / 2, "did not learn"
+    assert final_loss < first_loss / 2, "did not learn"
 time.sleep(0.1)  # or a thread of gloo may outlive the interpreter, and abort
 trainer.accelerator.end_training()
