@@ -25,10 +25,12 @@ def finish(html: str, *, right_to_left: bool, permalink: str) -> str:
         right_to_left: Whether the text runs from right to left.
         permalink: What the link beside a heading is called.
     """
-    rewriter = _Rewriter(right_to_left)
-    rewriter.feed(html)
-    rewriter.close()
-    return "".join(rewriter.out).replace(_PERMALINK, f'aria-label="{escape(permalink)}"')
+    if right_to_left or "<table>" in html:
+        rewriter = _Rewriter(right_to_left)
+        rewriter.feed(html)
+        rewriter.close()
+        html = "".join(rewriter.out)
+    return html.replace(_PERMALINK, f'aria-label="{escape(permalink)}"')
 
 
 class _Rewriter(HTMLParser):

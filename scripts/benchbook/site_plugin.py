@@ -9,6 +9,8 @@ from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
 from babel import Locale
+from jinja2 import BytecodeCache, Environment
+from jinja2.bccache import Bucket
 from mkdocs.config import config_options
 from mkdocs.config.base import Config
 from mkdocs.config.defaults import MkDocsConfig
@@ -34,6 +36,22 @@ from benchbook.site import (
 THEME = Path(__file__).with_name("theme")
 
 
+class TemplateCache(BytecodeCache):
+    """Compiled templates, kept in memory from one language to the next."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Fill `bucket` if its template is known and unchanged."""
+        if bucket.key in self._codes:
+            bucket.bytecode_from_string(self._codes[bucket.key])
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Keep what `bucket` holds."""
+        self._codes[bucket.key] = bucket.bytecode_to_string()
+
+
 class SitePluginConfig(Config):
     """The options of the plugin in mkdocs.yml."""
 
@@ -47,6 +65,7 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
         self._serving = False
         self._entries: list[SitemapEntry] = []
         self._languages: dict[str, Language] = {}
+        self._templates = TemplateCache()
         self._index: tempfile.TemporaryDirectory[str] | None = None
 
     # An `on_startup` also makes MkDocs keep this instance from one build of `mkdocs serve` to the next.
@@ -73,6 +92,11 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
             if not file.is_documentation_page() and is_unused(file.src_uri):
                 files.remove(file)
         return files
+
+    def on_env(self, env: Environment, *, config: MkDocsConfig, files: Files) -> Environment:
+        """Compile each template once, not once per language and save."""
+        env.bytecode_cache = self._templates
+        return env
 
     @event_priority(-200)  # after every plugin that writes HTML
     def on_page_content(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
