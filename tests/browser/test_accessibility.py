@@ -30,7 +30,9 @@ def test_a_page_has_no_violation(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("where", ["memory/", "ar/memory/", "ar/english_only/", "404.html", "ja/404.html"])
+@pytest.mark.parametrize(
+    "where", ["memory/", "measured/", "ar/measured/", "ar/english_only/", "404.html", "ja/404.html"]
+)
 def test_a_page_of_the_small_handbook_has_no_violation(
     open_page: OpenPage, fixture_url: str, where: str, scheme: str
 ) -> None:
