@@ -73,7 +73,7 @@ def read_spec(text: str, known: Sequence[str], needed: Sequence[str], what: str)
         UnresolvedError: It is none, has a key it may not have, or lacks one it must.
     """
     try:
-        spec = yaml.safe_load(text)
+        spec = yaml.safe_load(text.strip("\n"))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" in its line {mark.line + 1}" if mark else ""

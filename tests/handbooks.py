@@ -1,0 +1,107 @@
+"""Pages and sites over the small handbook, for the tests of what shows records."""
+
+from __future__ import annotations
+
+import html
+import re
+import shutil
+from pathlib import Path
+
+from markdown import Markdown
+from markdown_exec import markdown_config
+from mkdocs.commands.build import build as mkdocs_build
+from mkdocs.config import load_config
+
+from benchbook.context import Build, PageContext, activate
+from benchbook.fences import custom_fences, custom_inline
+from benchbook.languages import load_languages
+from benchbook.library import Library
+from benchbook.project import Project
+from benchbook.provenance import Commits
+
+FIXTURE = Path(__file__).parent / "fixtures" / "handbook"
+CPU, GPU = "fixture-cpu", "fixture-gpu-24gb"
+
+EXTENSIONS = [
+    "tables",
+    "attr_list",
+    "md_in_html",
+    "admonition",
+    "pymdownx.superfences",
+    "pymdownx.inlinehilite",
+]
+EXTENSIONS += ["pymdownx.tabbed"]
+MKDOCS = """site_name: Small
+docs_dir: docs
+theme: {name: null, custom_dir: theme}
+plugins:
+  benchbook: {}
+"""
+I18N = """  i18n:
+    docs_structure: folder
+    fallback_to_default: true
+    languages:
+      - {locale: en, name: English, default: true}
+      - {locale: ar, name: Arabic}
+      - {locale: ja, name: Japanese}
+"""
+TEMPLATE = "<html><body>{{ page.content }}</body></html>"
+
+
+def copy_handbook(folder: Path) -> Project:
+    """A copy of the small handbook's scripts, records and languages, without its pages."""
+    shutil.copytree(FIXTURE / "snippets", folder / "snippets")
+    shutil.copy(FIXTURE / "pyproject.toml", folder)
+    for code in ("en", "ar", "zh", "ja"):
+        (folder / "docs" / code).mkdir(parents=True)
+        shutil.copy(FIXTURE / "docs" / code / "_language.yml", folder / "docs" / code)
+    (folder / "mkdocs.yml").write_text(MKDOCS + I18N, "utf-8")
+    (folder / "theme").mkdir()
+    (folder / "theme" / "main.html").write_text(TEMPLATE, "utf-8")
+    return Project(folder)
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    """Replace `old`, which must be there, in a file."""
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
+
+
+def start(project: Project, language: str = "en", root: str = "") -> Build:
+    """A build with one page open."""
+    build = Build(Library(project), load_languages(project), Commits(project))
+    build.page = PageContext(f"docs/{language}/memory.md", "memory", build.languages[language], root)
+    return build
+
+
+def render(build: Build, text: str) -> str:
+    """The HTML of `text` on the open page of `build`."""
+    configs = {
+        "pymdownx.superfences": {"custom_fences": custom_fences()},
+        "pymdownx.inlinehilite": {"custom_inline": custom_inline()},
+        "pymdownx.tabbed": {"alternate_style": True},
+    }
+    markdown_config.save(EXTENSIONS, configs)
+    activate(build)
+    try:
+        return Markdown(extensions=EXTENSIONS, extension_configs=configs).convert(text)
+    finally:
+        activate(None)
+        markdown_config.reset()
+
+
+def plain(text: str) -> str:
+    """What a reader sees of HTML, without tags and with single spaces."""
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", "", text)).split())
+
+
+def build_site(project: Project) -> Path:
+    """Build the site of a copied handbook, in this process; the folder it lies in."""
+    config = load_config(str(project.root / "mkdocs.yml"), site_dir=str(project.root / "site"))
+    config.plugins.run_event("startup", command="build", dirty=False)
+    try:
+        mkdocs_build(config)
+    finally:
+        config.plugins.run_event("shutdown")
+    return project.root / "site"

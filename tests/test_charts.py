@@ -1,0 +1,101 @@
+"""Charts of records."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from benchbook.charts import read_chart, resolve_chart
+from benchbook.drawing import Line, draw
+from benchbook.library import Library
+from benchbook.project import Project
+from benchbook.references import UnresolvedError
+from handbooks import FIXTURE, GPU, plain, render, start
+
+SWEEP = "script: memory/methods.py\nx: batch_size\ny: peak_memory\nseries: method\ntitle: Peak & batch"
+SERIES = "script: memory/losses.py\nx: step\ny: loss\ntitle: Loss"
+
+
+def chart(text: str) -> str:
+    return f"```chart\n{text}\n```\n"
+
+
+def drawing(shown: str) -> str:
+    found = re.search(r"<svg.*?</svg>", shown, re.S)
+    assert found is not None
+    return found[0]
+
+
+def test_the_drawing_holds_digits_and_the_page_s_colours_only() -> None:
+    svg = drawing(render(start(Project(FIXTURE)), chart(SWEEP)))
+    assert re.fullmatch(r"[\d.,−]*", "".join(re.findall(r">([^<]*)<", svg)))
+    assert not re.search(r"#[0-9a-fA-F]{3,8}\b|rgb", svg)
+    assert "var(--bb-series-1)" in svg
+    assert "var(--bb-series-2)" in svg
+
+
+def test_the_words_are_html_in_the_page_s_language() -> None:
+    shown = plain(render(start(Project(FIXTURE), "zh"), chart(SERIES)))
+    assert "步" in shown
+    assert "图中数据" in shown
+
+
+def test_the_drawing_has_a_name_and_its_figures_a_table() -> None:
+    shown = render(start(Project(FIXTURE)), chart(SWEEP))
+    assert 'role="img" aria-label="Peak &amp; batch" dir="ltr"' in shown
+    rows = re.findall(r"<tr><th scope=\"row\">.*?</tr>", shown)
+    assert [plain(row.replace("</td>", " ")) for row in rows] == ["12 1", "24 2", "4— 4"]
+
+
+def test_one_drawing_serves_all_languages() -> None:
+    project = Project(FIXTURE)
+    assert drawing(render(start(project, "en"), chart(SWEEP))) == drawing(
+        render(start(project, "ar"), chart(SWEEP.replace("Peak & batch", "ذروة")))
+    )
+
+
+def test_two_drawings_of_the_same_points_are_the_same_bytes() -> None:
+    lines = [Line(((1, 1e-8), (2, 3e-8))), Line(((1, 2e-8),))]
+    assert draw(lines, log_y=True) == draw(lines, log_y=True)
+
+
+def test_a_line_keeps_its_colour_where_another_has_no_point() -> None:
+    project = Project(FIXTURE)
+    text = SWEEP + "\nwhere: {batch_size: 4}"
+    shown = render(start(project), chart(text))
+    assert "var(--bb-series-2)" in drawing(shown)
+    assert "var(--bb-series-1)" not in drawing(shown)
+
+
+def test_other_machines_go_to_the_data_of_the_guide() -> None:
+    build = start(Project(FIXTURE))
+    render(build, chart(SERIES))
+    (machines,) = build.data["memory"]["blocks"].values()
+    assert machines[GPU]["en"]["figures"][1] == ["2", "0.25"]
+    assert machines[GPU]["en"]["drawing"].startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (
+            SWEEP.replace("x: batch_size", "x: method").replace("series: method", "series: batch_size"),
+            "no scale",
+        ),
+        (SWEEP.replace("\nseries: method", ""), "share a point"),
+        (SWEEP.replace("batch_size", "batches"), "does not sweep `batches`"),
+        (SWEEP + "\nlog: z", "`log:` names no axis"),
+        (SWEEP.replace("title: Peak & batch", ""), "has no `title:`"),
+        (SERIES.replace("loss\n", "lost\n"), "no metric `lost`"),
+    ],
+)
+def test_a_chart_of_what_is_not_there_is_refused(text: str, what: str) -> None:
+    with pytest.raises(UnresolvedError, match=re.escape(what)):
+        read_chart(text, Library(Project(FIXTURE)))
+
+
+def test_a_series_needs_steps_and_a_number_an_axis() -> None:
+    library = Library(Project(FIXTURE))
+    with pytest.raises(UnresolvedError, match="one number, not a series"):
+        resolve_chart(library, "memory", SERIES.replace("y: loss", "y: difference"))

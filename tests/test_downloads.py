@@ -1,0 +1,80 @@
+"""Scripts, executed notebooks and records to take away."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from benchbook.downloads import Downloads, notebook, notebook_path, record_path, script_path
+from benchbook.project import Project
+from benchbook.script import read_script
+from handbooks import CPU, copy_handbook, edit
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return copy_handbook(tmp_path)
+
+
+@pytest.fixture
+def site(project: Project) -> Path:
+    folder = project.root / "site"
+    Downloads().write(project, folder)
+    return folder
+
+
+def test_scripts_and_records_are_copied_byte_for_byte(project: Project, site: Path) -> None:
+    script = project.snippets / "memory/methods.py"
+    assert (site / script_path("memory/methods.py")).read_bytes() == script.read_bytes()
+    record = project.record_path(CPU, "memory/methods.py")
+    assert (site / record_path(CPU, "memory/methods.py")).read_bytes() == record.read_bytes()
+
+
+def test_a_notebook_has_the_cells_of_its_script_with_the_recorded_outputs(
+    project: Project, site: Path
+) -> None:
+    made = nbformat.read(site / notebook_path("memory/methods.py"), as_version=4)
+    nbformat.validate(made)
+    script = read_script(project.snippets / "memory/methods.py", project.root)
+    about, *cells = made.cells
+    assert [(cell.id, cell.source) for cell in cells] == [(cell.name, cell.source) for cell in script.cells]
+    outputs = {cell.id: cell.outputs[0].text for cell in cells if cell.outputs}
+    assert outputs == {"train": "<b>method=plain,batch_size=1</b> on machine 1 & more\n"}
+    assert "recorded on fixture-cpu on 2026-11-11" in about.source
+    assert "There it ran with `steps = 2`." in about.source
+
+
+def test_a_notebook_of_several_processes_says_how_to_start_it(project: Project) -> None:
+    edit(
+        project.snippets / "memory/losses.py",
+        "# [tool.benchbook.metrics]",
+        "# [tool.benchbook]\n# ranks = 2\n# [tool.benchbook.metrics]",
+    )
+    script = read_script(project.snippets / "memory/losses.py", project.root)
+    assert "torchrun --nproc-per-node 2 losses.py" in json.loads(notebook(script, {}))["cells"][0]["source"]
+
+
+def test_a_notebook_of_a_script_never_recorded_has_no_outputs(project: Project) -> None:
+    for machine in project.machines:
+        project.record_path(machine, "memory/losses.py").unlink()
+    Downloads().write(project, project.root / "site")
+    made = nbformat.read(project.root / "site" / notebook_path("memory/losses.py"), as_version=4)
+    assert not any(cell.get("outputs") for cell in made.cells)
+
+
+def test_two_notebooks_of_the_same_record_are_the_same_bytes(project: Project, site: Path) -> None:
+    again = project.root / "again"
+    Downloads().write(project, again)
+    path = notebook_path("memory/methods.py")
+    assert (again / path).read_bytes() == (site / path).read_bytes()
+
+
+def test_a_changed_script_gets_its_notebook_anew(project: Project) -> None:
+    downloads, site = Downloads(), project.root / "site"
+    downloads.write(project, site)
+    edit(project.snippets / "memory/losses.py", '"""A made-up loss per step', '"""A changed docstring')
+    downloads.write(project, site)
+    assert "A changed docstring" in (site / notebook_path("memory/losses.py")).read_text("utf-8")

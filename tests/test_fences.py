@@ -1,0 +1,275 @@
+"""Cells, inline values and what happens where they name nothing."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+
+import pytest
+
+from benchbook.cells import bounded
+from benchbook.pages import check_page, page_references
+from benchbook.project import Project
+from benchbook.records import load_record, write_record
+from benchbook.references import UnresolvedError
+from benchbook.script import read_script
+from benchbook.values import resolve_value
+from handbooks import CPU, FIXTURE, GPU, copy_handbook, edit, plain, render, start
+
+ONE = "memory/methods.py?method=plain&batch_size=1"
+CHECKPOINTED = "memory/methods.py?method=checkpointing&batch_size=2"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return copy_handbook(tmp_path)
+
+
+def cell(reference: str, options: str = "") -> str:
+    return f"```cell{' ' + options if options else ''}\n{reference}\n```\n"
+
+
+def change_record(project: Project, machine: str, script: str, old: str, new: str) -> None:
+    edit(project.record_path(machine, script), old, new)
+
+
+# Values
+
+
+def test_a_value_can_be_read_by_a_program() -> None:
+    shown = render(start(Project(FIXTURE)), f"It takes `#!value {ONE}#peak_memory GiB`.")
+    element = re.search(r"<data [^>]*>[^<]*</data>", shown)
+    assert element is not None
+    assert html.unescape(element[0]) == (
+        f'<data value="2147483648" data-ref="{ONE}#peak_memory GiB" data-machine="{CPU}"'
+        ' data-bytes="2147483648" dir="ltr">2\u00a0GiB</data>'
+    )
+
+
+@pytest.mark.parametrize(
+    ("reference", "text"),
+    [
+        (f"{ONE}#step_time", "101 ms"),
+        (f"{ONE}#train.seconds s", "0.56 s"),
+        (f"{CHECKPOINTED}#peak_memory / {ONE}#peak_memory", "1"),
+        (f"{CHECKPOINTED}#step_time / {ONE}#step_time x", "2×"),
+        (f"1 - {CHECKPOINTED}#peak_memory / {ONE.replace('=1', '=2')}#peak_memory percent", "50%"),
+        (f"{ONE}#same_weights", "yes"),
+        ("memory/losses.py#loss[-1]", "0.125"),
+        ("memory/losses.py#difference", "7.2 × 10⁻⁸"),
+        (f"{ONE.replace('=1', '=4')}#peak_memory", "out of memory"),
+    ],
+)
+def test_a_value_shows_the_median_in_a_sensible_unit(reference: str, text: str) -> None:
+    build = start(Project(FIXTURE))
+    assert plain(render(build, f"`#!value {reference}`")) == text
+    assert not build.problems
+
+
+def test_values_work_in_tables_lists_bold_and_links() -> None:
+    value = "`#!value memory/losses.py#difference`"
+    text = f"| a | b |\n|---|---|\n| {value} | x |\n\n- **{value}**\n\n[{value}](https://example.org)\n"
+    assert render(start(Project(FIXTURE)), text).count("<data ") == 3
+
+
+def test_a_value_is_in_the_language_of_the_page() -> None:
+    shown = render(start(Project(FIXTURE), "ja"), f"`#!value {ONE.replace('=1', '=4')}#peak_memory`")
+    assert "メモリ不足</data>" in shown
+
+
+def test_another_machine_is_named_where_the_reference_machine_has_no_record(project: Project) -> None:
+    project.record_path(CPU, "memory/losses.py").unlink()
+    shown = render(start(project), "`#!value memory/losses.py#difference`")
+    assert f'data-machine="{GPU}"' in shown
+    assert '<sup class="bb-tag" dir="ltr">Fixture GPU</sup>' in shown
+
+
+def test_a_ratio_of_times_needs_one_campaign(project: Project) -> None:
+    change_record(project, CPU, "memory/methods.py", '"fixture": {', '"other": {')
+    record = load_record(project.record_path(CPU, "memory/losses.py"))
+    assert record is not None
+    text = f"{ONE}#train.seconds / memory/losses.py#train.seconds"
+    path = project.record_path(CPU, "memory/methods.py")
+    path.write_text(path.read_text("utf-8").replace('"campaign": "fixture"', '"campaign": "other"'), "utf-8")
+    build = start(project)
+    with pytest.raises(UnresolvedError, match="compares times of two campaigns"):
+        resolve_value(build.library, "memory", text)
+    sizes = f"{ONE}#train.process_memory / memory/losses.py#train.process_memory"
+    assert resolve_value(build.library, "memory", sizes)[2].value == 1
+
+
+def test_a_stale_value_says_so(project: Project) -> None:
+    edit(project.snippets / "memory/losses.py", "7.2e-8", "7.3e-8")
+    shown = render(start(project), "`#!value memory/losses.py#difference`")
+    assert "◷ older code" in shown
+
+
+def test_names_from_outside_are_escaped(project: Project) -> None:
+    edit(project.records / CPU / "machine.json", '"Fixture CPU, 8 GB"', '"<script>alert(1)</script>\\"CPU"')
+    shown = render(start(project), cell(f"{ONE}#train"))
+    assert "<script" not in shown
+    assert "&lt;script&gt;" in shown
+
+
+# Cells
+
+
+def test_a_cell_shows_its_source_byte_for_byte_and_its_output() -> None:
+    project = Project(FIXTURE)
+    shown = render(start(project), cell(f"{ONE}#train"))
+    source = read_script(project.snippets / "memory/methods.py", project.root).cell("train").source
+    blocks = [
+        html.unescape(re.sub(r"<[^>]*>", "", code)) for code in re.findall(r"<code>(.*?)</code>", shown, re.S)
+    ]
+    assert blocks[0] == source + "\n"
+    assert blocks[1] == "<b>method=plain,batch_size=1</b> on machine 1 & more"
+
+
+def test_output_is_english_and_left_to_right_in_every_language() -> None:
+    shown = render(start(Project(FIXTURE), "ar"), cell(f"{ONE}#train"))
+    assert '<pre lang="en" dir="ltr" tabindex="0" aria-label="الخرج"><code>&lt;b&gt;' in shown
+
+
+def test_other_parameters_of_a_machine_are_named_in_the_page_s_language() -> None:
+    assert "ここでの設定: \u2066steps = 2\u2069" in render(
+        start(Project(FIXTURE), "ja"), cell(f"{ONE}#train")
+    )
+
+
+def test_a_cell_of_a_sweep_shows_the_variant_that_runs_what_is_shown() -> None:
+    assert "method = plain, batch_size = 1" in render(
+        start(Project(FIXTURE)), cell("memory/methods.py#train")
+    )
+
+
+def test_a_cell_that_printed_nothing_and_is_fresh_is_its_source_alone() -> None:
+    shown = render(start(Project(FIXTURE)), cell(f"{ONE}#compare"))
+    assert plain(shown) == "same_weights = True"
+
+
+def test_a_stale_cell_says_so(project: Project) -> None:
+    edit(project.snippets / "memory/losses.py", "7.2e-8", "7.3e-8")
+    assert "◷ older code" in render(start(project), cell("memory/losses.py#train"))
+
+
+def test_a_run_out_of_memory_is_shown_as_that() -> None:
+    shown = render(start(Project(FIXTURE)), cell("memory/methods.py?method=plain&batch_size=4#train"))
+    assert "<bdi>out of memory</bdi>" in shown
+
+
+@pytest.mark.parametrize("place", ["below", "block", "tabbed-left", "tabbed-right"])
+def test_source_goes_where_markdown_exec_puts_it(place: str) -> None:
+    shown = render(start(Project(FIXTURE)), cell("memory/losses.py#train", f'source="{place}"'))
+    assert shown.count('class="bb-output"') == 1
+    assert "<p><div" not in shown
+    assert (shown.index("bb-output") < shown.index("difference")) == (place in ("below", "tabbed-right"))
+
+
+def test_source_can_be_left_out() -> None:
+    shown = render(start(Project(FIXTURE)), cell("memory/losses.py#train", 'source="none"'))
+    assert "difference" not in shown
+    assert "bb-output" in shown
+
+
+def test_ids_of_tabs_differ_on_a_page_and_agree_between_languages() -> None:
+    project = Project(FIXTURE)
+    text = cell("memory/losses.py#train", 'source="tabbed-left"') * 2
+    found = {
+        language: re.findall(r'<input[^>]* id="([^"]+)"', render(start(project, language), text))
+        for language in ("en", "ar")
+    }
+    assert found["en"] == found["ar"]
+    assert len(set(found["en"])) == 4
+
+
+def test_output_is_bounded() -> None:
+    text, cut = bounded("line\n" * 1000)
+    assert (text.count("\n") + 1, cut) == (60, 940)
+    text, cut = bounded("x" * 10**6)
+    assert (len(text) <= 20_001, cut) == (True, 0)
+    assert bounded("\n") == ("", 0)
+
+
+def test_a_cell_no_page_can_show_as_it_stands_is_refused(project: Project) -> None:
+    edit(project.snippets / "memory/losses.py", "difference = 7.2e-8", 'difference = 7.2e-8\ntab = "\t"')
+    build = start(project)
+    render(build, cell("memory/losses.py#train"))
+    assert "holds a tab" in str(*build.problems)
+
+
+# Problems
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (cell("memory/nothing.py#train"), "there is no script `memory/nothing.py`"),
+        (cell("memory/losses.py#nothing"), "`memory/losses.py` has no cell `nothing`"),
+        (cell("memory/losses.py#train.seconds"), "`memory/losses.py#train.seconds` is no cell"),
+        (cell("memory/losses.py#train", 'source="console"'), "cannot be shown with source=console"),
+        (cell("memory/losses.py#train", 'exec="1"'), "a cell has no option `exec`"),
+        ("`#!value memory/losses.py#nothing`", "`memory/losses.py` has no metric `nothing`"),
+        ("`#!value memory/losses.py#loss`", "`memory/losses.py#loss` is a series of 8"),
+        ("`#!value memory/losses.py#loss[8]`", "beyond the end of a series of 8"),
+        ("`#!value memory/losses.py#difference[0]`", "`difference` is one number, not a series"),
+        ("`#!value memory/losses.py#difference GiB`", "1 cannot be shown in GiB"),
+        ("`#!value memory/losses.py#train.allocated`", "has no reading on fixture-cpu"),
+        (f"`#!value {ONE}#peak_memory / {ONE}#step_time`", "is in B"),
+        ("```table\nscript: memory/losses.py\n```", "the table has no `rows:`"),
+        ("```chart\nscript: [\n```", "the chart is not valid YAML"),
+    ],
+)
+def test_what_cannot_be_resolved_is_a_box_and_a_problem_with_its_line(
+    project: Project, text: str, what: str
+) -> None:
+    page = project.docs / "en/memory.md"
+    page.write_text(f"# Title {{ #title }}\n\nText.\n\n{text}\n", "utf-8")
+    build = start(project)
+    shown = render(build, page.read_text("utf-8"))
+    assert "bb-problem" in shown
+    (problem,) = build.problems
+    assert what in problem.what
+    assert (problem.path, problem.line) == ("docs/en/memory.md", 5)
+    assert problem.mend
+    assert problem in check_page(page, project)
+
+
+def test_a_page_is_checked_without_building_it(project: Project) -> None:
+    page = project.docs / "en/memory.md"
+    page.write_text("# T { #t }\n\n`#!value a/b.py#c`\n\n`#!value d/e.py#f`\n\n" + cell("g/h.py#i"), "utf-8")
+    assert [problem.line for problem in check_page(page, project)] == [3, 5, 7]
+
+
+def test_a_value_in_a_heading_is_a_problem(project: Project) -> None:
+    page = project.docs / "en/memory.md"
+    page.write_text("# Title `#!value memory/losses.py#difference` { #t }\n", "utf-8")
+    assert [problem.what for problem in check_page(page, project)] == ["a heading holds a value"]
+
+
+def test_references_are_found_with_their_lines_wherever_markdown_nests_them(tmp_path: Path) -> None:
+    text = (
+        "---\ntitle: T\n---\n\nA paragraph with\n`#!value a/b.py#c` on its second line.\n\n"
+        '=== "Tab"\n\n    ```cell source="below"\n    a/b.py#d\n    ```\n\n'
+        "!!! note\n\n    - `#!value a/b.py#e`\n\n| x |\n|---|\n| `#!value a/b.py#f` |\n"
+    )
+    page = tmp_path / "page.md"
+    page.write_text(text, "utf-8")
+    found = [(line, kind, body.strip()) for line, kind, body in page_references(page, Project(tmp_path))]
+    assert found == [
+        (6, "value", "a/b.py#c"),
+        (10, "cell", "a/b.py#d"),
+        (16, "value", "a/b.py#e"),
+        (20, "value", "a/b.py#f"),
+    ]
+
+
+def test_a_record_without_the_variant_is_a_problem(project: Project) -> None:
+    path = project.record_path(CPU, "memory/losses.py")
+    record = load_record(path)
+    assert record is not None
+    record.variants.clear()
+    write_record(path, record)
+    build = start(project)
+    render(build, cell("memory/losses.py#train"))
+    assert "was never recorded on fixture-cpu" in str(*build.problems)

@@ -1,0 +1,160 @@
+"""Interface strings, plural forms, and numbers as each language writes them."""
+
+from pathlib import Path
+
+import pytest
+
+from benchbook.languages import Language, load_language, load_languages, missing_strings
+from benchbook.problems import BenchbookError
+from benchbook.project import Project
+from benchbook.quantities import convertible, format_percent, sensible_unit
+from benchbook.units import METERS, UNITS
+from builders import write
+from handbooks import FIXTURE
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+@pytest.fixture(scope="module", params=["en", "ar", "zh", "ja"])
+def language(request: pytest.FixtureRequest) -> Language:
+    return load_language(DOCS, request.param)
+
+
+def test_every_language_has_every_interface_string_and_unit() -> None:
+    missing = [
+        problem for problem in missing_strings(Project(DOCS.parent)) if "`labels:`" not in problem.what
+    ]
+    assert missing == []
+
+
+def test_what_a_language_lacks_is_a_problem(tmp_path: Path) -> None:
+    write(tmp_path / "docs/en/_language.yml", "strings: {a: A}\nlabels: {b: B}\nunits: {h: hours}\n")
+    write(tmp_path / "docs/ja/_language.yml", "strings: {a: あ}\n")
+    missing = missing_strings(Project(tmp_path))
+    assert [(problem.path, problem.what) for problem in missing] == [
+        ("docs/ja/_language.yml", "`labels:` has no `b`"),
+        ("docs/ja/_language.yml", "`units:` has no `h`"),
+    ]
+
+
+def test_every_meter_has_a_label(language: Language) -> None:
+    assert all(name in language.labels for name in METERS)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "shown", "text"),
+    [
+        (8_503_296_000, "B", None, "7.92 GiB"),
+        (8_503_296_000, "B", "GB", "8.50 GB"),
+        (3 * 2**20, "B", None, "3 MiB"),
+        (2048, "B", None, "2 KiB"),
+        (12, "B", None, "12 B"),
+        (0, "B", None, "0 B"),
+        (0.0234567, "s", None, "23.5 ms"),
+        (0.0000234, "s", None, "23.4 µs"),
+        (1234.5, "s", None, "1,234 s"),
+        (7.234e-8, "1", None, "7.2 × 10⁻⁸"),
+        (0.001, "1", None, "0.001"),
+        (1.2, "1", None, "1.2"),
+        (-1.234567, "1", None, "−1.23"),
+        (0.69314, "1", None, "0.693"),
+        (1000, "samples", None, "1,000"),
+        (100, "percent", None, "100%"),
+        (1.2, "percent", None, "1.2%"),
+        (0.384, "1", "percent", "38%"),
+        (7.5e12, "FLOP", None, "7.5 TFLOP"),
+    ],
+)
+def test_numbers_have_western_digits_and_no_false_precision(
+    language: Language, value: float, unit: str, shown: str | None, text: str
+) -> None:
+    quantity = language.quantity(value, UNITS[unit], UNITS[shown] if shown else None)
+    assert quantity.text.replace("\u00a0", " ") == text
+
+
+def test_units_that_hold_words_are_in_the_language() -> None:
+    texts = {
+        code: load_language(DOCS, code).quantity(5.0, UNITS["samples/s"]).text for code in ("en", "zh", "ja")
+    }
+    assert texts == {"en": "5\u00a0samples/s", "zh": "5\u00a0样本/秒", "ja": "5\u00a0サンプル/秒"}
+
+
+def test_rounding_never_shows_a_hundred_for_less() -> None:
+    locale = load_language(DOCS, "en").locale
+    assert [format_percent(share, locale) for share in (0.0012, 0.0149, 0.0994, 0.384, 1.5)] == [
+        "0.1%",
+        "1.5%",
+        "9.9%",
+        "38%",
+        "150%",
+    ]
+
+
+def test_counted_nouns_follow_the_plural_forms() -> None:
+    arabic = load_language(DOCS, "ar")
+    texts = [arabic.text("median_of", n=n) for n in (1, 2, 3, 11, 100)]
+    assert texts == ["تشغيل واحد", "وسيط تشغيلين", "وسيط 3 تشغيلات", "وسيط 11 تشغيلًا", "وسيط 100 تشغيل"]
+
+
+def test_months_are_in_the_language() -> None:
+    months = [load_language(DOCS, code).month("2026-11-20T10:00:00Z") for code in ("en", "ar", "zh", "ja")]
+    assert months == ["Nov 2026", "نوفمبر 2026", "2026年11月", "2026年11月"]
+
+
+def test_arabic_runs_from_right_to_left() -> None:
+    assert [load_language(DOCS, code).direction for code in ("en", "ar", "zh", "ja")] == [
+        "ltr",
+        "rtl",
+        "ltr",
+        "ltr",
+    ]
+
+
+def test_a_label_can_be_of_one_script_and_falls_back_to_english() -> None:
+    english = Language("en", labels={"steps": "Steps", "g/s.py#steps": "Optimizer steps"})
+    japanese = Language("ja", labels={}, fallback=english)
+    assert english.label("steps", "g/s.py") == "Optimizer steps"
+    assert english.label("steps", "g/other.py") == "Steps"
+    assert japanese.label("steps", "g/other.py") == "Steps"
+    assert japanese.label("unheard_of") is None
+
+
+def test_a_missing_string_names_the_file() -> None:
+    with pytest.raises(BenchbookError, match=r"docs/en/_language\.yml:1: .*no `never_there`"):
+        Language("en").text("never_there")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("strings: [", "not valid YAML"),
+        ("- 1", "no mapping"),
+        ("strings: {yes: 'x'}", "YAML reads yes, no"),
+        ("strings: {runs: {one: a}}", "plural forms one"),
+        ("strings: {runs: {two: a, other: b}}", "plural forms other, two"),
+        ("labels: {a: [1]}", "`a` is no text"),
+        ("units: 3", "`units:` is no mapping"),
+    ],
+)
+def test_a_malformed_language_is_a_problem_with_a_line(tmp_path: Path, text: str, problem: str) -> None:
+    write(tmp_path / "docs/en/_language.yml", text)
+    with pytest.raises(BenchbookError, match=problem):
+        load_language(tmp_path / "docs", "en")
+
+
+def test_a_folder_that_is_no_language_is_a_problem(tmp_path: Path) -> None:
+    write(tmp_path / "docs/xx/_language.yml", "strings: {}")
+    with pytest.raises(BenchbookError, match="`xx` is no language"):
+        load_language(tmp_path / "docs", "xx")
+
+
+def test_a_project_has_the_languages_of_its_folders_english_first() -> None:
+    assert list(load_languages(Project(FIXTURE))) == ["en", "ar", "ja", "zh"]
+
+
+def test_only_units_of_one_kind_convert() -> None:
+    assert convertible(UNITS["B"], UNITS["GiB"])
+    assert convertible(UNITS["1"], UNITS["percent"])
+    assert not convertible(UNITS["1"], UNITS["B/parameter"])
+    assert not convertible(UNITS["samples/s"], UNITS["B/s"])
+    assert sensible_unit(0, UNITS["B"]) == UNITS["B"]

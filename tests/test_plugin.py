@@ -1,0 +1,193 @@
+"""Building a site: problems, data, the same bytes, no torch."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mkdocs.exceptions import Abort
+
+from benchbook.page_data import merge
+from benchbook.problems import BenchbookError
+from benchbook.project import Project
+from handbooks import CPU, FIXTURE, GPU, build_site, copy_handbook, edit, plain
+
+PAGE = """# Memory {{ #memory }}
+
+{words} `#!value memory/losses.py#difference`.
+
+```cell
+memory/methods.py#train
+```
+
+```table
+script: memory/methods.py
+rows: [method, batch_size]
+columns: [peak_memory, step_time]
+```
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    project = copy_handbook(tmp_path)
+    for code, words in (("en", "They differ by"), ("ar", "تختلف بمقدار"), ("ja", "差は")):
+        (project.docs / code / "memory.md").write_text(PAGE.format(words=words), "utf-8")
+    return project
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def data_elements(page: Path) -> list[str]:
+    return re.findall(r"<data ([^>]*)>", page.read_text("utf-8"))
+
+
+def test_every_language_shows_the_same_record(project: Project) -> None:
+    site = build_site(project)
+    english, *others = (site / code / "memory/index.html" for code in ("", "ar", "ja"))
+    assert len(data_elements(english)) == 13
+    assert all(data_elements(other) == data_elements(english) for other in others)
+
+
+def test_a_guide_has_one_data_file_for_all_languages_and_other_machines(project: Project) -> None:
+    site = build_site(project)
+    assert [path.name for path in (site / "assets/data").iterdir()] == ["memory.json"]
+    data = json.loads((site / "assets/data/memory.json").read_text("utf-8"))
+    value = data["values"]["memory/losses.py#difference"]
+    assert sorted(value) == [CPU, GPU]
+    assert value[GPU]["text"] == "7.2\u00a0×\u00a010⁻⁸"
+    assert set(value[GPU]["repeats"]["@"]) == {"en", "ar", "ja"}
+    (table,) = (block for key, block in data["blocks"].items() if key.startswith("table-"))
+    assert list(table) == [GPU]
+
+
+def test_what_is_the_same_in_every_language_stands_once() -> None:
+    trees = {"en": {"a": [1, "x"], "b": ["one"]}, "ja": {"a": [1, "y"], "b": ["一", "二"]}}
+    assert merge(trees) == {
+        "a": [1, {"@": {"en": "x", "ja": "y"}}],
+        "b": {"@": {"en": ["one"], "ja": ["一", "二"]}},
+    }
+
+
+def test_two_builds_are_the_same_bytes(project: Project) -> None:
+    first = files_of(build_site(project))
+    assert files_of(build_site(project)) == first
+
+
+def test_problems_of_all_languages_are_raised_together(
+    project: Project, caplog: pytest.LogCaptureFixture
+) -> None:
+    edit(project.docs / "en/memory.md", "#difference", "#diference")
+    edit(project.docs / "ja/memory.md", "#train", "#trian")
+    with pytest.raises(Abort):
+        build_site(project)
+    assert "2 problem(s)" in caplog.text
+    assert "docs/en/memory.md:3: `memory/losses.py` has no metric `diference`" in caplog.text
+    assert "docs/ja/memory.md:5: `memory/methods.py` has no cell `trian`" in caplog.text
+
+
+def test_a_page_without_a_translation_speaks_english_in_its_blocks(project: Project) -> None:
+    (project.docs / "ja/memory.md").unlink()
+    shown = (build_site(project) / "ja/memory/index.html").read_text("utf-8")
+    assert "Measured on" in shown
+    assert "計測" not in shown
+
+
+def test_the_machine_is_named_without_a_script(project: Project) -> None:
+    shown = plain((build_site(project) / "memory/index.html").read_text("utf-8"))
+    assert "Measured on Fixture CPU, 8 GB" in shown
+
+
+def test_a_guide_without_an_accelerator_says_so(project: Project) -> None:
+    for script in ("methods", "losses"):
+        project.record_path(GPU, f"memory/{script}.py").unlink()
+    shown = (build_site(project) / "ar/memory/index.html").read_text("utf-8")
+    assert "لم يُقَس على GPU بعد." in shown
+    assert "<select" not in shown
+
+
+def test_a_replay_build_imports_no_torch(tmp_path: Path) -> None:
+    code = (
+        "import sys; from mkdocs.__main__ import cli\n"
+        f"cli(['build', '-q', '-f', {str(FIXTURE / 'mkdocs.yml')!r}, '-d', {str(tmp_path / 'site')!r}],"
+        " standalone_mode=False)\n"
+        "sys.exit(int(any(name in sys.modules for name in ('torch', 'transformers', 'accelerate', 'numpy'))))"
+    )
+    environment = {**os.environ, "BENCHBOOK_ROOT": str(FIXTURE), "NO_MKDOCS_2_WARNING": "1"}
+    environment["DISABLE_MKDOCS_2_WARNING"] = "true"
+    environment["PYTHONPATH"] = str(Path(__file__).parents[1] / "scripts")
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+# BENCHBOOK_EXECUTE. The interpreter is a stand-in: what it is asked is the promise here.
+
+STAND_IN = """#!{python}
+import json, os, pathlib, sys
+root = pathlib.Path(os.environ["BENCHBOOK_ROOT"])
+with (root / "asked.txt").open("a") as asked:
+    asked.write(" ".join(sys.argv[1:]) + "\\n")
+if "--plan" in sys.argv:
+    print(json.dumps({{"machine": "{machine}"}}))
+sys.exit({code})
+"""
+
+
+def stand_in(project: Project, monkeypatch: pytest.MonkeyPatch, code: int = 0) -> Path:
+    path = project.root / "python"
+    path.write_text(STAND_IN.format(python=sys.executable, machine=GPU, code=code), "utf-8")
+    path.chmod(0o755)
+    monkeypatch.setenv("BENCHBOOK_PYTHON", str(path))
+    return project.root / "asked.txt"
+
+
+@pytest.mark.parametrize("mode", ["stale", "all"])
+def test_a_build_records_once_for_all_languages_and_shows_this_machine(
+    project: Project, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    asked = stand_in(project, monkeypatch)
+    monkeypatch.setenv("BENCHBOOK_EXECUTE", mode)
+    site = build_site(project)
+    assert asked.read_text("utf-8").splitlines() == [
+        f"-m benchbook record --{mode}",
+        "-m benchbook record --plan --json",
+    ]
+    for code in ("", "ar", "ja"):
+        assert all(
+            f'data-machine="{GPU}"' in element for element in data_elements(site / code / "memory/index.html")
+        )
+
+
+def test_recording_that_fails_stops_the_build(
+    project: Project, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    stand_in(project, monkeypatch, code=1)
+    monkeypatch.setenv("BENCHBOOK_EXECUTE", "stale")
+    with pytest.raises(Abort):
+        build_site(project)
+    assert "recording on this machine failed" in caplog.text
+
+
+def test_an_unknown_mode_or_a_missing_interpreter_is_a_problem(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from benchbook.execution import record_here
+
+    with pytest.raises(BenchbookError, match="`always` is no way to execute"):
+        record_here(project, "always")
+    monkeypatch.setenv("BENCHBOOK_PYTHON", "nowhere/python")
+    with pytest.raises(BenchbookError, match="there is no interpreter"):
+        record_here(project, "stale")

@@ -1,0 +1,135 @@
+"""Tables of records."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from benchbook.library import Library
+from benchbook.project import Project
+from benchbook.references import UnresolvedError
+from benchbook.tables import read_table
+from handbooks import CPU, FIXTURE, GPU, copy_handbook, edit, plain, render, start
+
+METHODS = "script: memory/methods.py\nrows: [method, batch_size]\n"
+
+
+def table(text: str) -> str:
+    return f"```table\n{text}\n```\n"
+
+
+def cells(shown: str) -> list[list[str]]:
+    """The texts of a table's rows, without the names that only a phone shows."""
+    shown = re.sub(r'<span class="bb-cardname".*?</span> ', "", shown)
+    rows = re.findall(r"<tr.*?</tr>", shown, re.S)
+    return [[plain(cell) for cell in re.findall(r"<t[hd][ >].*?</t[hd]>", row, re.S)] for row in rows]
+
+
+def test_a_variant_is_a_row_and_a_metric_a_column() -> None:
+    shown = cells(render(start(Project(FIXTURE)), table(METHODS + "columns: [peak_memory, step_time]")))
+    assert shown[0] == ["method", "batch_size", "peak_memory", "step_time"]
+    assert shown[1] == ["plain", "1", "2 GiB", "101 ms"]
+    assert shown[3] == ["plain", "4", "out of memory", "out of memory"]
+    assert shown[6] == ["checkpointing", "4", "4 GiB", "404 ms"]
+
+
+def test_a_column_has_one_unit_of_the_page_s_choice() -> None:
+    text = METHODS + "columns: [{metric: step_time, unit: s}]"
+    assert [row[2] for row in cells(render(start(Project(FIXTURE)), table(text)))[1:3]] == [
+        "0.101 s",
+        "0.202 s",
+    ]
+
+
+def test_every_entry_can_be_read_by_a_program() -> None:
+    shown = render(start(Project(FIXTURE)), table(METHODS + "columns: peak_memory"))
+    assert (
+        '<data value="2147483648" data-ref="memory/methods.py?method=plain&amp;batch_size=1#peak_memory" '
+        f'data-machine="{CPU}" data-bytes="2147483648" dir="ltr">' in shown
+    )
+
+
+def test_bars_and_ratios_compare_with_the_largest_and_the_first() -> None:
+    shown = render(
+        start(Project(FIXTURE)), table(METHODS + "columns: [{metric: peak_memory, bar: true, ratio: true}]")
+    )
+    assert re.findall(r"--bb-share:([\d.]+)", shown) == ["0.500", "1.000", "0.000", "0.250", "0.500", "1.000"]
+    assert re.findall(r'bb-ratio" dir="ltr">([^<]*)', shown) == ["", "2×", "", "0.5×", "1×", "2×"]
+
+
+def test_where_narrows_the_rows() -> None:
+    text = "script: memory/methods.py\nwhere: {method: checkpointing}\nrows: batch_size\ncolumns: peak_memory"
+    assert [row[0] for row in cells(render(start(Project(FIXTURE)), table(text)))] == [
+        "batch_size",
+        "1",
+        "2",
+        "4",
+    ]
+
+
+def test_cells_can_be_rows_of_what_was_read_around_them() -> None:
+    text = "script: memory/losses.py\nrows: cells\ncolumns: [seconds, process_memory_peak]"
+    assert cells(render(start(Project(FIXTURE)), table(text))) == [
+        ["Cell", "Time", "Peak process memory"],
+        ["train", "560 ms", "500 MiB"],
+    ]
+
+
+def test_labels_are_the_language_s_own_and_escaped(tmp_path: Path) -> None:
+    project = copy_handbook(tmp_path)
+    edit(
+        project.docs / "ar/_language.yml",
+        "labels:\n",
+        'labels:\n  method: "<i>الطريقة"\n  method=plain: عادية\n',
+    )
+    shown = cells(render(start(project, "ar"), table(METHODS + "columns: peak_memory")))
+    assert shown[0][0] == "<i>الطريقة"
+    assert shown[1][0] == "عادية"
+
+
+def test_the_line_below_says_where_it_comes_from() -> None:
+    shown = plain(render(start(Project(FIXTURE)), table(METHODS + "columns: step_time")))
+    assert "Fixture CPU · torch 2.12 · Nov 2026 · median of 3, ±0.5%" in shown
+
+
+def test_other_machines_go_to_the_data_of_the_guide() -> None:
+    build = start(Project(FIXTURE))
+    render(build, table(METHODS + "columns: peak_memory"))
+    (machines,) = build.data["memory"]["blocks"].values()
+    assert list(machines) == [GPU]
+    entry = machines[GPU]["en"]["rows"][0][0]
+    assert entry == {"text": "2.5\u00a0GiB", "value": "2684354560", "bytes": "2684354560"}
+
+
+def test_a_table_has_the_same_key_in_every_language() -> None:
+    keys = set()
+    for language, caption in (("en", "Both"), ("ja", "両方")):
+        shown = render(
+            start(Project(FIXTURE), language), table(f"{METHODS}columns: peak_memory\ncaption: {caption}")
+        )
+        keys.update(re.findall(r'data-bb="([^"]+)"', shown))
+    assert len(keys) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("- 1", "no mapping"),
+        ("script: memory/methods.py\nrows: method\ncolumns: peak_memory", "share a row"),
+        ("script: memory/methods.py\nrows: methods\ncolumns: peak_memory", "does not sweep `methods`"),
+        (METHODS + "columns: peak", "no metric `peak`"),
+        (METHODS + "columns: [{metric: peak_memory, unit: s}]", "cannot be shown in s"),
+        (METHODS + "columns: [{metric: peak_memory, bars: true}]", "no key `bars`"),
+        (METHODS + "columns: [{unit: B}]", "names no metric"),
+        (METHODS + "columns: peak_memory\ncolour: red", "no key `colour`"),
+        (METHODS + "columns: peak_memory\nwhere: {batch_size: 3}", "no variant with batch_size=3"),
+        (METHODS + "columns: peak_memory\nwhere: 3", "`where:` is no mapping"),
+        ("script: memory/methods.py\nrows: cells\ncolumns: seconds", "6 variants"),
+        ("script: memory/losses.py\nrows: cells\ncolumns: loss", "`loss` is no meter"),
+    ],
+)
+def test_a_table_of_what_is_not_there_is_refused(text: str, what: str) -> None:
+    with pytest.raises(UnresolvedError, match=re.escape(what)):
+        read_table(text, Library(Project(FIXTURE)))
