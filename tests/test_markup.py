@@ -40,6 +40,13 @@ def test_cells_of_a_plain_table_carry_the_title_of_their_column() -> None:
     assert shown.endswith("</table></div>")
 
 
+def test_a_table_without_headings_is_named_by_its_first_column() -> None:
+    head = "<thead><tr><th></th><th></th></tr></thead>"
+    shown = ltr(f"<table>{head}<tbody><tr><td>A</td><td>1</td></tr></tbody></table>")
+    assert "<thead>" not in shown
+    assert '<tr><th scope="row">A</th><td>1</td></tr>' in shown
+
+
 def test_a_table_with_a_class_is_left_alone() -> None:
     html = '<table class="own"><tr><th>A</th></tr><tr><td>1</td></tr></table>'
     assert ltr(html) == html

@@ -44,6 +44,10 @@ class _Rewriter(HTMLParser):
         self._labels: list[str] | None = None
         self._heading = False
         self._column = 0
+        # Where the head of the table begins in what was written, and whether its cells turned out empty:
+        # then it goes, and the first column names the rows.
+        self._head = 0
+        self._headless = False
         # Whether the last tag began a block of records, whose table brings its own cards.
         self._ours = False
 
@@ -53,6 +57,7 @@ class _Rewriter(HTMLParser):
             self._kept += 1
         if tag == "table" and not attrs and not self._ours:
             self._labels = []
+            self._headless = False
             source = f'<div class="table-scroll">{source}'
         elif self._labels is not None:
             source = self._cell(tag, source, self._labels)
@@ -60,13 +65,17 @@ class _Rewriter(HTMLParser):
         self.out.append(source)
 
     def _cell(self, tag: str, source: str, labels: list[str]) -> str:
-        if tag == "tr":
+        if tag == "thead":
+            self._head = len(self.out)
+        elif tag == "tr":
             self._column = 0
         elif tag == "th":
             labels.append("")
             self._heading = True
         elif tag == "td":
             self._column += 1
+            if self._headless:
+                return f'<th scope="row"{source[3:]}' if self._column == 1 else source
             if self._column <= len(labels):
                 label = escape(labels[self._column - 1].strip())
                 return f'<td data-label="{label}"{source[3:]}'
@@ -80,7 +89,12 @@ class _Rewriter(HTMLParser):
             self._kept -= 1
         if tag == "th":
             self._heading = False
+        if tag == "td" and self._headless and self._column == 1:
+            tag = "th"
         self.out.append(f"</{tag}>")
+        if tag == "thead" and self._labels and not any(label.strip() for label in self._labels):
+            del self.out[self._head :]
+            self._headless = True
         if tag == "table" and self._labels is not None:
             self._labels = None
             self.out.append("</div>")
