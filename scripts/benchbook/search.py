@@ -14,7 +14,7 @@ log = logging.getLogger("mkdocs.plugins.benchbook.search")
 FOLDER = "pagefind"
 # What the search dialog never loads: Pagefind's own interfaces and its highlighter.
 UNUSED = ("pagefind-ui.*", "pagefind-modular-ui.*", "pagefind-component-ui.*", "pagefind-highlight.js")
-IGNORED = ".headerlink, script, style, svg, button, select, [data-pagefind-ignore]"
+IGNORED = ".headerlink, .bb-bar, .bb-cardname, .bb-drawing, .bb-table thead, select"
 
 
 def build_index(site: Path) -> Path:
