@@ -1,4 +1,4 @@
-"""The same `Trainer` run with one process and with two: the schedule keeps, the loss may double."""
+"""One `Trainer` run as one process, as two, and accumulated: when the loss comes out multiplied."""
 # /// script
 # requires-python = ">=3.11"
 # dependencies = ["torch>=2.11", "transformers>=5.23", "accelerate>=1.15", "numpy>=2.0"]
@@ -15,9 +15,26 @@
 # first_gradient_norm = { unit = "1" }
 # final_loss = { unit = "1", better = "lower" }
 # final_learning_rate = { unit = "1" }
-# [tool.benchbook.matrix]
-# ranks = [1, 2]
-# accepts_loss_kwargs = [false, true]
+# [[tool.benchbook.matrix]]
+# ranks = 1
+# gradient_accumulation_steps = 1
+# accepts_loss_kwargs = true
+# [[tool.benchbook.matrix]]
+# ranks = 2
+# gradient_accumulation_steps = 1
+# accepts_loss_kwargs = true
+# [[tool.benchbook.matrix]]
+# ranks = 1
+# gradient_accumulation_steps = 2
+# accepts_loss_kwargs = true
+# [[tool.benchbook.matrix]]
+# ranks = 2
+# gradient_accumulation_steps = 1
+# accepts_loss_kwargs = false
+# [[tool.benchbook.matrix]]
+# ranks = 1
+# gradient_accumulation_steps = 2
+# accepts_loss_kwargs = false
 # [tool.benchbook.smallest]
 # steps = 4
 # ///
@@ -26,6 +43,7 @@
 seed = 42
 batch_size = 16
 steps = 40
+gradient_accumulation_steps = 1
 accepts_loss_kwargs = False  # Trainer takes True for every model with **kwargs
 
 # %% setup
@@ -71,6 +89,7 @@ arguments = TrainingArguments(
     use_cpu=True,
     seed=seed,
     per_device_train_batch_size=batch_size,
+    gradient_accumulation_steps=gradient_accumulation_steps,
     max_steps=steps,
     learning_rate=2e-3,
     logging_steps=1,
@@ -82,7 +101,8 @@ arguments = TrainingArguments(
 
 # %% match
 num_processes = arguments.world_size
-arguments.per_device_train_batch_size = batch_size // num_processes
+micro_batches = num_processes * gradient_accumulation_steps
+arguments.per_device_train_batch_size = batch_size // micro_batches
 
 # %% train
 batch_per_process = arguments.train_batch_size
@@ -99,17 +119,16 @@ final_learning_rate = learning_rates[-1]
 
 # %% result
 if trainer.is_world_process_zero():
-    print(f"{num_processes} process(es) x {batch_per_process} samples")
+    print(f"{micro_batches} micro-batch(es) of {batch_per_process} samples")
     print(f"loss {first_loss:.4f} -> {final_loss:.4f}")
     print(f"first gradient norm {first_gradient_norm:.3f}")
 
 # %% checks
 assert arguments.device.type == "cpu"
-assert batch_per_process * num_processes == batch_size
+assert batch_per_process * micro_batches == batch_size
 assert len(losses) == steps
 assert 0 <= final_learning_rate < 2 * arguments.learning_rate / steps
-doubled = accepts_loss_kwargs and num_processes > 1  # BERT's loss ignores the count
-factor = num_processes if doubled else 1
+factor = micro_batches if accepts_loss_kwargs else 1  # BERT's loss ignores the count
 assert abs(first_loss / factor - 0.695) < 0.05, "an untrained guess of two is ln 2"
 if steps == 40:
     assert final_loss < first_loss / 2, "did not learn"
