@@ -117,3 +117,11 @@ def test_a_query_without_result_says_so(page: Page, fixture_url: str) -> None:
     page.goto(fixture_url + "ja/")
     assert ask(page, "qqqzzz") == []
     expect(page.locator("#site-search [role=status]")).to_contain_text("qqqzzz")
+
+
+def test_what_a_script_printed_stays_text_in_a_result(page: Page, fixture_url: str) -> None:
+    page.goto(fixture_url)
+    ask(page, "on machine 1")
+    passage = page.locator("#site-search-results p").first
+    assert "<b>" in passage.inner_text()
+    assert passage.locator("b").count() == 0
