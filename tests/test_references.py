@@ -39,7 +39,7 @@ def test_a_reference_names_script_variant_and_quantity(text: str, reference: Ref
 
 @pytest.mark.parametrize(
     "text",
-    (
+    [
         "",
         "script.py#m",
         "guide/script#m",
@@ -50,7 +50,7 @@ def test_a_reference_names_script_variant_and_quantity(text: str, reference: Ref
         "guide/script.py?axis#m",
         "../etc/script.py#m",
         "guide/script.py#m[x]",
-    ),
+    ],
 )
 def test_what_is_no_reference_is_refused(text: str) -> None:
     with pytest.raises(UnresolvedError):

@@ -29,7 +29,7 @@ export function make(name, attributes = {}, ...children) {
   return element;
 }
 
-export const staleMark = () => make("abbr", { title: words.older_code_hint }, `◷ ${words.older_code}`);
+export const staleMark = () => make("abbr", { class: "bb-old", title: words.older_code_hint }, `◷ ${words.older_code}`);
 
 /** The one line of a block: machine, library, month, repeats. */
 export function line(origin, repeats) {

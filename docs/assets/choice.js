@@ -54,23 +54,29 @@ async function showMachine(name) {
 }
 
 function showValue(button, data, name) {
-  const shown = button.querySelector("data");
-  if (!originals.has(button)) originals.set(button, { data: shown.cloneNode(true), tag: button.querySelector(".bb-tag") });
+  if (!originals.has(button)) {
+    const shown = button.querySelector("data").cloneNode(true);
+    originals.set(button, { shown, tag: button.querySelector(".bb-tag"), stale: staleBeside(button) !== null });
+  }
   const original = originals.get(button);
   const value = data?.values[button.dataset.bb]?.[name];
-  button.querySelectorAll(".bb-tag, .bb-fits, .bb-fits-not").forEach((element) => element.remove());
+  button.querySelectorAll(".bb-tag, .bb-fits, .bb-fits-not").forEach((mark) => mark.remove());
   if (value) {
-    setData(shown, value, name);
-    setStale(button, data.origins[value.origin][name].stale);
-    return;
+    setData(button.querySelector("data"), value, name);
+  } else {
+    // Ten times "not measured" in a paragraph cannot be read: keep the value, and say in small whose it is.
+    button.querySelector("data").replaceWith(original.shown.cloneNode(true));
+    const home = data && settings.machines.find((machine) => machine.name === original.shown.dataset.machine);
+    if (home) button.append(make("sup", { class: "bb-tag", dir: "ltr" }, home.short));
+    else if (original.tag) button.append(original.tag);
   }
-  const was = original.data.cloneNode(true);
-  shown.replaceWith(was);
-  const home = data && settings.machines.find((machine) => machine.name === was.dataset.machine);
-  if (home) button.append(make("sup", { class: "bb-tag", dir: "ltr" }, home.short));
-  else if (original.tag) button.append(original.tag);
-  const origin = data?.values[button.dataset.bb]?.[was.dataset.machine]?.origin;
-  setStale(button, origin ? data.origins[origin][was.dataset.machine].stale : originals.get(button).stale);
+  const stale = value ? data.origins[value.origin][name].stale : original.stale;
+  staleBeside(button)?.remove();
+  if (stale) button.after(staleMark());
+}
+
+function staleBeside(button) {
+  return button.nextElementSibling?.matches("abbr.bb-old") ? button.nextElementSibling : null;
 }
 
 /** Write a value of a machine into its `<data>`. */
@@ -84,29 +90,35 @@ function setData(element, value, name) {
   element.textContent = value.text;
 }
 
-function setStale(button, stale) {
-  const mark = button.nextElementSibling?.matches("abbr") ? button.nextElementSibling : null;
-  const original = originals.get(button);
-  original.stale ??= mark !== null;
-  if (stale === undefined) stale = original.stale;
-  if (stale && !mark) button.after(" ", staleMark());
-  if (!stale && mark) mark.remove();
-}
+// What changes in a block; the rest of it stays as it is, with what listens to it.
+const SLOTS = ".bb-notes, .bb-output > pre, .bb-output > pre > code, td, .bb-drawing, .bb-unit, .bb-figures tbody, .bb-provenance";
 
 function showBlock(block, data, name) {
   if (!originals.has(block)) {
-    originals.set(block, { html: block.innerHTML, machine: block.dataset.machine, hidden: block.hidden });
+    const slots = [...block.querySelectorAll(SLOTS)].map((slot) => [slot, slot.innerHTML, slot.hidden]);
+    originals.set(block, { slots, machine: block.dataset.machine, hidden: block.hidden });
   }
   const original = originals.get(block);
   const shown = data?.blocks[block.dataset.bb]?.[name];
-  if (block.dataset.machine !== original.machine) block.innerHTML = original.html;
-  block.dataset.machine = shown ? name : original.machine;
-  block.hidden = shown ? false : original.hidden;
+  if (block.dataset.machine !== original.machine) restore(block, original);
   if (!shown) return;
+  block.dataset.machine = name;
+  block.hidden = false;
   if (shown.rows) showRows(block, shown.rows, name);
   else if (shown.drawing) showChart(block, shown);
   else showOutput(block, shown);
   showOrigin(block, data.origins[shown.origin][name], shown.repeats);
+}
+
+function restore(block, original) {
+  block.dataset.machine = original.machine;
+  block.hidden = original.hidden;
+  const known = new Set(original.slots.map(([slot]) => slot));
+  block.querySelectorAll(".bb-provenance").forEach((slot) => known.has(slot) || slot.remove());
+  for (const [slot, html, hidden] of original.slots) {
+    slot.hidden = hidden;
+    if (!slot.matches("pre")) slot.innerHTML = html;
+  }
 }
 
 function showRows(block, rows, name) {

@@ -78,7 +78,7 @@ def render_value(build: Build, text: str) -> str:
         if found is not None:
             build.keep("values", str(spec), other, _tree(build, spec, found))
     stale = any(part.source.verdict.state == "stale" for part in computed.parts)
-    mark = f" {stale_mark(page.language)}" if stale else ""
+    mark = stale_mark(page.language) if stale else ""
     away = machine.name != library.reference_machine(page.guide)
     tag = f'<sup class="bb-tag" dir="ltr">{escape(machine.short)}</sup>' if away else ""
     return (
