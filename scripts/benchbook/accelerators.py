@@ -117,7 +117,7 @@ def identity_of(properties: Any) -> Identity:
     pci = ""
     if isinstance(bus, int):
         domain, device = (getattr(properties, name, 0) for name in ("pci_domain_id", "pci_device_id"))
-        pci = f"{domain:08x}:{bus:02x}:{device:02x}.0"
+        pci = f"{domain:08X}:{bus:02X}:{device:02X}.0"
     return Identity(str(getattr(properties, "uuid", "")), pci)
 
 
@@ -177,9 +177,9 @@ MIG = re.compile(r"\bMIG\s+(\S+)", re.IGNORECASE)
 
 
 def model_words(name: str) -> Sequence[str]:
-    """The words of a device's name that make up its model: `NVIDIA A100-SXM4-80GB` is a100, sxm4."""
+    """The words of a device's name that make up its model: `NVIDIA A100-SXM4-80GB` is A100, SXM4."""
     spaced = MIG.sub("", name).replace("-", " ")
-    return re.findall(r"[a-z0-9]+", NOISE.sub(" ", spaced).lower())
+    return re.findall(r"[A-Za-z0-9]+", NOISE.sub(" ", spaced))
 
 
 def mig_profile(name: str) -> str | None:

@@ -111,8 +111,8 @@ def named(machine: Machine) -> Machine:
     profile = mig_profile(full)
     # Apple's GPU has no memory of its own: it shares the machine's.
     size = gigabytes(accelerator["memory_bytes"] or (machine.memory_bytes if machine.kind == "mps" else None))
-    model = " ".join(word.upper() if any(c.isdigit() for c in word) else word.capitalize() for word in words)
-    parts = [slug(vendor), *words]
+    model = " ".join(words)
+    parts = [slug(vendor), *map(slug, words)]
     parts += [f"mig-{slug(profile)}"] if profile else [f"{size}gb"] if size else []
     parts += [f"x{count}"] if count > 1 else []
     many = f"{count} x " if count > 1 else ""

@@ -254,7 +254,6 @@ class Sitting:
             "device": [state["driver"], state["power_limit_watts"]],
             "recorded_by": self.recorded_by,
             "shared": self.shared,
-            "commit": list(at_commit),
         }
         path = (self.project.journal / self.machine.name / task.script.reference).with_suffix(".jsonl")
         journal = open_journal(path, campaigns.header(task, sitting, key), began)

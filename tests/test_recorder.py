@@ -1,0 +1,655 @@
+"""A recording runs what is needed, in an order that is fair, and writes records whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from benchbook import recording
+from benchbook.accelerators import Found
+from benchbook.bundles import import_bundle
+from benchbook.campaign import BudgetError, Turn, gather, header, order, variant_record
+from benchbook.circumstances import DeviceWatch, commit
+from benchbook.hosts import preload_names
+from benchbook.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT, Failure, Result
+from benchbook.journal import Finished, Journal, open_journal
+from benchbook.machine import describe
+from benchbook.nvml import Identity, Nvml
+from benchbook.plan import Task, make_plan
+from benchbook.problems import BenchbookError
+from benchbook.project import Project
+from benchbook.records import Record, load_record
+from benchbook.script import Variant
+from benchbook.stores import Bundle, Checkout
+from benchbook.validation import machine_problems, record_problems
+from fakes import MIB, FakeGpu, FakeNvml
+from running import add_script, small_project
+
+SWEEP = """
+    needs = ["cpu"]
+    repeats = 2
+    [tool.benchbook.metrics]
+    doubled = { unit = "count" }
+    [tool.benchbook.matrix]
+    n = [1, 2]
+"""
+BODY = "# %% parameters\nn = 1\n\n# %% work\ndoubled = 2 * n\nprint(doubled)\n\n# %% checks\nassert doubled"
+HERE = describe(None)
+NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    # Asking torch for accelerators takes a second, and the answer is of no matter here.
+    monkeypatch.setattr(recording, "find_accelerators", lambda *_: None)
+    return small_project(tmp_path)
+
+
+def record(project: Project, *scripts: str, **options: Any) -> int:
+    return recording.record_command(project, list(scripts), **options)
+
+
+def written(project: Project, script: str = "guide/small.py") -> Record:
+    found = load_record(project.record_path(HERE.name, script))
+    assert found is not None
+    return found
+
+
+# The order of runs
+
+
+def test_variants_take_turns_in_rounds() -> None:
+    turns = order("c", "guide/small.py", {"a": 3, "b": 3, "c": 2})
+    assert [turn.place for turn in turns] == list(range(8))
+    for number in range(3):
+        assert Counter(turn.variant for turn in turns if turn.round == number).most_common(1)[0][1] == 1
+    assert Counter(turn.variant for turn in turns) == {"a": 3, "b": 3, "c": 2}
+
+
+def test_the_order_is_drawn_anew_for_each_round_and_campaign() -> None:
+    names = dict.fromkeys("abcdef", 20)
+    turns = order("one", "guide/small.py", names)
+    rounds = {tuple(turn.variant for turn in turns if turn.round == number) for number in range(20)}
+    assert len(rounds) > 15
+    assert turns != order("two", "guide/small.py", names)
+    assert turns == order("one", "guide/small.py", names)
+
+
+# What is imported once for all runs
+
+
+def test_only_what_the_list_allows_is_imported_ahead() -> None:
+    sources = [
+        "import torch, os\nfrom datasets import load_dataset",
+        "from transformers import A\nimport numpy.linalg",
+    ]
+    assert preload_names(sources) == ("numpy.linalg", "torch", "transformers", "transformers:A")
+
+
+def test_what_a_function_imports_is_left_to_it() -> None:
+    assert preload_names(["def f():\n    import torch"]) == ()
+
+
+# Records
+
+
+def test_a_recording_writes_what_strict_validation_accepts(project: Project) -> None:
+    add_script(project.root, BODY, SWEEP)
+    assert record(project) == 0
+    path = project.record_path(HERE.name, "guide/small.py")
+    assert record_problems(json.loads(path.read_text("utf-8")), "r") == []
+    described = json.loads((path.parents[1] / "machine.json").read_text("utf-8"))
+    assert machine_problems(described, "m") == []
+
+
+def test_every_sample_is_kept_with_its_campaign_and_place(project: Project) -> None:
+    add_script(project.root, BODY, SWEEP)
+    record(project)
+    found = written(project)
+    assert list(found.variants) == ["n=1", "n=2"]
+    assert [run.metrics for run in found.variants["n=2"].runs] == [{"doubled": 4}, {"doubled": 4}]
+    assert sorted(run.place for variant in found.variants.values() for run in variant.runs) == [0, 1, 2, 3]
+    assert found.variants["n=1"].output == {"work": "2\n"}
+    (campaign,) = found.campaigns.values()
+    assert "python" in campaign.packages
+    assert campaign.state["load_average"] >= 0
+    assert found.history[0]["medians"] == {"n=1": {"doubled": 2.0}, "n=2": {"doubled": 4.0}}
+
+
+def test_what_is_fresh_does_not_run_again(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    add_script(project.root, BODY, SWEEP)
+    record(project)
+    before = written(project)
+    assert record(project) == 0
+    assert written(project) == before
+    assert "everything is fresh" in capsys.readouterr().err
+
+
+def test_a_row_added_to_a_sweep_leaves_the_others_as_they_are(project: Project) -> None:
+    add_script(project.root, BODY, SWEEP)
+    record(project)
+    before = written(project)
+    add_script(project.root, BODY, SWEEP.replace("[1, 2]", "[1, 2, 3]"))
+    assert record(project) == 0
+    after = written(project)
+    assert list(after.variants) == ["n=1", "n=2", "n=3"]
+    assert (after.variants["n=1"], after.variants["n=2"]) == (before.variants["n=1"], before.variants["n=2"])
+    assert after.history[0] == before.history[0]
+    assert after.history[1]["variants"] == ["n=3"]
+
+
+def test_a_row_whose_times_are_compared_brings_its_baseline_along(project: Project) -> None:
+    timed = SWEEP.replace('"count"', '"s"')
+    add_script(project.root, BODY, timed)
+    record(project)
+    before = written(project)
+    add_script(project.root, BODY, timed.replace("[1, 2]", "[1, 2, 3]"))
+    record(project)
+    after = written(project)
+    assert after.variants["n=1"].campaign == after.variants["n=3"].campaign != before.variants["n=1"].campaign
+    assert after.variants["n=2"] == before.variants["n=2"]
+
+
+def test_a_variant_is_recorded_beside_its_baseline(project: Project) -> None:
+    add_script(project.root, BODY, SWEEP.replace("[1, 2]", "[1, 2, 3]"))
+    assert record(project, variant="n=3") == 0
+    assert list(written(project).variants) == ["n=1", "n=3"]
+
+
+def test_repeats_are_what_the_command_says(project: Project) -> None:
+    add_script(project.root, BODY, SWEEP)
+    record(project, repeats=1)
+    assert len(written(project).variants["n=1"].runs) == 1
+
+
+def test_a_script_that_fails_writes_nothing_and_the_next_still_runs(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, "raise ValueError('ouch')", name="guide/a_bad.py")
+    add_script(project.root, BODY, SWEEP)
+    assert record(project) == 1
+    assert not project.record_path(HERE.name, "guide/a_bad.py").exists()
+    assert written(project).variants
+    error = capsys.readouterr().err
+    assert "snippets/guide/a_bad.py:11: ValueError in the cell `work`: ouch; mend the script" in error
+
+
+def test_a_script_that_cannot_be_read_does_not_keep_the_others_from_running(project: Project) -> None:
+    path = add_script(project.root, BODY, name="guide/a_bad.py").path
+    (project.root / path).write_text("not a script", "utf-8")
+    add_script(project.root, BODY, SWEEP)
+    assert record(project) == 1
+    assert written(project).variants
+
+
+def test_leaving_before_the_checks_leaves_no_record(project: Project) -> None:
+    add_script(project.root, "import sys\nsys.exit()")
+    assert record(project) == 1
+    assert not project.records.exists()
+
+
+def test_out_of_memory_is_recorded_as_what_it_is(project: Project) -> None:
+    add_script(project.root, "print('so far')\nx = bytearray(1 << 60)")
+    assert record(project) == 0
+    variant = written(project).variants["default"]
+    assert (variant.outcome, variant.runs) == (OUT_OF_MEMORY, ())
+    assert variant.error
+    assert variant.error.startswith("snippets/guide/small.py:")
+    assert "so far" in variant.output["work"]
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome"),
+    [("while True: pass", TIMED_OUT), ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", CRASHED)],
+)
+def test_a_hang_or_a_crash_is_recorded_and_reported(
+    project: Project, body: str, outcome: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, body, 'needs = ["cpu"]\ntimeout = 0.2')
+    assert record(project) == 1
+    variant = written(project).variants["default"]
+    assert (variant.outcome, variant.runs) == (outcome, ())
+    assert (
+        record_problems(json.loads(project.record_path(HERE.name, "guide/small.py").read_text()), "r") == []
+    )
+
+
+def test_a_crash_never_replaces_a_measurement_that_still_holds(project: Project) -> None:
+    body = """
+        import os, pathlib
+        if pathlib.Path(__file__).with_name("crash").exists():
+            os.abort()
+    """
+    add_script(project.root, body)
+    record(project)
+    before = written(project)
+    (project.snippets / "guide/crash").touch()
+    assert record(project, everything=True) == 1
+    assert written(project) == before
+
+
+def test_a_crash_replaces_a_measurement_of_other_code(project: Project) -> None:
+    add_script(project.root, "x = 1")
+    record(project)
+    add_script(project.root, "import os\nos.abort()")
+    assert record(project) == 1
+    assert written(project).variants["default"].outcome == CRASHED
+
+
+def test_ranks_are_recorded_each(project: Project) -> None:
+    table = """
+        needs = ["cpu"]
+        ranks = 2
+        repeats = 1
+        [tool.benchbook.metrics]
+        rank = { unit = "count" }
+    """
+    add_script(project.root, "import os\nrank = int(os.environ['RANK'])", table)
+    assert record(project) == 0
+    (run,) = written(project).variants["default"].runs
+    assert run.metrics == {"rank": 0}
+    assert [other.metrics for other in run.other_ranks] == [{"rank": 1}]
+
+
+def test_at_its_smallest_a_script_runs_once_and_writes_nothing(project: Project) -> None:
+    add_script(project.root, BODY, SWEEP + "    [tool.benchbook.smallest]\n    n = 7\n")
+    assert record(project, smallest=True) == 0
+    assert not project.records.exists()
+    assert not project.journal.exists()
+
+
+def test_at_its_smallest_a_script_that_fails_is_an_error(project: Project) -> None:
+    add_script(project.root, "assert 1 > 2")
+    assert record(project, smallest=True) == 1
+
+
+# The plan
+
+
+def test_a_plan_says_what_would_run_and_runs_nothing(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, BODY, SWEEP)
+    assert record(project, plan=True, plan_json=True) == 0
+    table = json.loads(capsys.readouterr().out)
+    assert table["scripts"][0]["runs"] == 4
+    assert table["expected_minutes"] is None
+    assert not project.records.exists()
+
+
+def test_a_plan_expects_what_earlier_runs_took(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    add_script(project.root, BODY, SWEEP)
+    record(project)
+    capsys.readouterr()
+    record(project, plan=True, plan_json=True, everything=True)
+    assert json.loads(capsys.readouterr().out)["expected_minutes"] > 0
+
+
+def test_a_plan_in_words_names_variants_and_reasons(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, BODY, SWEEP)
+    record(project, plan=True)
+    text = capsys.readouterr().out
+    assert "n=2" in text
+    assert "never measured" in text
+
+
+def test_a_guide_means_its_scripts(project: Project) -> None:
+    add_script(project.root, BODY, SWEEP, name="one/small.py")
+    add_script(project.root, BODY, SWEEP, name="two/small.py")
+    plan = make_plan(project, ["two"], HERE, lambda _: None)
+    assert [task.script.reference for task in plan.tasks] == ["two/small.py"]
+
+
+@pytest.mark.parametrize("name", ["guide/small", "guide/small.py", "snippets/guide/small.py", "guide"])
+def test_a_script_may_be_named_as_one_would(project: Project, name: str) -> None:
+    add_script(project.root, BODY, SWEEP)
+    assert len(make_plan(project, [name], HERE, lambda _: None).tasks) == 1
+
+
+def test_a_name_that_is_none_says_what_is_near(project: Project) -> None:
+    add_script(project.root, BODY, SWEEP)
+    with pytest.raises(BenchbookError, match=r"guide/small\.py"):
+        make_plan(project, ["guide/smal.py"], HERE, lambda _: None)
+
+
+def test_a_script_for_another_machine_is_left_out_or_named(project: Project) -> None:
+    add_script(project.root, BODY, 'needs = ["cuda"]')
+    assert make_plan(project, [], HERE, lambda _: None).elsewhere == ("guide/small.py",)
+    with pytest.raises(BenchbookError, match="needs cuda"):
+        make_plan(project, ["guide/small.py"], HERE, lambda _: None)
+
+
+def test_an_input_that_is_not_there_is_named(project: Project) -> None:
+    add_script(project.root, BODY, 'needs = ["cpu"]\ninputs = ["data.csv"]')
+    (problem,) = make_plan(project, [], HERE, lambda _: None).problems
+    assert "data.csv" in problem.what
+
+
+# Interruptions
+
+
+def task_of(project: Project) -> Task:
+    add_script(project.root, BODY, SWEEP)
+    (task,) = make_plan(project, [], HERE, lambda _: None).tasks
+    return task
+
+
+def journal_of(project: Project, task: Task, **key: Any) -> Journal:
+    campaign = {"id": "c1", "started": "2026-11-20T12:00:00Z"}
+    return open_journal(project.root / "j.jsonl", header(task, campaign, key), NOON)
+
+
+def good(variant: Variant) -> Result:
+    rank = {"metrics": {"doubled": variant.parameters["n"]}, "cells": {}, "baseline_memory": 1}
+    return Result(OK, None, {}, [rank], 1.0)
+
+
+def ignore(_turn: Turn, _result: Result | None) -> None:
+    pass
+
+
+def dies_after(count: int) -> Callable[[Variant], Result]:
+    runs = iter(range(count))
+
+    def run(variant: Variant) -> Result:
+        if next(runs, None) is None:
+            raise KeyboardInterrupt
+        return good(variant)
+
+    return run
+
+
+@pytest.mark.parametrize("after", range(4))
+def test_a_recording_killed_at_any_run_goes_on_from_there(project: Project, after: int) -> None:
+    task = task_of(project)
+    with pytest.raises(KeyboardInterrupt):
+        gather(task, journal_of(project, task), dies_after(after), lambda _: True, ignore)
+    resumed = journal_of(project, task)
+    assert len(resumed.finished) == after
+    ran: list[str] = []
+
+    def run(variant: Variant) -> Result:
+        ran.append(variant.name)
+        return good(variant)
+
+    gathered = gather(task, resumed, run, lambda _: True, ignore)
+    assert len(ran) == 4 - after
+    places = [finished.place for runs in gathered.runs.values() for finished in runs]
+    assert sorted(places) == [0, 1, 2, 3]
+
+
+def test_a_line_that_was_being_written_is_forgotten(project: Project) -> None:
+    task = task_of(project)
+    with pytest.raises(KeyboardInterrupt):
+        gather(task, journal_of(project, task), dies_after(2), lambda _: True, ignore)
+    path = project.root / "j.jsonl"
+    path.write_text(path.read_text("utf-8")[:-20], "utf-8")
+    assert len(journal_of(project, task).finished) == 1
+    assert path.read_text("utf-8").endswith("\n")
+
+
+def test_runs_of_other_code_packages_or_machine_are_not_gone_on_with(project: Project) -> None:
+    task = task_of(project)
+    journal = journal_of(project, task, packages={"torch": "2.13"})
+    journal.add(Finished("n=1", 0, 0, good(task.variants[0])))
+    assert len(journal_of(project, task, packages={"torch": "2.13"}).finished) == 1
+    assert journal_of(project, task, packages={"torch": "2.14"}).finished == []
+
+
+def test_a_sitting_of_last_month_is_not_gone_on_with(project: Project) -> None:
+    task = task_of(project)
+    journal = journal_of(project, task)
+    journal.add(Finished("n=1", 0, 0, good(task.variants[0])))
+    late = open_journal(journal.path, journal.header, NOON + timedelta(days=30))
+    assert late.finished == []
+
+
+def test_a_budget_stops_before_the_run_that_would_overrun_it(project: Project) -> None:
+    task = task_of(project)
+    journal = journal_of(project, task)
+    left = iter([True, True, False])
+    with pytest.raises(BudgetError):
+        gather(task, journal, good, lambda _: next(left), ignore)
+    assert len(journal.finished) == 2
+
+
+def test_the_next_run_is_expected_to_take_what_the_last_one_took(project: Project) -> None:
+    task = task_of(project)
+    asked: list[float] = []
+    gather(task, journal_of(project, task), good, lambda seconds: not asked.append(seconds), ignore)
+    assert sorted(asked) == [0.0, 0.0, 1.0, 1.0]
+
+
+def test_a_budget_that_is_spent_says_what_is_left_and_writes_nothing_yet(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, BODY, SWEEP)
+    assert record(project, budget_seconds=0.0) == 0
+    assert "the budget is spent; left: 1 script(s), 4 run(s)" in capsys.readouterr().err
+    assert not project.records.exists()
+
+
+def test_one_bad_run_among_good_ones_is_the_outcome_and_no_sample_is_shown(project: Project) -> None:
+    task = task_of(project)
+    variant = task.variants[0]
+    bad = Result(OUT_OF_MEMORY, Failure(9, "no more", "less"), {"work": "so far"}, [], 2.0)
+    record = variant_record(
+        task, variant, "c1", [Finished("n=1", 0, 0, good(variant)), Finished("n=1", 1, 2, bad)]
+    )
+    assert (record.outcome, record.runs) == (OUT_OF_MEMORY, ())
+    assert record.error == "snippets/guide/small.py:9: no more (run 2 of 2)"
+
+
+def test_a_variant_that_fails_once_is_not_recorded_from_its_other_runs(project: Project) -> None:
+    task = task_of(project)
+    seen: Counter[str] = Counter()
+
+    def run(variant: Variant) -> Result:
+        seen[variant.name] += 1
+        if variant.name == "n=1" and seen["n=1"] == 2:
+            return Result(FAILED, Failure(9, "fell", "mend it"))
+        return good(variant)
+
+    gathered = gather(task, journal_of(project, task), run, lambda _: True, ignore)
+    assert list(gathered.runs) == ["n=2"]
+    assert [problem.line for problem in gathered.problems] == [9]
+
+
+COMMAND = """
+import sys
+from pathlib import Path
+from benchbook import recording
+from benchbook.project import Project
+recording.find_accelerators = lambda *_: None
+sys.exit(recording.record_command(Project(Path(sys.argv[1])), []))
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_command_that_is_ended_leaves_no_process_and_no_record(tmp_path: Path, how: signal.Signals) -> None:
+    project = small_project(tmp_path)
+    body = """
+        import os, pathlib, signal
+        with pathlib.Path(__file__).with_name("fifo").open("w") as told:
+            told.write(str(os.getpid()))
+        signal.pause()
+    """
+    add_script(tmp_path, body)
+    fifo = tmp_path / "snippets/guide/fifo"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    command = subprocess.Popen(
+        [sys.executable, "-c", COMMAND, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": "scripts"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert select.select([reader], [], [], 60)[0]
+    script = psutil.Process(int(os.read(reader, 100)))
+    os.close(reader)
+    command.send_signal(how)
+    _, error = command.communicate(timeout=60)
+    script.wait(timeout=60)
+    if how == signal.SIGKILL:
+        assert command.returncode == -how
+    else:
+        assert command.returncode == 130
+        assert "interrupted" in error
+    assert not project.records.exists()
+
+
+# Bundles
+
+
+def test_a_bundle_is_what_import_takes(project: Project, tmp_path: Path) -> None:
+    add_script(project.root, BODY, SWEEP.replace("repeats = 2", "repeats = 3"))
+    bundle = tmp_path / "out" / "here.json.gz"
+    assert record(project, bundle=bundle) == 0
+    assert not project.records.exists()
+    table = json.loads(gzip.decompress(bundle.read_bytes()))
+    assert set(table) == {"schema", "machine", "records"}
+    import_bundle(project, bundle)
+    assert len(written(project).variants["n=1"].runs) == 3
+
+
+def test_a_bundle_that_was_begun_is_gone_on_with(project: Project, tmp_path: Path) -> None:
+    add_script(project.root, BODY, SWEEP, name="guide/one.py")
+    add_script(project.root, BODY, SWEEP, name="guide/two.py")
+    path = tmp_path / "here.json"
+    record(project, "guide/one.py", bundle=path)
+    first = json.loads(path.read_text("utf-8"))["records"]
+    record(project, bundle=path)
+    both = json.loads(path.read_text("utf-8"))["records"]
+    assert [each["script"] for each in both] == ["guide/one.py", "guide/two.py"]
+    assert both[0] == first[0]
+
+
+def test_a_file_that_is_no_bundle_is_not_overwritten(project: Project, tmp_path: Path) -> None:
+    path = tmp_path / "thesis.txt"
+    path.write_text("precious", "utf-8")
+    with pytest.raises(BenchbookError, match="is no bundle"):
+        Bundle(path, Checkout(project, HERE), HERE)
+    assert path.read_text("utf-8") == "precious"
+
+
+# Circumstances
+
+
+def test_the_commit_and_whether_the_tree_differs_from_it_are_noted(tmp_path: Path) -> None:
+    def git(*arguments: str) -> None:
+        subprocess.run(["git", "-C", str(tmp_path), *arguments], check=True, capture_output=True)
+
+    assert commit(tmp_path) == (None, False)
+    (tmp_path / "snippets/records").mkdir(parents=True)
+    (tmp_path / "snippets/a.py").write_text("1\n")
+    git("init")
+    git("add", ".")
+    git("-c", "user.name=n", "-c", "user.email=e@e", "commit", "-m", "m")
+    head, modified = commit(tmp_path)
+    assert head is not None
+    assert len(head) == 40
+    assert not modified
+    (tmp_path / "snippets/records/r.json").write_text("{}\n")
+    assert not commit(tmp_path)[1]
+    (tmp_path / "snippets/a.py").write_text("2\n")
+    assert commit(tmp_path)[1]
+
+
+def test_others_on_the_device_are_seen() -> None:
+    busy = FakeGpu("GPU-aaaa", pids=[77], used=900 * MIB)
+    assert DeviceWatch(Nvml(FakeNvml(busy)), [Identity("aaaa")]).foreign() == [77]
+
+
+def test_others_that_a_container_hides_are_given_away_by_their_memory() -> None:
+    busy = FakeGpu("GPU-aaaa", used=900 * MIB)
+    assert DeviceWatch(Nvml(FakeNvml(busy)), [Identity("aaaa")]).foreign() == [0]
+
+
+def test_an_idle_device_has_no_others() -> None:
+    idle = FakeGpu("GPU-aaaa", used=4 * MIB)
+    assert DeviceWatch(Nvml(FakeNvml(idle)), [Identity("aaaa")]).foreign() == []
+
+
+def test_where_nothing_tells_others_are_unknown() -> None:
+    watch = DeviceWatch(None, [])
+    assert watch.foreign() is None
+    assert watch.state()["driver"] is None
+
+
+def on_a_gpu(monkeypatch: pytest.MonkeyPatch, gpu: FakeGpu) -> str:
+    description = {"name": gpu.name, "vendor": "NVIDIA", "memory_bytes": gpu.total, "count": 1}
+    found = Found("cuda", description, (Identity(gpu.uuid),))
+    monkeypatch.setattr(recording, "find_accelerators", lambda *_: found)
+    monkeypatch.setattr(recording, "open_nvml", lambda: Nvml(FakeNvml(gpu)))
+    return describe(found).name
+
+
+def test_a_device_that_others_use_is_refused(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    on_a_gpu(monkeypatch, FakeGpu("GPU-aaaa", pids=[77]))
+    add_script(project.root, BODY, 'needs = ["accelerator"]')
+    with pytest.raises(BenchbookError, match="--shared"):
+        record(project)
+    assert not project.records.exists()
+
+
+def test_a_shared_device_is_recorded_and_marked(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = on_a_gpu(monkeypatch, FakeGpu("GPU-aaaa", pids=[77]))
+    add_script(project.root, BODY, 'needs = ["accelerator"]')
+    assert record(project, shared=True) == 0
+    found = load_record(project.record_path(name, "guide/small.py"))
+    assert found is not None
+    (campaign,) = found.campaigns.values()
+    assert (campaign.state["shared"], campaign.state["foreign_processes"]) == (True, [77])
+    assert campaign.state["power_limit_watts"] == 700.0
+
+
+def test_a_machine_may_be_recorded_as_its_processor_alone(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    add_script(project.root, "import os\nassert os.environ['CUDA_VISIBLE_DEVICES'] == ''")
+    assert record(project, machine="cpu-quiet") == 0
+    assert (project.records / "cpu-quiet/guide/small.json").exists()
+
+
+def test_a_name_that_cannot_be_a_machines_is_refused(project: Project) -> None:
+    with pytest.raises(BenchbookError, match="cannot name this machine"):
+        record(project, machine="My Laptop")
+
+
+def test_who_measured_is_shown(project: Project) -> None:
+    add_script(project.root, BODY, SWEEP)
+    record(project, recorded_by="someone")
+    found = load_record(project.record_path(f"{HERE.name}--someone", "guide/small.py"))
+    assert found is not None
+    assert next(iter(found.campaigns.values())).recorded_by == "someone"
+
+
+def test_the_recorder_needs_neither_torch_nor_what_builds_pages() -> None:
+    code = (
+        "import sys; import benchbook.recording, benchbook.host\n"
+        "print([name for name in ('torch', 'mkdocs', 'pydantic', 'babel', 'markdown_it') if name in sys.modules])"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": "scripts"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert answer.stdout.strip() == "[]"

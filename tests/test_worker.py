@@ -1,0 +1,498 @@
+"""What a script may rely on in its process, and what no script may do to the recorder."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from benchbook import supervision
+from benchbook.capture import HEAD, TAIL
+from benchbook.hosts import Host, HostError, Hosts
+from benchbook.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT
+from benchbook.problems import BenchbookError
+from running import job_of, run_in
+
+METRIC = """
+    needs = ["cpu"]
+    [tool.benchbook.metrics]
+    answer = { unit = "count" }
+"""
+
+
+@pytest.fixture(scope="module")
+def hosts() -> Iterator[Hosts]:
+    with Hosts() as started:
+        yield started
+
+
+@pytest.fixture
+def host(hosts: Hosts) -> Host:
+    return hosts.host({}, 1, (), "snippets/guide/small.py")
+
+
+@pytest.fixture
+def torch_host(hosts: Hosts) -> Host:
+    return hosts.host({}, 1, ("torch",), "snippets/guide/small.py")
+
+
+def answer(host: Host, root: Path, body: str) -> object:
+    result = run_in(host, root, body, METRIC)
+    assert result.outcome == OK, (result.failure, result.output)
+    return result.ranks[0]["metrics"]["answer"]
+
+
+# Ending
+
+
+def test_a_script_that_hangs_is_timed_out_with_the_cell_it_was_in(host: Host, tmp_path: Path) -> None:
+    result = run_in(host, tmp_path, "while True: pass", 'needs = ["cpu"]\ntimeout = 0.2')
+    assert result.outcome == TIMED_OUT
+    assert result.failure
+    assert "`work`" in result.failure.what
+    assert not result.ranks
+
+
+def test_a_script_that_is_killed_has_crashed(host: Host, tmp_path: Path) -> None:
+    result = run_in(host, tmp_path, "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)")
+    assert result.outcome == CRASHED
+    assert result.failure
+    assert "SIGKILL" in result.failure.what
+    assert not result.ranks
+
+
+def test_a_segmentation_fault_is_a_crash(host: Host, tmp_path: Path) -> None:
+    result = run_in(host, tmp_path, "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)")
+    assert (result.outcome, "SIGSEGV" in str(result.failure)) == (CRASHED, True)
+
+
+def test_memory_that_cannot_be_had_is_out_of_memory(host: Host, tmp_path: Path) -> None:
+    result = run_in(host, tmp_path, "b = bytearray(1 << 60)")
+    assert result.outcome == OUT_OF_MEMORY
+    assert not result.ranks
+
+
+def test_torch_that_cannot_allocate_is_out_of_memory(torch_host: Host, tmp_path: Path) -> None:
+    result = run_in(torch_host, tmp_path, "import torch\nx = torch.empty(1 << 50)")
+    assert result.outcome == OUT_OF_MEMORY
+
+
+def test_leaving_before_the_checks_is_a_failure(host: Host, tmp_path: Path) -> None:
+    body = "# %% work\nimport sys\nsys.exit(0)\n\n# %% checks\nassert True"
+    result = run_in(host, tmp_path, body)
+    assert result.outcome == FAILED
+    assert result.failure
+    assert "before its checks had completed" in result.failure.what
+    source = (tmp_path / "snippets/guide/small.py").read_text("utf-8").splitlines()
+    assert source[result.failure.line - 1] == "sys.exit(0)"
+
+
+def test_leaving_in_the_middle_of_the_checks_is_a_failure(host: Host, tmp_path: Path) -> None:
+    body = "# %% work\nimport sys\n\n# %% checks\nassert True\nsys.exit()\nassert False"
+    assert run_in(host, tmp_path, body).outcome == FAILED
+
+
+def test_leaving_without_python_noticing_is_a_failure(host: Host, tmp_path: Path) -> None:
+    result = run_in(host, tmp_path, "import os\nos._exit(0)")
+    assert result.outcome == FAILED
+    assert result.failure
+    assert "exit code 0" in result.failure.what
+
+
+def test_a_check_that_does_not_hold_names_its_line(host: Host, tmp_path: Path) -> None:
+    result = run_in(host, tmp_path, "# %% work\nloss = 2.0\n\n# %% checks\nassert loss < 1.0")
+    assert result.outcome == FAILED
+    assert result.failure
+    assert "assert loss < 1.0" in result.failure.what
+
+
+@pytest.mark.parametrize("kind", ["DeprecationWarning", "PendingDeprecationWarning", "FutureWarning"])
+def test_a_deprecation_is_an_error(host: Host, tmp_path: Path, kind: str) -> None:
+    result = run_in(host, tmp_path, f"import warnings\nwarnings.warn('old', {kind})")
+    assert result.outcome == FAILED
+    assert result.failure
+    assert "deprecated" in result.failure.what
+
+
+def test_any_other_warning_is_shown_and_no_more(host: Host, tmp_path: Path) -> None:
+    result = run_in(host, tmp_path, "import warnings\nwarnings.warn('mind the step')")
+    assert result.outcome == OK
+    assert "mind the step" in result.output["work"]
+
+
+@pytest.mark.parametrize(
+    "value", ["float('nan')", "float('inf')", "'fast'", "None", "[]", "[1.0, None]", "{}"]
+)
+def test_a_metric_that_is_no_finite_number_fails_the_run(host: Host, tmp_path: Path, value: str) -> None:
+    result = run_in(host, tmp_path, f"answer = {value}", METRIC)
+    assert result.outcome == FAILED
+    assert result.failure
+    assert "answer" in result.failure.what
+
+
+def test_a_metric_that_is_missing_fails_the_run(host: Host, tmp_path: Path) -> None:
+    result = run_in(host, tmp_path, "other = 1", METRIC)
+    assert result.failure
+    assert "never assigned" in result.failure.what
+
+
+def test_a_metric_may_be_a_series(host: Host, tmp_path: Path) -> None:
+    assert answer(host, tmp_path, "answer = [1, 2.5, True]") == [1, 2.5, True]
+
+
+def test_a_kill_while_the_kernel_ran_out_of_memory_is_out_of_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Dead:
+        exitcode = -signal.SIGKILL
+
+    class Seat:
+        progress = tmp_path / "progress"
+
+    Seat.progress.write_text("work\n", "utf-8")
+    rank = supervision._Rank(Seat(), Dead())  # type: ignore[arg-type]
+    job = job_of(tmp_path, "pass")
+    ending = supervision._ending(job, rank, True)
+    assert ending is not None
+    assert ending[0] == OUT_OF_MEMORY
+    ending = supervision._ending(job, rank, False)
+    assert ending is not None
+    assert ending[0] == CRASHED
+
+
+def test_the_kernel_takes_the_script_first_when_memory_runs_out(host: Host, tmp_path: Path) -> None:
+    assert answer(host, tmp_path, "answer = int(open('/proc/self/oom_score_adj').read())") == 1000
+
+
+# Output
+
+
+def test_what_a_cell_prints_belongs_to_it(host: Host, tmp_path: Path) -> None:
+    body = "# %% one\nprint('first')\n\n# %% two\nprint('second')\n\n# %% checks\nassert True"
+    assert run_in(host, tmp_path, body).output == {"one": "first\n", "two": "second\n"}
+
+
+def test_c_code_and_subprocesses_are_heard(host: Host, tmp_path: Path) -> None:
+    body = """
+        import ctypes, subprocess
+        ctypes.CDLL(None).puts(b"from C")
+        subprocess.run(["echo", "from a subprocess"])
+    """
+    output = run_in(host, tmp_path, body).output["work"]
+    assert "from C\n" in output
+    assert "from a subprocess\n" in output
+
+
+def test_a_hundred_megabytes_are_cut_and_counted(host: Host, tmp_path: Path) -> None:
+    body = "import sys\nprint('begin')\nfor _ in range(100):\n    sys.stdout.write('x' * 10**6)\nprint('end')"
+    result = run_in(host, tmp_path, body)
+    text = result.output["work"]
+    assert result.outcome == OK
+    assert len(text) < HEAD + TAIL + 100
+    assert text.startswith("begin\n")
+    assert text.endswith("end\n")
+    assert f"{10**8 + len('begin') + len('end') + 2 - HEAD - TAIL} of" in text
+
+
+def test_html_is_kept_as_text(host: Host, tmp_path: Path) -> None:
+    result = run_in(host, tmp_path, "print('<script>alert(1)</script>')")
+    assert result.output == {"work": "<script>alert(1)</script>\n"}
+
+
+def test_a_traceback_names_the_project_and_no_home(host: Host, tmp_path: Path) -> None:
+    result = run_in(host, tmp_path, "def fall():\n    raise ValueError('ouch')\nfall()")
+    output = result.output["work"]
+    assert 'File "snippets/guide/small.py", line' in output
+    assert "raise ValueError('ouch')" in output
+    assert str(tmp_path) not in output
+    assert str(Path.home()) not in output
+    assert "worker.py" not in output
+    assert result.failure
+    assert "ouch" in result.failure.what
+
+
+def test_output_of_a_run_that_failed_is_kept_too(host: Host, tmp_path: Path) -> None:
+    assert "so far" in run_in(host, tmp_path, "print('so far')\n1 / 0").output["work"]
+
+
+def test_a_script_that_closes_its_output_still_ends_well(host: Host, tmp_path: Path) -> None:
+    assert answer(host, tmp_path, "import sys\nsys.stdout.close()\nanswer = 1") == 1
+
+
+# The process
+
+
+def test_main_is_a_real_module(host: Host, tmp_path: Path) -> None:
+    body = """
+        import dataclasses, inspect, pickle, sys
+        @dataclasses.dataclass
+        class Point:
+            x: int
+        def double(n):
+            return 2 * n
+        assert sys.modules["__main__"].Point is Point
+        assert pickle.loads(pickle.dumps(Point(3))) == Point(3)
+        assert inspect.getsource(double) == "def double(n):\\n    return 2 * n\\n"
+        assert __name__ == "__main__" and __file__.endswith("small.py") and sys.argv == [__file__]
+        answer = double(21)
+    """
+    assert answer(host, tmp_path, body) == 42
+
+
+def test_pools_work(host: Host, tmp_path: Path) -> None:
+    body = """
+        import multiprocessing
+        def double(n):
+            return 2 * n
+        with multiprocessing.Pool(2) as pool:
+            answer = pool.map(double, [1, 2, 3])
+    """
+    assert answer(host, tmp_path, body) == [2, 4, 6]
+
+
+def test_a_data_loader_with_workers_works(torch_host: Host, tmp_path: Path) -> None:
+    body = """
+        import torch
+        from torch.utils.data import DataLoader
+        torch.ones(300, 300) @ torch.ones(300, 300)  # OpenMP's threads are there before the fork
+        answer = [int(batch.sum()) for batch in DataLoader(range(4), batch_size=2, num_workers=2)]
+    """
+    assert answer(torch_host, tmp_path, body) == [1, 5]
+
+
+def test_future_statements_reach_the_cells_after_them(host: Host, tmp_path: Path) -> None:
+    body = """
+        # %% one
+        from __future__ import annotations
+
+        # %% two
+        def f(x: Unknown): pass
+        answer = len(f.__annotations__)
+
+        # %% checks
+        assert answer == 1
+    """
+    assert answer(host, tmp_path, body) == 1
+
+
+def test_the_working_folder_is_fresh_and_gone_afterwards(host: Host, tmp_path: Path) -> None:
+    body = """
+        import os, tempfile
+        assert os.listdir() == []
+        open("left.txt", "w").close()
+        print(os.getcwd(), tempfile.mkdtemp())
+        import pathlib
+        pathlib.Path(__file__).with_name("where").write_text(os.getcwd() + "\\n" + tempfile.mkdtemp())
+    """
+    assert run_in(host, tmp_path, body).outcome == OK
+    folders = (tmp_path / "snippets/guide/where").read_text("utf-8").split("\n")
+    assert len(folders) == 2
+    assert not any(Path(folder).exists() for folder in folders)
+
+
+def test_compilers_find_a_cold_cache_in_each_process(host: Host, tmp_path: Path) -> None:
+    body = """
+        import os, pathlib
+        caches = [os.environ["TORCHINDUCTOR_CACHE_DIR"], os.environ["TRITON_CACHE_DIR"]]
+        assert not any(map(os.path.exists, caches))
+        with pathlib.Path(__file__).with_name("caches").open("a") as seen:
+            seen.write("\\n".join(caches) + "\\n")
+    """
+    for _ in range(2):
+        assert run_in(host, tmp_path, body).outcome == OK
+    assert len(set((tmp_path / "snippets/guide/caches").read_text("utf-8").split())) == 4
+
+
+def test_nothing_of_the_recorder_is_on_the_search_path(host: Host, tmp_path: Path) -> None:
+    body = """
+        import os, sys
+        assert "PYTHONPATH" not in os.environ or "bb-" not in os.environ["PYTHONPATH"]
+        answer = sum("bb-" in entry for entry in sys.path)
+    """
+    assert answer(host, tmp_path, body) == 0
+
+
+def test_an_environment_is_there_before_the_interpreter_starts(hosts: Hosts, tmp_path: Path) -> None:
+    host = hosts.host({"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "3"}, 1, (), "small.py")
+    body = """
+        import os, sys
+        assert os.environ["OMP_NUM_THREADS"] == "3"
+        assert b"OMP_NUM_THREADS=3" in open("/proc/self/environ", "rb").read()
+        answer = sys.flags.hash_randomization
+    """
+    assert answer(host, tmp_path, body) == 0
+
+
+def test_parameters_are_set_after_their_cell_ran(host: Host, tmp_path: Path) -> None:
+    table = """
+        needs = ["cpu"]
+        [tool.benchbook.metrics]
+        answer = { unit = "count" }
+        [tool.benchbook.on.cpu]
+        steps = 4
+    """
+    body = "# %% parameters\nsteps = 128\n\n# %% work\nanswer = steps\n\n# %% checks\nassert answer"
+    result = run_in(host, tmp_path, body, table)
+    assert result.ranks[0]["metrics"] == {"answer": 4}
+
+
+def test_one_run_leaves_nothing_for_the_next(host: Host, tmp_path: Path) -> None:
+    body = "import os, sys\nanswer = int('LEAK' in os.environ or hasattr(sys, 'leak'))\nos.environ['LEAK'] = sys.leak = '1'"
+    assert [answer(host, tmp_path, body) for _ in range(2)] == [0, 0]
+
+
+# Ranks
+
+
+def test_ranks_know_each_other_as_under_torchrun(hosts: Hosts, tmp_path: Path) -> None:
+    table = """
+        needs = ["cpu"]
+        ranks = 2
+        [tool.benchbook.metrics]
+        answer = { unit = "count" }
+    """
+    body = """
+        import os
+        assert os.environ["WORLD_SIZE"] == os.environ["LOCAL_WORLD_SIZE"] == "2"
+        assert os.environ["RANK"] == os.environ["LOCAL_RANK"]
+        assert os.environ["OMP_NUM_THREADS"] == "1" and int(os.environ["MASTER_PORT"]) > 0
+        answer = int(os.environ["RANK"])
+    """
+    result = run_in(hosts.host({}, 2, (), "small.py"), tmp_path, body, table)
+    assert result.outcome == OK, result.failure
+    assert [rank["metrics"]["answer"] for rank in result.ranks] == [0, 1]
+
+
+def test_two_ranks_of_gloo_find_each_other(hosts: Hosts, tmp_path: Path) -> None:
+    table = """
+        needs = ["cpu"]
+        ranks = 2
+        [tool.benchbook.metrics]
+        answer = { unit = "count" }
+    """
+    body = """
+        import torch, torch.distributed as dist
+        dist.init_process_group("gloo")
+        total = torch.tensor(dist.get_rank() + 1)
+        dist.all_reduce(total)
+        answer = total.item()
+        dist.destroy_process_group()
+    """
+    result = run_in(hosts.host({}, 2, ("torch",), "small.py"), tmp_path, body, table)
+    assert result.outcome == OK, (result.failure, result.output)
+    assert [rank["metrics"]["answer"] for rank in result.ranks] == [3, 3]
+
+
+def test_a_rank_that_fails_ends_the_others_and_is_the_one_told_of(hosts: Hosts, tmp_path: Path) -> None:
+    body = """
+        import os, signal
+        if os.environ["RANK"] == "1":
+            raise ValueError("rank 1 fell")
+        signal.pause()
+    """
+    result = run_in(hosts.host({}, 2, (), "small.py"), tmp_path, body, 'needs = ["cpu"]\nranks = 2')
+    assert result.outcome == FAILED
+    assert result.failure
+    assert "rank 1 fell" in result.failure.what
+
+
+def test_variables_of_a_launcher_around_the_recorder_do_not_reach_a_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RANK", "7")
+    monkeypatch.setenv("WORLD_SIZE", "8")
+    with Hosts() as hosts:
+        body = "import os\nanswer = int('RANK' in os.environ or 'WORLD_SIZE' in os.environ)"
+        assert answer(hosts.host({}, 1, (), "small.py"), tmp_path, body) == 0
+
+
+# What is left behind
+
+
+LEFT_BEHIND = {
+    "a child": "import subprocess\nproc = subprocess.Popen(['sleep', '600'])",
+    "a session of its own": "import subprocess\nproc = subprocess.Popen(['sleep', '600'], start_new_session=True)",
+    "a daemon": """
+        import os, pathlib, sys
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                os.execvp("sleep", ["sleep", "600"])
+            os._exit(0)
+        os.wait()
+    """,
+    "ranks of a launcher": """
+        import subprocess, sys
+        launcher = "import subprocess; subprocess.Popen(['sleep', '600'], start_new_session=True).wait()"
+        proc = subprocess.Popen([sys.executable, "-c", launcher], stdout=subprocess.DEVNULL)
+        import time
+        while not any("sleep" in open(f"/proc/{p}/cmdline").read() for p in open(f"/proc/{proc.pid}/task/{proc.pid}/children").read().split()):
+            time.sleep(0.01)
+    """,
+}
+
+
+def sleepers() -> set[int]:
+    return {
+        process.pid
+        for process in psutil.process_iter(["cmdline"])
+        if process.info["cmdline"] == ["sleep", "600"]
+    }
+
+
+@pytest.mark.parametrize("what", LEFT_BEHIND)
+def test_whatever_a_script_leaves_running_is_ended(host: Host, tmp_path: Path, what: str) -> None:
+    before = sleepers()
+    assert run_in(host, tmp_path, LEFT_BEHIND[what]).outcome == OK
+    assert sleepers() <= before
+
+
+def test_what_a_hanging_script_has_started_is_ended_with_it(host: Host, tmp_path: Path) -> None:
+    before = sleepers()
+    body = "import subprocess\nsubprocess.Popen(['sleep', '600'], start_new_session=True).wait()"
+    assert run_in(host, tmp_path, body, 'needs = ["cpu"]\ntimeout = 0.3').outcome == TIMED_OUT
+    assert sleepers() <= before
+
+
+# The host
+
+
+def test_a_script_that_kills_its_host_does_not_take_the_recorder_down(tmp_path: Path) -> None:
+    before = sleepers()
+    body = """
+        import os, signal, subprocess
+        subprocess.Popen(["sleep", "600"], start_new_session=True)
+        server = os.getppid()
+        host = int(open(f"/proc/{server}/stat").read().rpartition(")")[2].split()[1])
+        os.kill(host, signal.SIGKILL)
+        signal.pause()
+    """
+    with Hosts() as hosts:
+        host = hosts.host({}, 1, (), "small.py")
+        with pytest.raises(HostError, match="SIGKILL"):
+            run_in(host, tmp_path, body)
+        hosts.forget(host)
+        assert sleepers() <= before
+        assert run_in(hosts.host({}, 1, (), "small.py"), tmp_path, "pass").outcome == OK
+
+
+def test_an_import_that_starts_a_thread_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "restless.py").write_text(
+        "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with Hosts() as hosts, pytest.raises(BenchbookError, match="importing restless starts a thread"):
+        hosts.host({}, 1, ("restless",), "small.py")
+
+
+def test_hosts_leave_nothing_behind(tmp_path: Path) -> None:
+    before = {process.pid for process in psutil.Process().children(recursive=True)}
+    with Hosts() as hosts:
+        assert run_in(hosts.host({}, 1, (), "small.py"), tmp_path, "pass").outcome == OK
+        assert {process.pid for process in psutil.Process().children(recursive=True)} > before
+    assert {process.pid for process in psutil.Process().children(recursive=True)} <= before
