@@ -9,8 +9,6 @@ from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
 from babel import Locale
-from jinja2 import BytecodeCache, Environment
-from jinja2.bccache import Bucket
 from mkdocs.config import config_options
 from mkdocs.config.base import Config
 from mkdocs.config.defaults import MkDocsConfig
@@ -32,24 +30,9 @@ from benchbook.site import (
     sitemap,
     synonyms,
 )
+from benchbook.templates import TemplateCache, quicken
 
 THEME = Path(__file__).with_name("theme")
-
-
-class TemplateCache(BytecodeCache):
-    """Compiled templates, kept in memory from one language to the next."""
-
-    def __init__(self) -> None:
-        self._codes: dict[str, bytes] = {}
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        """Fill `bucket` if its template is known and unchanged."""
-        if bucket.key in self._codes:
-            bucket.bytecode_from_string(self._codes[bucket.key])
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        """Keep what `bucket` holds."""
-        self._codes[bucket.key] = bucket.bytecode_to_string()
 
 
 class SitePluginConfig(Config):
@@ -83,6 +66,7 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
         """Put this package's templates before the theme's."""
         if str(THEME) not in config.theme.dirs:
             config.theme.dirs.insert(0, str(THEME))
+            quicken(config.theme, self._templates)
         return config
 
     @event_priority(-200)
@@ -92,11 +76,6 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
             if not file.is_documentation_page() and is_unused(file.src_uri):
                 files.remove(file)
         return files
-
-    def on_env(self, env: Environment, *, config: MkDocsConfig, files: Files) -> Environment:
-        """Compile each template once, not once per language and save."""
-        env.bytecode_cache = self._templates
-        return env
 
     @event_priority(-200)  # after every plugin that writes HTML
     def on_page_content(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:

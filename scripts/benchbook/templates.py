@@ -1,0 +1,56 @@
+"""The theme's templates: compiled once for all languages, and listed without its thousands of icons."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from jinja2 import BytecodeCache, Environment, FileSystemLoader
+from jinja2.bccache import Bucket
+from mkdocs.theme import Theme
+
+
+class TemplateCache(BytecodeCache):
+    """Compiled templates, kept in memory from one language, and one save of a page, to the next."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Fill `bucket` if its template is known and unchanged."""
+        if bucket.key in self._codes:
+            bucket.bytecode_from_string(self._codes[bucket.key])
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Keep what `bucket` holds."""
+        self._codes[bucket.key] = bucket.bytecode_to_string()
+
+
+class Templates(FileSystemLoader):
+    """The files of a theme but for hidden folders, which hold Material's icons.
+
+    MkDocs lists a theme's files to copy them, once per language, and skips what is hidden only afterwards;
+    walking fourteen thousand icons takes longer than rendering a dozen pages.
+    """
+
+    def list_templates(self) -> list[str]:
+        """The names of all files that are not hidden, sorted."""
+        found: set[str] = set()
+        for folder in self.searchpath:
+            for here, folders, files in os.walk(folder):
+                folders[:] = [name for name in folders if not name.startswith(".")]
+                found.update(Path(here, name).relative_to(folder).as_posix() for name in files)
+        return sorted(found)
+
+
+def quicken(theme: Theme, cache: TemplateCache) -> None:
+    """Make `theme` list its files and compile its templates as above."""
+
+    def get_env() -> Environment:
+        environment = type(theme).get_env(theme)
+        environment.loader = Templates(theme.dirs)
+        environment.bytecode_cache = cache
+        return environment
+
+    # MkDocs asks the theme for its environment anew in each build and has no event before it is used.
+    vars(theme)["get_env"] = get_env

@@ -1,0 +1,44 @@
+"""The theme's templates."""
+
+from pathlib import Path
+
+import pytest
+from jinja2 import Environment
+from mkdocs.theme import Theme
+
+from benchbook.templates import TemplateCache, Templates, quicken
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / ".icons").mkdir()
+    (tmp_path / ".icons" / "a.svg").write_text("<svg/>", "utf-8")
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "assets" / "a.css").write_text("a {}", "utf-8")
+    (tmp_path / "main.html").write_text("one", "utf-8")
+    return tmp_path
+
+
+def test_hidden_folders_are_not_listed_but_can_be_used(folder: Path) -> None:
+    templates = Templates(folder)
+    assert templates.list_templates() == ["assets/a.css", "main.html"]
+    assert Environment(loader=templates).get_template(".icons/a.svg").render() == "<svg/>"
+
+
+def test_a_template_that_changed_is_compiled_anew(folder: Path) -> None:
+    theme = Theme(name=None, custom_dir=str(folder))
+    quicken(theme, TemplateCache())
+    assert theme.get_env().get_template("main.html").render() == "one"
+    (folder / "main.html").write_text("two", "utf-8")
+    assert theme.get_env().get_template("main.html").render() == "two"
+
+
+def test_a_template_that_did_not_change_is_compiled_once(folder: Path) -> None:
+    cache = TemplateCache()
+    theme = Theme(name=None, custom_dir=str(folder))
+    quicken(theme, cache)
+    theme.get_env().get_template("main.html")
+    compiled = dict(cache._codes)
+    theme.get_env().get_template("main.html")
+    assert cache._codes == compiled
+    assert len(compiled) == 1
