@@ -81,7 +81,7 @@ def train_zero_grad_first():
     model, optimizer, loader = prepared(micro_batches)
     for x, y in loader:
         with accelerator.accumulate(model):
-            optimizer.zero_grad()  # wrong: wipes what the group has gathered so far
+            optimizer.zero_grad()  # wrong: wipes what the group gathered
             accelerator.backward(mse(model(x), y))
             optimizer.step()
     return model.weight.detach().cpu()

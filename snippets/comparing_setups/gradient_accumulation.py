@@ -54,8 +54,8 @@ for index, answer in enumerate(answer_tokens):
 
 # %% gradient
 def gradient(labels, pieces, normalise_by_tokens=False):
-    """Loss and gradient of one optimizer step, taken in `pieces` micro-batches."""
-    total_tokens = (labels[:, 1:] != -100).sum()  # the first token is never predicted
+    """Loss and gradient of one optimizer step, in `pieces` micro-batches."""
+    total_tokens = (labels[:, 1:] != -100).sum()  # the first is not predicted
     model.zero_grad()
     total = 0.0
     for ids, part in zip(tokens.chunk(pieces), labels.chunk(pieces)):
@@ -65,7 +65,8 @@ def gradient(labels, pieces, normalise_by_tokens=False):
             loss = model(ids, labels=part).loss / pieces
         loss.backward()
         total += loss.item()
-    return total, torch.cat([weight.grad.flatten() for weight in model.parameters()])
+    gradients = [weight.grad.flatten() for weight in model.parameters()]
+    return total, torch.cat(gradients)
 
 
 def difference(gradients, wanted):

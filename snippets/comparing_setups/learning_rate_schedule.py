@@ -18,7 +18,7 @@
 
 # %% parameters
 split_batches = False
-learning_rate = 1e-3
+learning_rate = 0.1
 schedule_steps = 40
 
 # %% setup
@@ -44,12 +44,13 @@ for _ in range(schedule_steps):
     scheduler.step()
     optimizer.zero_grad()
 
-scheduler_steps_per_optimizer_step = scheduler.scheduler.last_epoch // schedule_steps
+scheduler_steps = scheduler.scheduler.last_epoch
+scheduler_steps_per_optimizer_step = scheduler_steps // schedule_steps
 optimizer_steps_to_zero = sum(rate > 0 for rate in learning_rates)
 accelerator.print(
-    f"{num_processes} process(es), split_batches={split_batches}: "
-    f"{scheduler_steps_per_optimizer_step} scheduler step(s) per optimizer step; "
-    f"learning rate 0 after {optimizer_steps_to_zero} optimizer steps"
+    f"{num_processes} process(es): {scheduler_steps} scheduler steps in "
+    f"{schedule_steps} optimizer steps, "
+    f"learning rate 0 after {optimizer_steps_to_zero}"
 )
 
 # %% checks

@@ -65,7 +65,8 @@ def gradient(network, batch, pieces=1):
         loss = network(ids, labels=ids).loss / pieces
         loss.backward()
         total += loss.item()
-    return total, torch.cat([weight.grad.flatten() for weight in network.parameters()])
+    gradients = [weight.grad.flatten() for weight in network.parameters()]
+    return total, torch.cat(gradients)
 
 
 def difference(gradients, wanted):

@@ -47,8 +47,8 @@ batch_per_process = observed_batch_size // num_processes
 optimizer_steps = len(seen)
 accelerator.print(
     f"DataLoader(batch_size={batch_size}), {num_processes} process(es): "
-    f"{batch_per_process} samples each, {observed_batch_size} per optimizer step, "
-    f"{optimizer_steps} steps per epoch"
+    f"{batch_per_process} samples each, {observed_batch_size} per step, "
+    f"{optimizer_steps} optimizer steps per epoch"
 )
 
 # %% last_batch

@@ -35,16 +35,16 @@ device = accelerator.device
 print(f"device: {device.type}")
 
 # %% set_seed
-own_generator = torch.Generator().manual_seed(seed)
+own = torch.Generator().manual_seed(seed)
 sources = {
     "random": random.random,
     "np.random": np.random.rand,
     "torch": lambda: torch.rand(1).item(),
     "np.random.default_rng()": lambda: np.random.default_rng().random(),
-    "your own torch.Generator": lambda: torch.rand(1, generator=own_generator).item(),
+    "your own torch.Generator": lambda: torch.rand(1, generator=own).item(),
 }
 if device.type != "cpu":  # an accelerator has a generator of its own
-    sources["torch on " + device.type] = lambda: torch.rand(1, device=device).item()
+    sources[device.type] = lambda: torch.rand(1, device=device).item()
 
 set_seed(seed)
 first = {name: draw() for name, draw in sources.items()}

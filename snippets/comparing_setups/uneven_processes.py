@@ -47,23 +47,29 @@ def gradient(model):
 
 # %% reference
 reference = copy.deepcopy(initial_model)
-cross_entropy(reference(inputs), targets).backward()  # all tokens in one process
+cross_entropy(reference(inputs), targets).backward()  # all tokens at once
 wanted = gradient(reference)
+
+
+def difference(model):
+    return ((gradient(model) - wanted).norm() / wanted.norm()).item()
+
 
 # %% mean_of_means
 model = accelerator.prepare(copy.deepcopy(initial_model))
 accelerator.backward(cross_entropy(model(own_inputs), own_targets))
-mean_of_means_difference = ((gradient(model) - wanted).norm() / wanted.norm()).item()
-accelerator.print(f"mean of means: gradient differs by {mean_of_means_difference:.1e}")
+mean_of_means_difference = difference(model)
+accelerator.print(f"gradient differs by {mean_of_means_difference:.1e}")
 
 # %% token_normalised
 model = accelerator.prepare(copy.deepcopy(initial_model))
 own_tokens = torch.tensor(own_targets.numel())
 all_tokens = accelerator.reduce(own_tokens, "sum")
-loss = cross_entropy(model(own_inputs), own_targets, reduction="sum") / all_tokens
-accelerator.backward(loss * num_processes)  # DDP divides by the number of processes
-token_normalised_difference = ((gradient(model) - wanted).norm() / wanted.norm()).item()
-accelerator.print(f"token-normalised: differs by {token_normalised_difference:.1e}")
+total_loss = cross_entropy(model(own_inputs), own_targets, reduction="sum")
+loss = total_loss * num_processes / all_tokens  # DDP divides by the processes
+accelerator.backward(loss)
+token_normalised_difference = difference(model)
+accelerator.print(f"gradient differs by {token_normalised_difference:.1e}")
 
 # %% checks
 assert accelerator.device.type == "cpu"
