@@ -84,6 +84,7 @@ async function open(button) {
   card.replaceChildren(close, head, details([...value.rows, ...origin.rows]));
   opener = button;
   button.setAttribute("aria-expanded", "true");
+  card.style.removeProperty("--bb-height");
   card.showPopover();
   place(button.getBoundingClientRect());
 }
@@ -92,10 +93,12 @@ async function open(button) {
 function place(anchor) {
   const size = card.getBoundingClientRect();
   const left = Math.min(Math.max(8, anchor.left), innerWidth - size.width - 8);
-  const below = anchor.bottom + 6;
-  const fits = below + size.height < innerHeight || anchor.top < size.height + 6;
+  const room = { below: innerHeight - anchor.bottom - 14, above: anchor.top - 14 };
+  const below = size.height <= room.below || room.below >= room.above;
+  const height = Math.min(size.height, below ? room.below : room.above);
   card.style.setProperty("--bb-left", `${left}px`);
-  card.style.setProperty("--bb-top", `${fits ? below : anchor.top - size.height - 6}px`);
+  card.style.setProperty("--bb-top", `${below ? anchor.bottom + 6 : anchor.top - height - 6}px`);
+  card.style.setProperty("--bb-height", `${height}px`);
 }
 
 for (const button of document.querySelectorAll(".bb-value")) {

@@ -41,6 +41,7 @@ function keep(name, value) {
 // Measured on
 
 async function showMachine(name) {
+  document.querySelectorAll(".bb-fits, .bb-fits-not").forEach((mark) => mark.remove());
   try {
     const data = name === settings.reference ? null : await records();
     for (const button of document.querySelectorAll(".bb-value")) showValue(button, data, name);
@@ -60,7 +61,7 @@ function showValue(button, data, name) {
   }
   const original = originals.get(button);
   const value = data?.values[button.dataset.bb]?.[name];
-  button.querySelectorAll(".bb-tag, .bb-fits, .bb-fits-not").forEach((mark) => mark.remove());
+  button.querySelector(".bb-tag")?.remove();
   if (value) {
     setData(button.querySelector("data"), value, name);
   } else {
@@ -174,11 +175,12 @@ const memory = (gpu) => Number(/(?:^|-)(\d+(?:\.\d+)?)$/.exec(gpu)?.[1] ?? NaN) 
 function showFits() {
   document.querySelectorAll(".bb-fits, .bb-fits-not").forEach((mark) => mark.remove());
   const room = input ? memory(chosen("gpu")) : NaN;
+  if (input) document.getElementById("bb-gpu-rule").hidden = Number.isNaN(room);
   if (Number.isNaN(room)) return;
   for (const data of document.querySelectorAll("data[data-bytes]")) {
     const fits = Number(data.dataset.bytes) * 1.05 + GIB <= room;
     const text = fits ? `✓ ${words.fits}` : `✗ ${words.fits_not}`;
-    data.after(" ", make("span", { class: fits ? "bb-fits" : "bb-fits-not" }, make("bdi", {}, text)));
+    (data.closest(".bb-value") ?? data).after(make("span", { class: fits ? "bb-fits" : "bb-fits-not" }, make("bdi", {}, text)));
   }
 }
 

@@ -31,6 +31,7 @@ _FACTS = (
     "date",
     "by",
     "parameters",
+    "quantity",
     "result",
     "spread",
     "samples",
@@ -77,8 +78,8 @@ def render_choice(build: Build, page: PageContext) -> str:
             f'<p class="bb-live"><label for="bb-gpu">{escape(language.text("my_gpu"))}</label> '
             f'<input id="bb-gpu" list="bb-gpus" dir="auto" autocomplete="off" spellcheck="false" '
             f'placeholder="{escape(language.text("my_gpu_hint"))}" aria-describedby="bb-gpu-rule">'
-            f'<datalist id="bb-gpus"></datalist> <span id="bb-gpu-said" role="status"></span>'
-            f'<small id="bb-gpu-rule">{escape(language.text("fits_rule"))}</small></p>'
+            f'<datalist id="bb-gpus"></datalist> <span id="bb-gpu-said" role="status"></span></p>'
+            f'<p id="bb-gpu-rule" class="bb-live" hidden>{escape(language.text("fits_rule"))}</p>'
         )
     name = escape(language.text("choices"))
     return (

@@ -72,7 +72,7 @@ class Language:
             form = owner.locale.plural_form(number if isinstance(number, int) else 0)
             found = found.get(form, found["other"])
         shown = {
-            name: format_number(value, self.locale) if isinstance(value, int) else str(value)
+            name: format_number(value, self.locale) if isinstance(value, int) else self.isolated(str(value))
             for name, value in values.items()
         }
         return _HOLE.sub(lambda match: shown.get(match[1], match[0]), found)
@@ -88,6 +88,10 @@ class Language:
             if key in self.labels:
                 return self.labels[key]
         return self.fallback.label(name, scope) if self.fallback else None
+
+    def isolated(self, text: str) -> str:
+        """`text` so that neither it nor its neighbours change order in right-to-left text."""
+        return f"\u2068{text}\u2069" if self.direction == "rtl" else text
 
     def number(self, value: float) -> str:
         """`value` with at most three significant digits."""

@@ -118,25 +118,26 @@ def origin(sources: Sequence[Recorded], language: Language, project: Project, co
     return Origin(tuple(line), tuple(rows), any(source.verdict.state == "stale" for source in sources))
 
 
-def result_rows(measurement: Measurement, language: Language, name: str = "") -> list[Row]:
-    """The details of one quantity: median, spread and samples, headed by `name` where there are two."""
+def result_rows(measurement: Measurement, language: Language, name: str) -> list[Row]:
+    """The details of one quantity, called `name`: median, spread and samples."""
     summary = measurement.summary
     if summary is None:
         return []
-    prefix = f"{name}: " if name else ""
+    rows: list[Row] = [("quantity", "code", name)]
     if measurement.flag:
-        return [("result", "text", prefix + language.flag(bool(summary.median)))]
+        return [*rows, ("result", "text", language.flag(bool(summary.median)))]
     unit = language.quantity(summary.median, measurement.unit)
     counted = language.text("median_of", n=summary.count)
-    rows: list[Row] = [("result", "text", f"{prefix}{unit.text} ({counted})")]
+    rows.append(("result", "text", f"{language.isolated(unit.text)} ({counted})"))
     if summary.spread:
-        rows.append(
-            ("spread", "text", prefix + language.text("spread", spread=language.percent(summary.spread)))
-        )
+        rows.append(("spread", "text", language.text("spread", spread=language.percent(summary.spread))))
     if summary.count > 1:
-        samples = [language.quantity(sample, measurement.unit).text for sample in measurement.samples]
+        samples = [
+            language.isolated(language.quantity(sample, measurement.unit).text)
+            for sample in measurement.samples
+        ]
         more = ["…"] if len(samples) > _SHOWN_SAMPLES else []
-        rows.append(("samples", "text", prefix + " · ".join(samples[:_SHOWN_SAMPLES] + more)))
+        rows.append(("samples", "text", " · ".join(samples[:_SHOWN_SAMPLES] + more)))
     return rows
 
 

@@ -121,7 +121,7 @@ def raw(value: float | None) -> str:
 
 def _tree(build: Build, spec: ValueSpec, computed: Computed) -> dict[str, Any]:
     language = build.here.language
-    names = ("", "") if spec.second is None else (str(spec.first), str(spec.second))
+    names = (str(spec.first), str(spec.second))
     rows: list[Row] = []
     for part, name in zip(computed.parts, names, strict=False):
         rows += result_rows(part, language, name)
