@@ -33,6 +33,7 @@ from benchbook.problems import BenchbookError
 from benchbook.project import Project
 from benchbook.records import Record, load_record
 from benchbook.script import Variant
+from benchbook.sitting import only_recording
 from benchbook.stores import Bundle, Checkout
 from benchbook.validation import machine_problems, record_problems
 from fakes import MIB, FakeGpu, FakeNvml
@@ -513,6 +514,12 @@ def test_a_command_that_is_ended_leaves_no_process_and_no_record(tmp_path: Path,
     assert not project.records.exists()
 
 
+def test_two_recordings_at_once_would_spoil_each_other(project: Project) -> None:
+    add_script(project.root, BODY, SWEEP)
+    with only_recording(project), pytest.raises(BenchbookError, match="another recording"):
+        record(project)
+
+
 # Bundles
 
 
@@ -595,7 +602,7 @@ def on_a_gpu(monkeypatch: pytest.MonkeyPatch, gpu: FakeGpu) -> str:
     description = {"name": gpu.name, "vendor": "NVIDIA", "memory_bytes": gpu.total, "count": 1}
     found = Found("cuda", description, (Identity(gpu.uuid),))
     monkeypatch.setattr(recording, "find_accelerators", lambda *_: found)
-    monkeypatch.setattr(recording, "open_nvml", lambda: Nvml(FakeNvml(gpu)))
+    monkeypatch.setattr("benchbook.sitting.open_nvml", lambda: Nvml(FakeNvml(gpu)))
     return describe(found).name
 
 

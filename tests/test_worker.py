@@ -13,6 +13,7 @@ from benchbook import supervision
 from benchbook.capture import HEAD, TAIL
 from benchbook.hosts import Host, HostError, Hosts
 from benchbook.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT
+from benchbook.preload import touches_a_device
 from benchbook.problems import BenchbookError
 from running import job_of, run_in
 
@@ -409,6 +410,19 @@ def test_variables_of_a_launcher_around_the_recorder_do_not_reach_a_script(
         assert answer(hosts.host({}, 1, (), "small.py"), tmp_path, body) == 0
 
 
+def test_a_fork_beside_threads_is_no_deprecation(host: Host, tmp_path: Path) -> None:
+    body = """
+        import os, threading
+        threading.Thread(target=threading.Event().wait, daemon=True).start()
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+    """
+    result = run_in(host, tmp_path, body)
+    assert result.outcome == OK, result.failure
+
+
 # What is left behind
 
 
@@ -488,6 +502,11 @@ def test_an_import_that_starts_a_thread_is_refused_by_name(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with Hosts() as hosts, pytest.raises(BenchbookError, match="importing restless starts a thread"):
         hosts.host({}, 1, ("restless",), "small.py")
+
+
+def test_a_server_that_has_started_an_accelerator_would_be_noticed() -> None:
+    assert touches_a_device(["/dev/null", "/dev/nvidia-uvm"])
+    assert not touches_a_device(["/dev/nvidiactl", "/dev/nvidia0", "socket:[1]"])
 
 
 def test_hosts_leave_nothing_behind(tmp_path: Path) -> None:

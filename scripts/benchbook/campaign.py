@@ -207,7 +207,7 @@ def _bad(runs: Sequence[Finished]) -> Result:
 def variant_record(
     task: Task, variant: Variant, campaign: str, finished: Sequence[Finished]
 ) -> VariantRecord:
-    """What the runs of a variant amount to: all of them if each ended well, none with the reason otherwise."""
+    """What the runs of a variant amount to: all of them if each ended well, else none and the reason."""
     ordered = sorted(finished, key=lambda each: each.place)
     bad = next((each for each in ordered if each.result.outcome != OK), None)
     told = bad or ordered[0]

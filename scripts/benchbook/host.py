@@ -14,10 +14,10 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 from typing import Any
 
-from benchbook import processes, worker
+from benchbook import processes
 from benchbook.jobs import job_from
 from benchbook.nvml import Identity, find_all, open_nvml
-from benchbook.preload import NAMES, culprit
+from benchbook.preload import NAMES, why_unfit
 from benchbook.sampling import Sampler
 from benchbook.supervision import AbandonedError, Supervisor
 
@@ -87,8 +87,8 @@ def main() -> None:
     context = multiprocessing.get_context("forkserver")
     os.environ[NAMES] = json.dumps(configuration["preload"])
     context.set_forkserver_preload(["benchbook.preload", "benchbook.worker"])
-    threads, blamed = _start_server(context)
-    channel.send({"threads": threads, "culprit": blamed, "packages": _packages(configuration["packages"])})
+    unfit = _start_server(context)
+    channel.send({"unfit": unfit, "packages": _packages(configuration["packages"])})
     supervisor = Supervisor(
         context,
         processes.descendants(),
@@ -106,22 +106,22 @@ def main() -> None:
         os._exit(0)
 
 
-def _start_server(context: ForkServerContext) -> tuple[int, str]:
-    """Start the fork server; how many threads it runs after its imports, and which import began one."""
+def _start_server(context: ForkServerContext) -> str:
+    """Start the fork server; why it is not fit to be forked, empty if it is."""
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_look_around, args=(theirs,))
     process.start()
     theirs.close()
     try:
-        threads, blamed = ours.recv()
+        unfit = str(ours.recv())
     except EOFError:
-        threads, blamed = 0, ""
+        unfit = "what it imports ends the interpreter"
     process.join()
-    return threads, blamed
+    return unfit
 
 
 def _look_around(connection: Connection) -> None:
-    connection.send((worker.server_threads()[1], culprit()))
+    connection.send(why_unfit())
 
 
 def _sampler(devices: Sequence[dict[str, str]]) -> Sampler:

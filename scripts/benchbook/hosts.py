@@ -111,8 +111,7 @@ class Host:
             self.close()
             raise
         self.packages: dict[str, str] = ready["packages"]
-        self.threads: int = ready["threads"]
-        self.culprit: str = ready["culprit"]
+        self.unfit: str = ready["unfit"]
 
     def run(self, job: Job) -> Result:
         """Run a job once.
@@ -251,15 +250,10 @@ class Hosts:
                 f"make sure that {Path(self.python).name} of the recording environment starts and has psutil"
             )
             raise BenchbookError(Problem(shown, 1, f"its process does not start ({error})", mend)) from error
-        if host.threads > 1:
+        if host.unfit:
             host.close()
-            what = (
-                f"importing {host.culprit or 'what it imports'} starts a thread, which forked runs would lack"
-            )
-            mend = (
-                "import it inside a cell that needs it, or remove the package that starts one (datasets does)"
-            )
-            raise BenchbookError(Problem(shown, 1, what, mend))
+            mend = "import it inside a cell that needs it, or remove the package behind it (datasets, often)"
+            raise BenchbookError(Problem(shown, 1, host.unfit, mend))
         return host
 
 

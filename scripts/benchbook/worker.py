@@ -83,18 +83,6 @@ def run(job: Job, seat: Seat) -> None:
     os._exit(0)
 
 
-def server_threads() -> tuple[int, int]:
-    """The process id of the server this process was forked from, and how many threads it runs.
-
-    Asked after the fork: a library that ends its threads for the fork, as OpenBLAS does, is no danger.
-    """
-    parent = os.getppid()
-    try:
-        return parent, len(os.listdir(f"/proc/{parent}/task"))
-    except OSError:
-        return parent, 1
-
-
 def _settle(seat: Seat) -> None:
     os.setsid()
     _die_with_parent()
