@@ -192,7 +192,9 @@ def render_chart(build: Build, text: str) -> str:
 def _drawing(build: Build, chart: Chart, drawn: Drawn) -> str:
     made_from = repr((drawn.lines, chart.log, chart.zero))
     if made_from not in build.rendered:
-        build.rendered[made_from] = draw(drawn.lines, "x" in chart.log, "y" in chart.log, chart.zero)
+        logs = ("x" in chart.log, "y" in chart.log)
+        folder = build.library.project.root / ".cache" / "drawings"
+        build.rendered[made_from] = draw(drawn.lines, *logs, chart.zero, folder)
     return build.rendered[made_from]
 
 

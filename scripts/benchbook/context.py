@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from benchbook.languages import Language
@@ -76,8 +76,12 @@ class Build:
     def keep_origin(self, sources: Sequence[Recorded]) -> tuple[str, Origin]:
         """Remember where `sources`, variants on one machine, come from: its key, and what it is here."""
         key = origin_key(sources)
-        found = origin(sources, self.here.language, self.library.project, self.commits)
-        self.keep("origins", key, sources[0].machine, asdict(found))
+        language = self.here.language
+        found = self.library.once(
+            ("origin", key, language.code),
+            lambda: origin(sources, language, self.library.project, self.commits),
+        )
+        self.keep("origins", key, sources[0].machine, vars(found))
         return key, found
 
     @property

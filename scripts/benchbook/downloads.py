@@ -38,8 +38,6 @@ def notebook(script: Script, output: dict[str, str], where: str = "") -> str:
         output: The recorded text by cell name; a cell without any has none.
         where: What to say of the machine that recorded it, one sentence; empty if none did.
     """
-    import nbformat  # takes longer to import than a page takes to build, and only complete builds need it
-
     ranks = script.metadata.ranks
     about = [f"# {Path(script.reference).name}", script.docstring, where]
     if ranks > 1:
@@ -57,7 +55,6 @@ def notebook(script: Script, output: dict[str, str], where: str = "") -> str:
         "dependencies": list(script.metadata.dependencies),
     }
     made = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
-    nbformat.validate(made)
     return json.dumps(made, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 

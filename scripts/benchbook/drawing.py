@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
+
+from benchbook.records import write_text
 
 # Drawn at the width of a phone, and scaled up a little elsewhere: text stays readable at both.
 WIDTH, HEIGHT, FONT_SIZE = 400, 240, 14
@@ -14,6 +19,8 @@ WIDTH, HEIGHT, FONT_SIZE = 400, 240, 14
 _INK, _GRID = "#010203", "#040506"
 _SERIES = tuple(f"#0a0b{index:02x}" for index in range(6))
 MAX_SERIES = len(_SERIES)
+# Change it with what `_themed` does, so that no kept drawing outlives its look.
+_THEME = 1
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 
 
@@ -24,7 +31,13 @@ class Line:
     points: tuple[tuple[float, float], ...]
 
 
-def draw(lines: Sequence[Line], log_x: bool = False, log_y: bool = False, zero: bool = True) -> str:
+def draw(
+    lines: Sequence[Line],
+    log_x: bool = False,
+    log_y: bool = False,
+    zero: bool = True,
+    cache: Path | None = None,
+) -> str:
     """The drawing of up to six series.
 
     Parameters:
@@ -32,14 +45,31 @@ def draw(lines: Sequence[Line], log_x: bool = False, log_y: bool = False, zero: 
         log_x: Whether the horizontal axis is logarithmic.
         log_y: Whether the vertical axis is.
         zero: Whether a linear vertical axis begins at 0.
+        cache: A folder that keeps drawings from one build to the next, by all that they are made from.
     """
-    import vl_convert  # loads a JavaScript engine; a build without a chart need not wait for it
+    spec = json.dumps(_specification(lines, log_x, log_y, zero))
+    if cache is None:
+        return _render(spec)
+    made_from = f"{version('vl-convert-python')}\n{_THEME}\n{spec}"
+    path = cache / f"{hashlib.sha256(made_from.encode()).hexdigest()}.svg"
+    if not path.is_file():
+        write_text(cache / ".gitignore", "*\n")
+        write_text(path, _render(spec))
+    return path.read_text("utf-8")
 
+
+def _render(spec: str) -> str:
+    import vl_convert  # loads a JavaScript engine; a build without a new chart need not wait for it
+
+    return _themed(vl_convert.vegalite_to_svg(spec, vl_version="5.20"))
+
+
+def _specification(lines: Sequence[Line], log_x: bool, log_y: bool, zero: bool) -> dict[str, Any]:
     rows = [{"s": index, "x": x, "y": y} for index, line in enumerate(lines) for x, y in line.points]
     xs, ys = [row["x"] for row in rows], [row["y"] for row in rows]
     colour = {"field": "s", "type": "nominal", "legend": None}
     few = len(rows) <= 40 * max(1, len(lines))
-    spec = {
+    return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "width": WIDTH,
         "height": HEIGHT,
@@ -78,7 +108,6 @@ def draw(lines: Sequence[Line], log_x: bool = False, log_y: bool = False, zero: 
             "shape": {**colour, "scale": {"domain": list(range(MAX_SERIES)), "range": list(SHAPES)}},
         },
     }
-    return _themed(vl_convert.vegalite_to_svg(json.dumps(spec), vl_version="5.20"))
 
 
 def _format(values: Sequence[float]) -> str:

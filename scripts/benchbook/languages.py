@@ -124,10 +124,14 @@ def load_language(docs: Path, code: str) -> Language:
     Raises:
         BenchbookError: Its `_language.yml` is missing or malformed; carries every problem found.
     """
+    fallback = None
+    if code != FALLBACK and (docs / FALLBACK / FILE).is_file():
+        fallback = _load(docs, FALLBACK, None)
+    return _load(docs, code, fallback)
+
+
+def _load(docs: Path, code: str, fallback: Language | None) -> Language:
     path = docs / code / FILE
-    fallback = (
-        load_language(docs, FALLBACK) if code != FALLBACK and (docs / FALLBACK / FILE).is_file() else None
-    )
     shown = f"{docs.name}/{code}/{FILE}"
     table = _read(path, shown)
     problems = list(_problems(table, code, shown, path.read_text("utf-8")))
@@ -144,7 +148,9 @@ def load_language(docs: Path, code: str) -> Language:
 
 def load_languages(project: Project) -> dict[str, Language]:
     """Every language there is, by code."""
-    return {code: load_language(project.docs, code) for code in project.languages}
+    english = _load(project.docs, FALLBACK, None) if FALLBACK in project.languages else None
+    others = {code: _load(project.docs, code, english) for code in project.languages if code != FALLBACK}
+    return ({FALLBACK: english} if english else {}) | others
 
 
 def missing_strings(project: Project) -> list[Problem]:
@@ -201,25 +207,25 @@ def _problems(table: dict[str, Any], code: str, path: str, text: str) -> Iterabl
             yield Problem(path, 1, f"`{title}:` is no mapping", "write `key: text` below it")
             return
         for key, value in (table.get(title) or {}).items():
-            line = _line_of(str(key), text)
-            if not isinstance(key, str):
-                yield Problem(
-                    path,
-                    line,
-                    f"the key `{key}` is no text (YAML reads yes, no and numbers)",
-                    "put it in quotes",
-                )
-            elif title == "strings" and isinstance(value, dict):
-                forms = set(value)
-                if "other" not in forms or not forms <= categories:
-                    mend = f"give it `other` and any of: {', '.join(sorted(categories))}"
-                    yield Problem(
-                        path, line, f"`{key}` has the plural forms {', '.join(sorted(map(str, forms)))}", mend
-                    )
-                elif not all(isinstance(form, str) for form in value.values()):
-                    yield Problem(path, line, f"a plural form of `{key}` is no text", "put it in quotes")
-            elif not isinstance(value, str):
-                yield Problem(path, line, f"`{key}` is no text", "put it in quotes")
+            if found := _entry_problem(key, value, categories if title == "strings" else set()):
+                yield Problem(path, _line_of(str(key), text), *found)
+
+
+def _entry_problem(key: object, value: object, categories: set[str]) -> tuple[str, str] | None:
+    """What is wrong with an entry, and the mend; `categories` are the plural forms it may have, if any."""
+    if not isinstance(key, str):
+        return f"the key `{key}` is no text (YAML reads yes, no and numbers)", "put it in quotes"
+    if isinstance(value, str):
+        return None
+    if not (categories and isinstance(value, dict)):
+        return f"`{key}` is no text", "put it in quotes"
+    forms = set(value)
+    if "other" not in forms or not forms <= categories:
+        mend = f"give it `other` and any of: {', '.join(sorted(categories))}"
+        return f"`{key}` has the plural forms {', '.join(sorted(map(str, forms)))}", mend
+    if not all(isinstance(form, str) for form in value.values()):
+        return f"a plural form of `{key}` is no text", "put it in quotes"
+    return None
 
 
 def _line_of(key: str, text: str) -> int:

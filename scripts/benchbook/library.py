@@ -51,7 +51,7 @@ class Machine:
 
 
 class Library:
-    """What a project holds, read lazily.
+    """What a project holds, read lazily and looked at once per build.
 
     Parameters:
         project: Where to read.
@@ -61,13 +61,13 @@ class Library:
     def __init__(self, project: Project, shown_machine: str = "") -> None:
         self.project = project
         self.shown_machine = shown_machine
-        self._kept: dict[Path, tuple[int, Any]] = {}
-        self._machines: dict[str, Machine] | None = None
+        self._read_files: dict[Path, tuple[int, Any]] = {}
+        self._known: dict[Any, Any] = {}
 
     def refresh(self, shown_machine: str) -> None:
-        """Begin a new build: look for machines anew, and show `shown_machine` instead of the reference."""
+        """Begin a new build: look at the files anew, and show `shown_machine` instead of the reference."""
         self.shown_machine = shown_machine
-        self._machines = None
+        self._known.clear()
 
     def script(self, reference: str) -> Script:
         """The script "guide/script.py".
@@ -79,10 +79,11 @@ class Library:
         path = self.project.snippets / reference
         if not re.fullmatch(r"[A-Za-z0-9_-]+/[A-Za-z0-9_-]+\.py", reference) or not path.is_file():
             known = [f"{other.parent.name}/{other.name}" for other in self.project.script_paths()]
-            raise UnresolvedError(
-                f"there is no script `{reference}`", did_you_mean(reference, known, "script")
-            )
-        return self._read(path, lambda: read_script(path, self.project.root))
+            what = f"there is no script `{reference}`"
+            raise UnresolvedError(what, did_you_mean(reference, known, "script"))
+        return self.once(
+            ("script", reference), lambda: self._read(path, lambda: read_script(path, self.project.root))
+        )
 
     def script_of(self, reference: Reference) -> Script:
         """The script that `reference` names; raises as `script` does."""
@@ -94,23 +95,21 @@ class Library:
         Raises:
             BenchbookError: The file is no record.
         """
-        path = self.project.record_path(machine, script)
-        return (
-            self._read(path, lambda: load_record(path, self.project.relative(path)))
-            if path.is_file()
-            else None
-        )
+        return self.once(("record", machine, script), lambda: self._record(machine, script))
 
     @property
     def machines(self) -> dict[str, Machine]:
         """Every machine that has records, by name."""
-        if self._machines is None:
-            self._machines = {name: self._machine(name) for name in self.project.machines}
-        return self._machines
+        return self.once("machines", lambda: {name: self._machine(name) for name in self.project.machines})
 
     def machines_with(self, script: str) -> tuple[Machine, ...]:
         """The machines that have a record of `script`, in a stable order."""
-        return tuple(m for m in self.machines.values() if self.project.record_path(m.name, script).is_file())
+        return self.once(
+            ("machines", script),
+            lambda: tuple(
+                m for m in self.machines.values() if self.project.record_path(m.name, script).is_file()
+            ),
+        )
 
     def reference_machine(self, guide: str) -> str:
         """The name of the machine that the pages of `guide` show by default."""
@@ -132,11 +131,30 @@ class Library:
 
     def variant_on(self, script: Script, name: str, machine: Machine) -> Variant:
         """The variant called `name` with the parameters it has on `machine`."""
-        return next(variant for variant in script.variants(machine.kinds) if variant.name == name)
+        variants = self.once(
+            ("variants", script.reference, machine.name),
+            lambda: {variant.name: variant for variant in script.variants(machine.kinds)},
+        )
+        return variants[name]
 
     def verdict(self, script: Script, variant: Variant, record: Record | None) -> Verdict:
         """Whether `record` still describes `variant`, as it runs on the record's machine now."""
-        return judge(script, variant, record, input_digests(script, self.project.snippets / script.guide))
+        folder = self.project.snippets / script.guide
+        inputs = self.once(("inputs", script.reference), lambda: input_digests(script, folder))
+        return judge(script, variant, record, inputs)
+
+    def once(self, key: Any, find: Callable[[], T]) -> T:
+        """What `find` gives, asked for once in this build; `key` names it."""
+        if key not in self._known:
+            self._known[key] = find()
+        found: T = self._known[key]
+        return found
+
+    def _record(self, machine: str, script: str) -> Record | None:
+        path = self.project.record_path(machine, script)
+        if not path.is_file():
+            return None
+        return self._read(path, lambda: load_record(path, self.project.relative(path)))
 
     def _machine(self, name: str) -> Machine:
         path = self.project.records / name / "machine.json"
@@ -153,8 +171,8 @@ class Library:
 
     def _read(self, path: Path, load: Callable[[], T]) -> T:
         stamp = path.stat().st_mtime_ns
-        kept = self._kept.get(path)
+        kept = self._read_files.get(path)
         if kept is None or kept[0] != stamp:
-            kept = self._kept[path] = (stamp, load())
+            kept = self._read_files[path] = (stamp, load())
         value: T = kept[1]
         return value

@@ -85,6 +85,11 @@ class Computed:
 
 def recorded(library: Library, script: Script, variant: str, machine: Machine) -> Recorded | None:
     """The variant called `variant` as `machine` has it; None if it was never recorded there."""
+    key = ("recorded", script.reference, variant, machine.name)
+    return library.once(key, lambda: _recorded(library, script, variant, machine))
+
+
+def _recorded(library: Library, script: Script, variant: str, machine: Machine) -> Recorded | None:
     record = library.record(machine.name, script.reference)
     result = record.variants.get(variant) if record else None
     if record is None or result is None:

@@ -49,6 +49,7 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         self._build: Build | None = None
         self._library: Library | None = None
         self._downloads = Downloads()
+        self._rendered: dict[str, str] = {}
         self._settings: dict[str, dict[str, Any]] = {}
 
     # An `on_startup` also makes MkDocs keep this instance from one build of `mkdocs serve` to the next.
@@ -129,7 +130,9 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
             if self._library is None or self._library.project != project:
                 self._library = Library(project, shown)
             self._library.refresh(shown)
-            self._build = Build(self._library, load_languages(project), Commits(project))
+            self._build = Build(
+                self._library, load_languages(project), Commits(project), rendered=self._rendered
+            )
         except BenchbookError as error:
             raise PluginError(str(error)) from error
         activate(self._build)

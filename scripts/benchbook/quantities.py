@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 from babel import Locale, numbers
 
@@ -137,6 +138,7 @@ def _plain(value: float, digits: int, locale: Locale) -> str:
     return _decimal(value, "@" * digits, locale)
 
 
+@cache
 def _decimal(value: float, pattern: str, locale: Locale) -> str:
     text = numbers.format_decimal(value, format=pattern, locale=locale, numbering_system="latn")
     return text.replace("-", "\u2212")
