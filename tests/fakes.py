@@ -46,12 +46,6 @@ class FakeNvml:
     def nvmlInit(self) -> None:  # noqa: N802
         pass
 
-    def nvmlDeviceGetCount(self) -> int:  # noqa: N802
-        return len(self.gpus)
-
-    def nvmlDeviceGetHandleByIndex(self, index: int) -> FakeGpu:  # noqa: N802
-        return self.gpus[index]
-
     def nvmlDeviceGetHandleByUUID(self, uuid: str) -> FakeGpu:  # noqa: N802
         instances = [instance for gpu in self.gpus for instance in gpu.instances]
         for gpu in (*self.gpus, *instances):
@@ -89,12 +83,6 @@ class FakeNvml:
         if not gpu.second_version:
             raise NVMLError("function not found")
         return SimpleNamespace(total=gpu.total, used=gpu.used, reserved=gpu.reserved)
-
-    def nvmlDeviceGetUUID(self, gpu: FakeGpu) -> bytes:  # noqa: N802
-        return gpu.uuid.encode()
-
-    def nvmlDeviceGetPciInfo(self, gpu: FakeGpu) -> Any:  # noqa: N802
-        return SimpleNamespace(busId=gpu.bus.encode())
 
     def nvmlDeviceGetName(self, gpu: FakeGpu) -> str:  # noqa: N802
         return gpu.name

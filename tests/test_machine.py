@@ -255,6 +255,9 @@ def test_a_container_is_as_large_as_it_may_be(tmp_path: Path) -> None:
     assert memory_bytes(tmp_path) == 64 * GIB
     (tmp_path / "sys/fs/cgroup/memory.max").write_text(f"{8 * GIB}\n")
     assert memory_bytes(tmp_path) == 8 * GIB
+    (tmp_path / "sys/fs/cgroup/memory").mkdir()
+    (tmp_path / "sys/fs/cgroup/memory/memory.limit_in_bytes").write_text(f"{4 * GIB}\n")
+    assert memory_bytes(tmp_path) == 4 * GIB
 
 
 def test_a_cpu_is_described_by_the_instructions_that_matter() -> None:

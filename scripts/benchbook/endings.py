@@ -25,6 +25,7 @@ MEMORY_WORDS = (
 )
 MEMORY_ERRORS = frozenset({"OutOfMemoryError", "MemoryError"})
 SAME_SHOWN = "mend the script, which fails alike when run by hand"
+SMALLER = "make it smaller, or use a machine with more memory"
 
 
 def outcome_of(error: BaseException) -> str:
@@ -68,7 +69,8 @@ def explain(error: BaseException, script: str, cell: str) -> Failure:
         return Failure(
             error.lineno or line, f"the cell `{cell}` is not valid Python ({error.msg})", "mend the syntax"
         )
-    return Failure(line, f"{name} in the cell `{cell}`{text and f': {text}'}", SAME_SHOWN)
+    mend = SMALLER if outcome_of(error) == OUT_OF_MEMORY else SAME_SHOWN
+    return Failure(line, f"{name} in the cell `{cell}`{text and f': {text}'}", mend)
 
 
 def shown_traceback(error: BaseException, script: str) -> str:

@@ -174,8 +174,12 @@ def memory_bytes(root: Path = Path("/")) -> int | None:
     """The machine's memory, or what its control group is allowed of it."""
     total = re.search(r"MemTotal:\s+(\d+) kB", _text(root / "proc/meminfo"))
     size = int(total[1]) * 1024 if total else _physical_memory()
-    limit = _text(root / "sys/fs/cgroup/memory.max").strip()
-    return min(size, int(limit)) if size and limit.isdigit() else size
+    # Of the two versions of control groups; without a limit one says "max", the other an absurd number.
+    for name in ("memory.max", "memory/memory.limit_in_bytes"):
+        limit = _text(root / "sys/fs/cgroup" / name).strip()
+        if size and limit.isdigit():
+            size = min(size, int(limit))
+    return size
 
 
 def _physical_memory() -> int | None:

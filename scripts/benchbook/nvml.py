@@ -54,16 +54,6 @@ class Nvml:
             return None
         return answer.decode() if isinstance(answer, bytes) else answer
 
-    def handles(self) -> list[Any]:
-        """Every device a process can compute on: whole GPUs, or the instances where MIG divides one."""
-        found: list[Any] = []
-        for index in range(self.ask("nvmlDeviceGetCount") or 0):
-            handle = self.ask("nvmlDeviceGetHandleByIndex", index)
-            if handle is None:
-                continue
-            found += self.instances(handle) if self.mig_enabled(handle) else [handle]
-        return found
-
     def instances(self, handle: Any) -> list[Any]:
         """The MIG instances of a GPU."""
         count = self.ask("nvmlDeviceGetMaxMigDeviceCount", handle) or 0
@@ -97,14 +87,6 @@ class Nvml:
             return self.ask("nvmlDeviceGetHandleByUUID", named[0])
         instances = self.instances(handle)
         return instances[0] if len(instances) == 1 else None
-
-    def identity(self, handle: Any) -> Identity:
-        """UUID and PCI address of a device."""
-        pci = self.ask("nvmlDeviceGetPciInfo", self.whole(handle))
-        bus = getattr(pci, "busId", b"")
-        return Identity(
-            self.ask("nvmlDeviceGetUUID", handle) or "", bus.decode() if isinstance(bus, bytes) else bus
-        )
 
     def whole(self, handle: Any) -> Any:
         """The GPU that a MIG instance is part of, or the device itself."""

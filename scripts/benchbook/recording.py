@@ -166,7 +166,9 @@ def _print_plan(plan: Plan, machine: Machine, as_json: bool) -> None:
             each = task.run_seconds[variant.name]
             minutes = "?" if each is None else f"{variant.repeats * each / 60:.1f}"
             reason = task.verdicts[variant.name].reason
-            rows.add_row(task.script.reference, variant.name, str(variant.repeats), minutes, reason)
+            # The name once, as above a group.
+            name = task.script.reference if variant is task.variants[0] else ""
+            rows.add_row(name, variant.name, str(variant.repeats), minutes, reason)
     Console().print(rows)
 
 

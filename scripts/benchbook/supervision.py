@@ -10,7 +10,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any
 
 from benchbook import processes, worker
 from benchbook.capture import Bounded, Scrubber, plain
-from benchbook.endings import SAME_SHOWN
+from benchbook.endings import SAME_SHOWN, SMALLER
 from benchbook.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT, Failure, Job, Result
 from benchbook.sampling import INTERVAL, Sampler
 
@@ -209,7 +209,7 @@ def _ending(job: Job, rank: _Rank, killed: bool) -> tuple[str, Failure] | None:
         failure = Failure(**rank.answer["failure"])
         if killed and rank.answer["outcome"] == FAILED:
             # The kernel took one of the script's own processes, and the script fell over that.
-            return OUT_OF_MEMORY, failure
+            return OUT_OF_MEMORY, replace(failure, mend=SMALLER)
         return rank.answer["outcome"], failure
     where, line = rank.cell, _line(job, rank.cell)
     code = rank.process.exitcode
@@ -217,7 +217,7 @@ def _ending(job: Job, rank: _Rank, killed: bool) -> tuple[str, Failure] | None:
         name = signal.Signals(-code).name
         if -code == signal.SIGKILL and killed:
             what = f"the kernel killed it for want of memory in the cell `{where}`"
-            return OUT_OF_MEMORY, Failure(line, what, "make it smaller, or use a machine with more memory")
+            return OUT_OF_MEMORY, Failure(line, what, SMALLER)
         return CRASHED, Failure(line, f"killed by {name} in the cell `{where}`", SAME_SHOWN)
     what = f"the process left in the cell `{where}` (exit code {code}) before its checks had completed"
     return FAILED, Failure(
