@@ -67,8 +67,6 @@ def _render(spec: str) -> str:
 def _specification(lines: Sequence[Line], log_x: bool, log_y: bool, zero: bool) -> dict[str, Any]:
     rows = [{"s": index, "x": x, "y": y} for index, line in enumerate(lines) for x, y in line.points]
     xs, ys = [row["x"] for row in rows], [row["y"] for row in rows]
-    colour = {"field": "s", "type": "nominal", "legend": None}
-    few = len(rows) <= 40 * max(1, len(lines))
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "width": WIDTH,
@@ -90,12 +88,11 @@ def _specification(lines: Sequence[Line], log_x: bool, log_y: bool, zero: bool) 
                 "title": None,
             },
         },
-        "mark": {"type": "line", "point": {"size": 55, "filled": True} if few else False, "strokeWidth": 2},
         "encoding": {
             "x": {
                 "field": "x",
                 "type": "quantitative",
-                "scale": {"type": "log" if log_x else "linear", "zero": False, "nice": True},
+                "scale": {"type": "log" if log_x else "linear", "zero": False, "nice": False},
                 "axis": {"format": _format(xs), "grid": False, **_ticks(xs)},
             },
             "y": {
@@ -104,10 +101,19 @@ def _specification(lines: Sequence[Line], log_x: bool, log_y: bool, zero: bool) 
                 "scale": {"type": "log" if log_y else "linear", "zero": zero and not log_y, "nice": True},
                 "axis": {"format": _format(ys), "tickCount": 5},
             },
-            "color": {**colour, "scale": {"domain": list(range(MAX_SERIES)), "range": list(_SERIES)}},
-            "shape": {**colour, "scale": {"domain": list(range(MAX_SERIES)), "range": list(SHAPES)}},
         },
+        "layer": [_layer(index, len(lines), len(line.points)) for index, line in enumerate(lines)],
     }
+
+
+def _layer(index: int, lines: int, points: int) -> dict[str, Any]:
+    """One line with its points: earlier ones wider, so that they show where a later one lies on them."""
+    wider = lines - 1 - index if lines <= 3 else 0
+    mark: dict[str, Any] = {"type": "line", "color": _SERIES[index], "strokeWidth": 2 + 2 * wider}
+    if points <= 40:
+        size = 50 + 75 * wider
+        mark["point"] = {"size": size, "filled": True, "color": _SERIES[index], "shape": SHAPES[index]}
+    return {"transform": [{"filter": f"datum.s === {index}"}], "mark": mark}
 
 
 def _format(values: Sequence[float]) -> str:
