@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -316,6 +318,20 @@ def test_nothing_of_the_recorder_is_on_the_search_path(host: Host, tmp_path: Pat
     assert answer(host, tmp_path, body) == 0
 
 
+def test_a_checkout_that_the_recorder_was_started_from_is_not_on_it_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(Path("scripts").resolve()), "/elsewhere"]))
+    body = """
+        import os, sys
+        assert os.environ["PYTHONPATH"] == "/elsewhere"
+        assert "/elsewhere" in sys.path
+    """
+    with Hosts() as hosts:
+        result = run_in(hosts.host({}, 1, (), "small.py"), tmp_path, body)
+    assert result.outcome == OK, result.failure
+
+
 def test_an_environment_is_there_before_the_interpreter_starts(hosts: Hosts, tmp_path: Path) -> None:
     host = hosts.host({"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "3"}, 1, (), "small.py")
     body = """
@@ -509,9 +525,12 @@ def test_a_server_that_has_started_an_accelerator_would_be_noticed() -> None:
     assert not touches_a_device(["/dev/nvidiactl", "/dev/nvidia0", "socket:[1]"])
 
 
-def test_hosts_leave_nothing_behind(tmp_path: Path) -> None:
+def test_hosts_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = {process.pid for process in psutil.Process().children(recursive=True)}
+    temporary = Path(tempfile.mkdtemp(dir="/tmp"))
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     with Hosts() as hosts:
         assert run_in(hosts.host({}, 1, (), "small.py"), tmp_path, "pass").outcome == OK
         assert {process.pid for process in psutil.Process().children(recursive=True)} > before
     assert {process.pid for process in psutil.Process().children(recursive=True)} <= before
+    temporary.rmdir()  # which only an empty folder lets happen

@@ -29,6 +29,7 @@ from benchbook.processes import MARK, end_marked
 PRELOADED = ("torch", "transformers", "accelerate", "numpy")
 MOST_HOSTS = 4
 START_SECONDS = 300.0
+LONGEST_FOLDER = 30
 CODE = "from benchbook.host import main; main()"
 
 
@@ -69,7 +70,7 @@ class Host:
     Parameters:
         key: What it is started with.
         python: The interpreter that runs the scripts.
-        package: A folder that holds the `benchbook` package and nothing else.
+        package: A folder that holds the `benchbook` package and no other; it takes temporary files too.
         devices: The NVIDIA devices to watch.
         packages: Names whose versions are asked for.
     """
@@ -79,11 +80,15 @@ class Host:
     ) -> None:
         self._mark = secrets.token_hex(8)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115
-        inherited = os.environ.get("PYTHONPATH")
+        inherited = path_of_scripts(os.environ.get("PYTHONPATH"))
+        temporary = package / self._mark[:4]
+        temporary.mkdir()
         environment = {
             **os.environ,
             **dict(key.environment),
             "PYTHONPATH": os.pathsep.join(filter(None, (str(package), inherited))),
+            # Removed with the package's folder, even if the host does not live to tidy up.
+            "TMPDIR": str(temporary),
             MARK: self._mark,
         }
         self._process = subprocess.Popen(
@@ -197,7 +202,11 @@ class Hosts:
         self._folder: Path | None = None
 
     def __enter__(self) -> Hosts:
-        self._folder = Path(tempfile.mkdtemp(prefix="bb-"))
+        # Sockets lie below it, whose paths may have about a hundred characters.
+        usual = tempfile.gettempdir()
+        self._folder = Path(
+            tempfile.mkdtemp(prefix="bb-", dir="/tmp" if len(usual) > LONGEST_FOLDER else usual)
+        )
         # The package alone, wherever it lies: its neighbours (a checkout's, or a whole site-packages of
         # another environment) are not the scripts' to import.
         (self._folder / "benchbook").symlink_to(Path(benchbook.__file__).parent, target_is_directory=True)
@@ -255,6 +264,13 @@ class Hosts:
             mend = "import it inside a cell that needs it, or remove the package behind it (datasets, often)"
             raise BenchbookError(Problem(shown, 1, host.unfit, mend))
         return host
+
+
+def path_of_scripts(inherited: str | None) -> str | None:
+    """PYTHONPATH without the folder that this package was started from: it is not the scripts' to import."""
+    own = Path(benchbook.__file__).resolve().parent.parent
+    kept = [entry for entry in (inherited or "").split(os.pathsep) if entry and Path(entry).resolve() != own]
+    return os.pathsep.join(kept) or None
 
 
 def interpreter() -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.jobs import Result, result_from
+from benchbook.records import write_text
 
 # A sitting may be interrupted, not spread over a month.
 LONGEST = timedelta(days=7)
@@ -109,5 +110,5 @@ def _read(path: Path) -> Journal | None:
         return None
     journal = Journal(path, header, finished)
     if lines[-1]:
-        journal.path.write_text("".join(line + "\n" for line in complete), "utf-8")
+        write_text(journal.path, "".join(line + "\n" for line in complete))
     return journal
