@@ -191,3 +191,25 @@ def test_an_unknown_mode_or_a_missing_interpreter_is_a_problem(
     monkeypatch.setenv("BENCHBOOK_PYTHON", "nowhere/python")
     with pytest.raises(BenchbookError, match="there is no interpreter"):
         record_here(project, "stale")
+
+
+def test_editing_a_script_re_records_just_that_one(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("BENCHBOOK_PYTHON", sys.executable)
+    monkeypatch.setenv("BENCHBOOK_EXECUTE", "stale")
+    build_site(project)
+    (here,) = set(project.machines) - {CPU, GPU}
+    methods, losses = (project.record_path(here, f"memory/{name}.py") for name in ("methods", "losses"))
+    before = methods.read_bytes()
+    edit(project.snippets / "memory/losses.py", "difference = 7.2e-8", "difference = 9e-8")
+    capfd.readouterr()
+    site = build_site(project)
+    assert methods.read_bytes() == before
+    assert capfd.readouterr().err.count("wrote snippets/records") == 1
+    assert (
+        json.loads(losses.read_text("utf-8"))["variants"]["default"]["runs"][0]["metrics"]["difference"]
+        == 9e-8
+    )
+    for code in ("", "ar", "ja"):
+        assert 'value="9e-08"' in data_elements(site / code / "memory/index.html")[0]
