@@ -96,10 +96,10 @@ def plain(text: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]*>", "", text)).split())
 
 
-def build_site(project: Project) -> Path:
-    """Build the site of a copied handbook, in this process; the folder it lies in."""
+def build_site(project: Project, command: str = "build") -> Path:
+    """Build the site of a copied handbook, in this process, as `mkdocs build` or `mkdocs serve` would."""
     config = load_config(str(project.root / "mkdocs.yml"), site_dir=str(project.root / "site"))
-    config.plugins.run_event("startup", command="build", dirty=False)
+    config.plugins.run_event("startup", command=command, dirty=False)
     try:
         mkdocs_build(config)
     finally:

@@ -97,6 +97,15 @@ def test_problems_of_all_languages_are_raised_together(
     assert "docs/ja/memory.md:5: `memory/methods.py` has no cell `trian`" in caplog.text
 
 
+def test_a_served_page_shows_its_problems_and_stays_up(
+    project: Project, caplog: pytest.LogCaptureFixture
+) -> None:
+    edit(project.docs / "en/memory.md", "#difference", "#diference")
+    shown = (build_site(project, "serve") / "memory/index.html").read_text("utf-8")
+    assert "docs/en/memory.md:3: `memory/losses.py` has no metric `diference`" in caplog.text
+    assert "bb-problem" in shown
+
+
 def test_a_page_without_a_translation_speaks_english_in_its_blocks(project: Project) -> None:
     (project.docs / "ja/memory.md").unlink()
     shown = (build_site(project) / "ja/memory/index.html").read_text("utf-8")

@@ -48,6 +48,7 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         self._serving = False
         self._build: Build | None = None
         self._library: Library | None = None
+        self._shown = ""
         self._downloads = Downloads()
         self._rendered: dict[str, str] = {}
         self._settings: dict[str, dict[str, Any]] = {}
@@ -126,10 +127,13 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         project = Project(root.resolve())
         try:
             mode = os.environ.get("BENCHBOOK_EXECUTE", "")
-            shown = record_here(project, mode) if mode and not self._serving else ""
-            if self._library is None or self._library.project != project:
-                self._library = Library(project, shown)
-            self._library.refresh(shown)
+            first = self._library is None or self._library.project != project
+            # While serving, once: what it writes makes MkDocs build again.
+            if mode and (first or not self._serving):
+                self._shown = record_here(project, mode)
+            if self._library is None or first:
+                self._library = Library(project)
+            self._library.refresh(self._shown)
             self._build = Build(
                 self._library, load_languages(project), Commits(project), rendered=self._rendered
             )
