@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -473,6 +474,7 @@ def test_a_variant_that_fails_once_is_not_recorded_from_its_other_runs(project: 
 
 COMMAND = """
 import sys
+import tempfile
 from pathlib import Path
 from benchbook import recording
 from benchbook.project import Project
@@ -484,6 +486,7 @@ sys.exit(recording.record_command(Project(Path(sys.argv[1])), []))
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_command_that_is_ended_leaves_no_process_and_no_record(tmp_path: Path, how: signal.Signals) -> None:
     project = small_project(tmp_path)
+    temporary = Path(tempfile.mkdtemp(dir="/tmp"))
     body = """
         import os, pathlib, signal
         with pathlib.Path(__file__).with_name("fifo").open("w") as told:
@@ -496,16 +499,19 @@ def test_a_command_that_is_ended_leaves_no_process_and_no_record(tmp_path: Path,
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
     command = subprocess.Popen(
         [sys.executable, "-c", COMMAND, str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": "scripts"},
+        env={**os.environ, "PYTHONPATH": "scripts", "TMPDIR": str(temporary)},
         stderr=subprocess.PIPE,
         text=True,
     )
     assert select.select([reader], [], [], 60)[0]
     script = psutil.Process(int(os.read(reader, 100)))
     os.close(reader)
+    _server, host, *_ = script.parents()
     command.send_signal(how)
     _, error = command.communicate(timeout=60)
     script.wait(timeout=60)
+    host.wait(timeout=60)
+    temporary.rmdir()  # which only an empty folder lets happen
     if how == signal.SIGKILL:
         assert command.returncode == -how
     else:

@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import platform
 import select
+import shutil
 import signal
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
@@ -78,6 +79,7 @@ class Channel:
 def main() -> None:
     """Take a configuration, then jobs; answer each. Ends when standard input does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    recorder = os.getppid()
     channel = Channel()
     processes.adopt_orphans()
     messages = channel.receive()
@@ -103,6 +105,9 @@ def main() -> None:
         pass
     finally:
         processes.end_all_but(())
+        if os.getppid() != recorder:
+            # It was killed, and cannot tidy up itself.
+            shutil.rmtree(configuration["folder"], ignore_errors=True)
         os._exit(0)
 
 

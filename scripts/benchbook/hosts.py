@@ -109,6 +109,7 @@ class Host:
                     "devices": [{"uuid": device.uuid, "pci": device.pci} for device in devices],
                     "packages": list(packages),
                     "pythonpath": own,
+                    "folder": str(package),
                 }
             )
             ready = self._receive(START_SECONDS)
