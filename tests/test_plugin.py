@@ -118,6 +118,22 @@ def test_the_machine_is_named_without_a_script(project: Project) -> None:
     assert "Measured on Fixture CPU, 8 GB" in shown
 
 
+def test_a_page_ends_with_the_downloads_of_every_script_behind_it(project: Project) -> None:
+    site = build_site(project)
+    page = site / "ar/memory/index.html"
+    links = re.findall(r'href="([^"]+)" download', page.read_text("utf-8"))
+    assert len(links) == 8
+    assert all((page.parent / link).is_file() for link in links)
+
+
+def test_every_link_of_the_details_leads_to_a_file(project: Project) -> None:
+    page = build_site(project) / "memory/index.html"
+    details = re.findall(r"<details.*?</details>", page.read_text("utf-8"), re.S)
+    links = [link for one in details for link in re.findall(r'href="([^"]+)"', one)]
+    assert links
+    assert all((page.parent / link).is_file() for link in links)
+
+
 def test_a_guide_without_an_accelerator_says_so(project: Project) -> None:
     for script in ("methods", "losses"):
         project.record_path(GPU, f"memory/{script}.py").unlink()

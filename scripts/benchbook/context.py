@@ -23,6 +23,7 @@ class PageContext:
         language: The language its text is in, which is English where a translation is missing.
         root: The way from the page to the root of the site, empty or ending in a slash.
         machines: The machines, by name, that something on the page was recorded on.
+        scripts: The scripts that something on the page comes from.
         cells: How many cells it has shown so far.
         fits: Whether it shows memory that a GPU can hold or not.
     """
@@ -32,6 +33,7 @@ class PageContext:
     language: Language
     root: str
     machines: dict[str, Machine] = field(default_factory=dict)
+    scripts: set[str] = field(default_factory=set)
     cells: int = 0
     fits: bool = False
 
@@ -75,6 +77,7 @@ class Build:
 
     def keep_origin(self, sources: Sequence[Recorded]) -> tuple[str, Origin]:
         """Remember where `sources`, variants on one machine, come from: its key, and what it is here."""
+        self.here.scripts.update(source.script.reference for source in sources)
         key = origin_key(sources)
         language = self.here.language
         found = self.library.once(

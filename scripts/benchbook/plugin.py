@@ -29,6 +29,7 @@ from benchbook.page_data import write_data
 from benchbook.problems import BenchbookError
 from benchbook.project import Project
 from benchbook.provenance import Commits
+from benchbook.reproduce import append_files
 
 _log = get_plugin_logger("benchbook")
 # What the source of a cell needs of the extensions, and no more: each cell sets them up anew.
@@ -78,9 +79,9 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         return markdown
 
     def on_page_content(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
-        """Add the choice of machine to a page that shows records."""
+        """Add the choice of machine and the downloads to a page that shows records."""
         build = self._current()
-        html = insert_choice(build, html)
+        html = append_files(build, insert_choice(build, html))
         if build.here.machines:
             self._settings[page.file.dest_uri] = page_settings(build, build.here)
         build.page = None

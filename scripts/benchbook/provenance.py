@@ -216,7 +216,7 @@ def _versions(packages: dict[str, str]) -> str:
 
 def _device(details: dict[str, Any]) -> list[str]:
     accelerator, cpu = details.get("accelerator"), details.get("cpu") or {}
-    if accelerator:
+    if accelerator and accelerator.get("name"):
         count = accelerator.get("count") or 1
         return [f"{count} × {accelerator['name']}" if count > 1 else str(accelerator["name"])]
     return [str(cpu["model"])] if cpu.get("model") else []
