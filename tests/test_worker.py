@@ -221,6 +221,11 @@ def test_output_of_a_run_that_failed_is_kept_too(host: Host, tmp_path: Path) -> 
     assert "so far" in run_in(host, tmp_path, "print('so far')\n1 / 0").output["work"]
 
 
+def test_a_script_that_closes_its_output_and_falls_is_still_heard(host: Host, tmp_path: Path) -> None:
+    result = run_in(host, tmp_path, "import sys\nsys.stderr.close()\nraise ValueError('ouch')")
+    assert "ValueError: ouch" in result.output["work"]
+
+
 def test_a_script_that_closes_its_output_still_ends_well(host: Host, tmp_path: Path) -> None:
     assert answer(host, tmp_path, "import sys\nsys.stdout.close()\nanswer = 1") == 1
 

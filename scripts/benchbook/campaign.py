@@ -48,7 +48,6 @@ def make_job(script: Script, variant: Variant, path: str, root: str) -> Job:
     """The job that runs `variant` once."""
     return Job(
         script=path,
-        shown=script.path,
         root=root,
         source=script.source,
         cells=[(cell.name, cell.start, cell.source) for cell in script.cells],

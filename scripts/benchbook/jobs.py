@@ -15,7 +15,6 @@ class Job:
 
     Parameters:
         script: The file's absolute path.
-        shown: The same as messages name it, relative to the project.
         root: The project, whose path is cut from what is recorded.
         source: The whole text that runs.
         cells: Name, first line and code of each.
@@ -27,7 +26,6 @@ class Job:
     """
 
     script: str
-    shown: str
     root: str
     source: str
     cells: list[tuple[str, int, str]]

@@ -24,8 +24,11 @@ from benchbook.sampling import INTERVAL, Sampler
 
 # How long the other processes of a run may go on once one has failed: their own errors tell little.
 GRACE = 2.0
-RANK_NAMES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-LAUNCHERS = (*RANK_NAMES, "GROUP_RANK", "ROLE_RANK", "TORCHELASTIC_RUN_ID")
+# What launchers set, and a script must not inherit from one around the recorder.
+LAUNCHERS = (
+    *("RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"),
+    *("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID"),
+)
 
 
 class AbandonedError(Exception):
@@ -125,7 +128,7 @@ class Supervisor:
         os.mkdir(temporary)
         return {
             **dict.fromkeys(LAUNCHERS),
-            **worker.environment_of_rank(rank, job.ranks, port),
+            **environment_of_rank(rank, job.ranks, port),
             "PYTHONPATH": self.pythonpath,
             "TMPDIR": temporary,
             # A compiler's warm cache would make the second run another measurement than the first.
@@ -199,6 +202,20 @@ class Supervisor:
             if peak is not None and after is not None:
                 cells[cell]["device_memory_peak"] = max(peak, after)
         return {"metrics": answer["metrics"], "cells": cells, "baseline_memory": answer["baseline_memory"]}
+
+
+def environment_of_rank(rank: int, ranks: int, port: int) -> dict[str, str]:
+    """What torchrun sets for each process, empty for a script that runs alone."""
+    if ranks == 1:
+        return {}
+    return {
+        "RANK": str(rank),
+        "LOCAL_RANK": str(rank),
+        "WORLD_SIZE": str(ranks),
+        "LOCAL_WORLD_SIZE": str(ranks),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+    }
 
 
 def _ending(job: Job, rank: _Rank, killed: bool) -> tuple[str, Failure] | None:

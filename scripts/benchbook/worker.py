@@ -13,7 +13,6 @@ import signal
 import sys
 import types
 import warnings
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from io import FileIO
 from pathlib import Path
@@ -75,7 +74,6 @@ def run(job: Job, seat: Seat) -> None:
                 "outcome": FAILED,
                 "failure": asdict(Failure(1, what, "report this as a fault of benchbook")),
             }
-            result["output"] = shown_traceback(error, job.script)
     beside = seat.result.with_suffix(".part")
     beside.write_text(json.dumps(result, allow_nan=False), "utf-8")
     os.replace(beside, seat.result)
@@ -126,8 +124,9 @@ def _run_cells(job: Job, seat: Seat, progress: FileIO) -> dict[str, Any]:
                     exec(compiled, namespace)  # noqa: S102
                     output.flush()
             except BaseException as error:
-                print(shown_traceback(error, job.script), end="", file=sys.stderr)
                 output.flush()
+                # Not through sys.stderr, which the script may have closed.
+                os.write(2, shown_traceback(error, job.script).encode("utf-8", "backslashreplace"))
                 failure = explain(error, job.script, name)
                 return {"outcome": outcome_of(error), "failure": asdict(failure)}
             if name == PARAMETERS:
@@ -203,17 +202,3 @@ class _Output:
         os.dup2(descriptor, 1)
         os.dup2(descriptor, 2)
         os.close(descriptor)
-
-
-def environment_of_rank(rank: int, ranks: int, port: int) -> Mapping[str, str]:
-    """What torchrun sets for each process, empty for a script that runs alone."""
-    if ranks == 1:
-        return {}
-    return {
-        "RANK": str(rank),
-        "LOCAL_RANK": str(rank),
-        "WORLD_SIZE": str(ranks),
-        "LOCAL_WORLD_SIZE": str(ranks),
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(port),
-    }
