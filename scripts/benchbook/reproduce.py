@@ -11,7 +11,8 @@ from benchbook.downloads import notebook_path, record_path, script_path
 def append_files(build: Build, html: str) -> str:
     """`html` with a list of the scripts that the current page shows, each with its downloads."""
     page, language = build.here, build.here.language
-    if not page.scripts:
+    # The start page shows a number of many guides; each has its own list.
+    if not page.scripts or page.guide == "index":
         return html
     items = ""
     for script in sorted(page.scripts):
