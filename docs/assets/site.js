@@ -58,16 +58,20 @@ for (const link of document.querySelectorAll(".site-toc a")) {
   const heading = document.getElementById(decodeURIComponent(link.hash.slice(1)));
   if (heading) places.set(heading, link);
 }
-const seen = new IntersectionObserver(
+// Every heading above the upper third of the window counts as passed, however far away: the last of them is current.
+const passed = new Set();
+const reading = new IntersectionObserver(
   (entries) => {
-    const first = entries.find((entry) => entry.isIntersecting);
-    if (!first) return;
-    places.forEach((link) => link.removeAttribute("aria-current"));
-    places.get(first.target).setAttribute("aria-current", "true");
+    for (const { target, isIntersecting } of entries) passed[isIntersecting ? "add" : "delete"](target);
+    const current = [...places.keys()].findLast((heading) => passed.has(heading));
+    places.forEach((link, heading) => {
+      if (heading === current) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+    });
   },
-  { rootMargin: "-15% 0px -70% 0px" },
+  { rootMargin: "1000000px 0px -66% 0px" },
 );
-places.forEach((_, heading) => seen.observe(heading));
+places.forEach((_, heading) => reading.observe(heading));
 
 const dialog = document.getElementById("site-search");
 let search;

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from browser.addresses import ADDRESSES, LANGUAGES, TRANSLATIONS, address
 
@@ -181,3 +181,12 @@ def test_a_number_can_be_questioned_and_a_page_edited(page: Page, fixture_url: s
     assert edit.endswith("/edit/main/docs/ja/memory.md")
     assert "template=number.yml" in question
     assert "ja%2Fmemory%2F" in question
+
+
+def test_the_table_of_contents_follows_the_reader(page: Page, fixture_url: str) -> None:
+    page.goto(fixture_url + "measured/")
+    current = page.locator(".site-toc a[aria-current]")
+    page.evaluate("document.getElementById('charts').scrollIntoView()")
+    expect(current).to_have_attribute("href", "#charts")
+    page.evaluate("document.getElementById('cells').scrollIntoView()")
+    expect(current).to_have_attribute("href", "#cells")
