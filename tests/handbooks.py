@@ -13,7 +13,7 @@ from mkdocs.commands.build import build as mkdocs_build
 from mkdocs.config import load_config
 
 from benchbook.context import Build, PageContext, activate
-from benchbook.fences import custom_fences, custom_inline
+from benchbook.fences import custom_fences, custom_inline, fill
 from benchbook.languages import load_languages
 from benchbook.library import Library
 from benchbook.project import Project
@@ -85,7 +85,7 @@ def render(build: Build, text: str) -> str:
     markdown_config.save(EXTENSIONS, configs)
     activate(build)
     try:
-        return Markdown(extensions=EXTENSIONS, extension_configs=configs).convert(text)
+        return fill(build, Markdown(extensions=EXTENSIONS, extension_configs=configs).convert(text))
     finally:
         activate(None)
         markdown_config.reset()

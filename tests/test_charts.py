@@ -36,9 +36,10 @@ def test_the_drawing_holds_digits_and_the_page_s_colours_only() -> None:
 
 
 def test_the_words_are_html_in_the_page_s_language() -> None:
-    shown = plain(render(start(Project(FIXTURE), "zh"), chart(SERIES)))
-    assert "步" in shown
-    assert "图中数据" in shown
+    build = start(Project(FIXTURE), "zh")
+    shown = plain(render(build, chart(SERIES)))
+    assert build.here.language.text("chart_data") in shown
+    assert str(build.here.language.label("step")) in shown
 
 
 def test_the_drawing_has_a_name_and_its_figures_a_table() -> None:

@@ -74,8 +74,9 @@ def test_values_work_in_tables_lists_bold_and_links() -> None:
 
 
 def test_a_value_is_in_the_language_of_the_page() -> None:
-    shown = render(start(Project(FIXTURE), "ja"), f"`#!value {ONE.replace('=1', '=4')}#peak_memory`")
-    assert "メモリ不足</data>" in shown
+    build = start(Project(FIXTURE), "ja")
+    words = build.here.language.text("outcome_out_of_memory")
+    assert f"{words}</data>" in render(build, f"`#!value {ONE.replace('=1', '=4')}#peak_memory`")
 
 
 def test_another_machine_is_named_where_the_reference_machine_has_no_record(project: Project) -> None:
@@ -127,14 +128,16 @@ def test_a_cell_shows_its_source_byte_for_byte_and_its_output() -> None:
 
 
 def test_output_is_english_and_left_to_right_in_every_language() -> None:
-    shown = render(start(Project(FIXTURE), "ar"), cell(f"{ONE}#train"))
-    assert '<pre lang="en" dir="ltr" tabindex="0" aria-label="الخرج"><code>&lt;b&gt;' in shown
+    build = start(Project(FIXTURE), "ar")
+    shown = render(build, cell(f"{ONE}#train"))
+    label = build.here.language.text("output")
+    assert f'<pre lang="en" dir="ltr" tabindex="0" aria-label="{label}"><code>&lt;b&gt;' in shown
 
 
 def test_other_parameters_of_a_machine_are_named_in_the_page_s_language() -> None:
-    assert "ここでの設定: \u2066steps = 2\u2069" in render(
-        start(Project(FIXTURE), "ja"), cell(f"{ONE}#train")
-    )
+    build = start(Project(FIXTURE), "ja")
+    words = build.here.language.text("overridden")
+    assert f"{words}: \u2066steps = 2\u2069" in render(build, cell(f"{ONE}#train"))
 
 
 def test_a_cell_of_a_sweep_shows_the_variant_that_runs_what_is_shown() -> None:

@@ -185,7 +185,8 @@ def render_chart(build: Build, text: str) -> str:
             build.keep("blocks", chart.key, machine, tree)
     return (
         f'<figure class="bb-chart" data-bb="{escape(chart.key)}" data-machine="{escape(shown.name)}">'
-        f'<figcaption>{escape(chart.title)}</figcaption><div class="bb-figure">{html}</div>{details}</figure>'
+        f"<figcaption>{language.words(chart.title)}</figcaption>"
+        f'<div class="bb-figure">{html}</div>{details}</figure>'
     )
 
 

@@ -71,7 +71,7 @@ def render_choice(build: Build, page: PageContext) -> str:
     else:
         control = f"<span>{label}</span> <bdi>{escape(shown.title)}</bdi>"
     if not any(machine.has_accelerator for machine in machines):
-        control += f' <span class="bb-none">{escape(language.text("not_on_gpu"))}</span>'
+        control += f' <span class="bb-none">{language.words(language.text("not_on_gpu"))}</span>'
     gpu = ""
     if page.fits:
         gpu = (
@@ -79,7 +79,7 @@ def render_choice(build: Build, page: PageContext) -> str:
             f'<input id="bb-gpu" list="bb-gpus" dir="auto" autocomplete="off" spellcheck="false" '
             f'placeholder="{escape(language.text("my_gpu_hint"))}" aria-describedby="bb-gpu-rule">'
             f'<datalist id="bb-gpus"></datalist> <span id="bb-gpu-said" role="status"></span></p>'
-            f'<p id="bb-gpu-rule" class="bb-live" hidden>{escape(language.text("fits_rule"))}</p>'
+            f'<p id="bb-gpu-rule" class="bb-live" hidden>{language.words(language.text("fits_rule"))}</p>'
         )
     name = escape(language.text("choices"))
     return (

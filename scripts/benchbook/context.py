@@ -49,6 +49,8 @@ class Build:
         problems: What is wrong, so far.
         data: By guide, section, key, machine and language: what a page shows where another machine is chosen.
         rendered: What is the same in every language, by what it was made from, so that it is made once.
+        slots: What stands in the slots of the current page, by number.
+        page: The page that is being rendered, if any.
     """
 
     library: Library
@@ -57,6 +59,7 @@ class Build:
     problems: set[Problem] = field(default_factory=set)
     data: dict[str, dict[str, dict[str, dict[str, dict[str, Any]]]]] = field(default_factory=dict)
     rendered: dict[str, str] = field(default_factory=dict)
+    slots: list[str] = field(default_factory=list)
     page: PageContext | None = None
 
     def keep(self, section: str, key: str, machine: Machine, tree: Any) -> None:

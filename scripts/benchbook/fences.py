@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from html import escape
 from typing import Any
@@ -16,6 +17,7 @@ from benchbook.references import UnresolvedError
 
 FENCES = ("cell", "table", "chart")
 INLINE = "value"
+_SLOT = re.compile(r'<(span|div) data-bb-slot="(\d+)"></\1>')
 
 
 def validator(
@@ -64,14 +66,27 @@ def _render(kind: str, source: str, render: Callable[[Build], str]) -> str:
     inlinehilite swallows exceptions and would print the reference instead, so none may leave here.
     """
     build = current()
+    inline = kind == INLINE
     try:
-        return render(build)
+        return _slot(build, render(build), inline)
     except UnresolvedError as error:
         problems = [error.at(build.here.path, line) for line in locate(build, kind, source)]
     except BenchbookError as error:
         problems = list(error.problems)
     build.problems.update(problems)
-    return _box(build, problems, inline=kind == INLINE)
+    return _slot(build, _box(build, problems, inline), inline)
+
+
+def _slot(build: Build, html: str, inline: bool) -> str:
+    """A place for `html`, which it takes once nothing that reads whole pages has to read it."""
+    build.slots.append(html)
+    name = "span" if inline else "div"
+    return f'<{name} data-bb-slot="{len(build.slots) - 1}"></{name}>'
+
+
+def fill(build: Build, html: str) -> str:
+    """`html` with what belongs into its slots."""
+    return _SLOT.sub(lambda match: fill(build, build.slots[int(match[2])]), html)
 
 
 def _box(build: Build, problems: list[Problem], inline: bool) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 from babel import Locale, UnknownLocaleError, dates
 
+from benchbook.markup import isolated_words
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 from benchbook.quantities import Quantity, format_number, format_percent, quantity
@@ -92,6 +93,10 @@ class Language:
     def isolated(self, text: str) -> str:
         """`text` so that neither it nor its neighbours change order in right-to-left text."""
         return f"\u2068{text}\u2069" if self.direction == "rtl" else text
+
+    def words(self, text: str) -> str:
+        """The HTML of `text`, a text of the language that may hold Latin."""
+        return isolated_words(text, right_to_left=self.direction == "rtl")
 
     def number(self, value: float) -> str:
         """`value` with at most three significant digits."""

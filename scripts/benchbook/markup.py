@@ -33,6 +33,18 @@ def finish(html: str, *, right_to_left: bool, permalink: str) -> str:
     return html.replace(_PERMALINK, f'aria-label="{escape(permalink)}"')
 
 
+def isolated_words(text: str, *, right_to_left: bool) -> str:
+    """The HTML of a plain text, with its Latin runs isolated where it runs from right to left."""
+    if not right_to_left:
+        return escape(text)
+    parts = []
+    end = 0
+    for run in _RUN.finditer(text):
+        parts += [escape(text[end : run.start()]), _isolated(run)]
+        end = run.end()
+    return "".join((*parts, escape(text[end:])))
+
+
 class _Rewriter(HTMLParser):
     """Passes HTML through as it is, but for text and the cells of plain tables."""
 

@@ -22,7 +22,7 @@ from benchbook.choice import insert_choice, page_settings
 from benchbook.context import Build, PageContext, activate
 from benchbook.downloads import Downloads
 from benchbook.execution import record_here
-from benchbook.fences import custom_fences, custom_inline
+from benchbook.fences import custom_fences, custom_inline, fill
 from benchbook.languages import FALLBACK, load_languages
 from benchbook.library import Library
 from benchbook.page_data import write_data
@@ -78,10 +78,12 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         build.page = PageContext(path, source.stem, language, "../" * page.url.count("/"))
         return markdown
 
+    @event_priority(-300)  # after all that reads whole pages, which need not read our blocks
     def on_page_content(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
         """Add the choice of machine and the downloads to a page that shows records."""
         build = self._current()
-        html = append_files(build, insert_choice(build, html))
+        html = fill(build, append_files(build, insert_choice(build, html)))
+        build.slots.clear()
         if build.here.machines:
             self._settings[page.file.dest_uri] = page_settings(build, build.here)
         build.page = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import yaml
@@ -22,6 +23,9 @@ from benchbook.references import (
 )
 from benchbook.script import Script, Variant, axis_text
 from benchbook.units import Unit
+
+# The same as yaml.SafeLoader, and many times as fast where PyYAML was built with libyaml.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True)
@@ -72,12 +76,7 @@ def read_spec(text: str, known: Sequence[str], needed: Sequence[str], what: str)
     Raises:
         UnresolvedError: It is none, has a key it may not have, or lacks one it must.
     """
-    try:
-        spec = yaml.safe_load(text.strip("\n"))
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" in its line {mark.line + 1}" if mark else ""
-        raise UnresolvedError(f"the {what} is not valid YAML{where}", "mend its syntax") from None
+    spec = _parsed(text.strip("\n"), what)
     if not isinstance(spec, dict):
         raise UnresolvedError(
             f"the {what} is no mapping", f"give it {', '.join(f'`{key}:`' for key in needed)}"
@@ -89,6 +88,17 @@ def read_spec(text: str, known: Sequence[str], needed: Sequence[str], what: str)
         if spec.get(key) in (None, "", []):
             raise UnresolvedError(f"the {what} has no `{key}:`", "add it")
     return spec
+
+
+@cache
+def _parsed(text: str, what: str) -> Any:
+    """The YAML of a fence, parsed once: a page has the same one in every language."""
+    try:
+        return yaml.load(text, Loader=_LOADER)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" in its line {mark.line + 1}" if mark else ""
+        raise UnresolvedError(f"the {what} is not valid YAML{where}", "mend its syntax") from None
 
 
 def script_of(spec: Mapping[str, Any], library: Library) -> Script:

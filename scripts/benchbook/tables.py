@@ -117,27 +117,30 @@ def sources_of(library: Library, table: Table, machine: Machine) -> list[Recorde
     return [one for one in found if one is not None]
 
 
-def resolve_table(library: Library, guide: str, text: str, language: Language) -> tuple[Table, Machine]:
-    """The table that a fence of `guide` asks for, and the machine it shows by default.
+def resolve_table(
+    library: Library, guide: str, text: str, language: Language
+) -> tuple[Table, Machine, list[list[Entry]]]:
+    """The table that a fence of `guide` asks for, the machine it shows by default, and what it shows there.
 
     Raises:
         UnresolvedError: It asks for something that is not there.
     """
     table = read_table(text, library)
     machine = library.machine_for(guide, table.script.reference)
-    if table_entries(library, table, machine, language) is None:
+    entries = table_entries(library, table, machine, language)
+    if entries is None:
         mend = f"record it there: benchbook record {table.script.reference}"
         raise UnresolvedError(f"nothing of this table was recorded on {machine.name}", mend)
-    return table, machine
+    return table, machine, entries
 
 
 def render_table(build: Build, text: str) -> str:
     """The HTML of a `table` fence with the body `text`; raises as `resolve_table` does."""
     library, page = build.library, build.here
     language = page.language
-    table, shown = resolve_table(library, page.guide, text, language)
+    table, shown, known = resolve_table(library, page.guide, text, language)
     for machine in library.machines_with(table.script.reference):
-        entries = table_entries(library, table, machine, language)
+        entries = known if machine == shown else table_entries(library, table, machine, language)
         if entries is None:
             continue
         page.fits |= any(entry.bytes for row in entries for entry in row)
@@ -160,7 +163,7 @@ def axis_label(language: Language, axis: str, value: ParameterValue, scope: str)
     if label is None and axis == CELLS:
         label = language.label(str(value), scope)
     if label is not None:
-        return f"<bdi>{escape(label)}</bdi>"
+        return f"<bdi>{language.words(label)}</bdi>"
     if isinstance(value, bool):
         return f"<bdi>{escape(language.flag(value))}</bdi>"
     if isinstance(value, (int, float)):
@@ -171,7 +174,9 @@ def axis_label(language: Language, axis: str, value: ParameterValue, scope: str)
 def name_label(language: Language, name: str, scope: str) -> str:
     """The HTML of the name of an axis, a metric or a meter: its label, or the name itself."""
     label = language.label(name, scope)
-    return f"<bdi>{escape(label)}</bdi>" if label else f'<code lang="en" dir="ltr">{escape(name)}</code>'
+    return (
+        f"<bdi>{language.words(label)}</bdi>" if label else f'<code lang="en" dir="ltr">{escape(name)}</code>'
+    )
 
 
 def _kept(entry: Entry) -> dict[str, Any]:
@@ -187,7 +192,7 @@ def _html(table: Table, entries: Sequence[Sequence[Entry]], machine: Machine, la
     heads = [name_label(language, axis, scope) for axis in axis_names]
     heads += [name_label(language, quantity.label_key, scope) for quantity in table.rows[0].quantities]
     head = "".join(f'<th scope="col">{label}</th>' for label in heads)
-    caption = f"<caption>{escape(table.caption)}</caption>" if table.caption else ""
+    caption = f"<caption>{language.words(table.caption)}</caption>" if table.caption else ""
     body = ""
     for index, (row, cells) in enumerate(zip(table.rows, entries, strict=True)):
         names = "".join(

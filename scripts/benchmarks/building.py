@@ -118,8 +118,7 @@ def pasted_block(kind: str, body: str, guide: str, library: Library, language: L
             else f"```python\n{cell.source}\n```"
         )
     if kind == "table":
-        table, machine = tables.resolve_table(library, guide, body, language)
-        entries = tables.table_entries(library, table, machine, language) or []
+        table, _, entries = tables.resolve_table(library, guide, body, language)
         heads = [*table.axes, *(quantity.name for quantity in table.rows[0].quantities)]
         rows = [
             [*(str(value) for _, value in row.names), *(entry.text for entry in shown)]
