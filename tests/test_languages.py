@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from benchbook.checks import check_project
 from benchbook.languages import Language, load_language, load_languages, missing_strings
 from benchbook.problems import BenchbookError
 from benchbook.project import Project
 from benchbook.quantities import convertible, format_percent, sensible_unit
 from benchbook.units import METERS, UNITS
-from builders import write
+from builders import make_project, write
 from handbooks import FIXTURE
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -20,11 +21,8 @@ def language(request: pytest.FixtureRequest) -> Language:
     return load_language(DOCS, request.param)
 
 
-def test_every_language_has_every_interface_string_and_unit() -> None:
-    missing = [
-        problem for problem in missing_strings(Project(DOCS.parent)) if "`labels:`" not in problem.what
-    ]
-    assert missing == []
+def test_every_language_has_every_string_label_and_unit() -> None:
+    assert missing_strings(Project(DOCS.parent)) == []
 
 
 def test_what_a_language_lacks_is_a_problem(tmp_path: Path) -> None:
@@ -35,6 +33,15 @@ def test_what_a_language_lacks_is_a_problem(tmp_path: Path) -> None:
         ("docs/ja/_language.yml", "`labels:` has no `b`"),
         ("docs/ja/_language.yml", "`units:` has no `h`"),
     ]
+
+
+def test_a_check_of_the_tree_finds_what_a_language_lacks(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    write(tmp_path / "docs/en/_language.yml", "strings: {a: A}\n")
+    write(tmp_path / "docs/ja/_language.yml", "strings: {}\n")
+    assert any(problem.path == "docs/ja/_language.yml" for problem in check_project(project).problems)
+    write(tmp_path / "docs/ja/_language.yml", "strings: [")
+    assert any("not valid YAML" in problem.what for problem in check_project(project).problems)
 
 
 def test_every_meter_has_a_label(language: Language) -> None:

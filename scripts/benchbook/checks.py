@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchbook.languages import missing_strings
 from benchbook.page_source import PageSource, parse_page
 from benchbook.pages import check_page
 from benchbook.problems import BenchbookError, Problem
@@ -41,6 +42,7 @@ def check_project(project: Project) -> Report:
         problems.append(
             Problem("pyproject.toml", 1, f"the reference machine {reference} has no records", mend)
         )
+    problems += _language_problems(project)
     problems += _page_problems(project)
     return Report(_finest(problems), _finest(warnings))
 
@@ -118,6 +120,13 @@ def _unfresh(project: Project, script: Script, row: Row) -> Problem:
     variant = "" if row.variant == "default" else f", variant {row.variant}"
     what = f"its record on {row.machine}{variant} is {row.state}: {row.reason}"
     return Problem(script.path, 1, what, f"run `benchbook record {script.reference}` there")
+
+
+def _language_problems(project: Project) -> Sequence[Problem]:
+    try:
+        return missing_strings(project)
+    except BenchbookError as error:
+        return error.problems
 
 
 def _page_problems(project: Project) -> Iterator[Problem]:
