@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -59,6 +60,16 @@ def test_one_drawing_serves_all_languages() -> None:
 def test_two_drawings_of_the_same_points_are_the_same_bytes() -> None:
     lines = [Line(((1, 1e-8), (2, 3e-8))), Line(((1, 2e-8),))]
     assert draw(lines, log_y=True) == draw(lines, log_y=True)
+
+
+def test_a_drawing_is_kept_from_one_build_to_the_next(tmp_path: Path) -> None:
+    lines = [Line(((1, 1.0), (2, 3.0)))]
+    drawn = draw(lines, cache=tmp_path)
+    (kept,) = tmp_path.glob("*.svg")
+    assert kept.read_text("utf-8") == drawn == draw(lines)
+    kept.write_text("<svg/>", "utf-8")
+    assert draw(lines, cache=tmp_path) == "<svg/>"
+    assert draw(lines, log_y=True, cache=tmp_path) != "<svg/>"
 
 
 def test_a_line_keeps_its_colour_where_another_has_no_point() -> None:

@@ -194,6 +194,25 @@ def test_output_is_bounded() -> None:
     assert bounded("\n") == ("", 0)
 
 
+def test_output_is_what_a_terminal_would_show_in_the_end() -> None:
+    text, _ = bounded("\x1b[31mred\x1b[0m\x00\n10 %\r50 %\r100 %\r\ndone\n")
+    assert text == "red\n100 %\ndone"
+
+
+def test_times_of_a_shared_device_say_so(project: Project) -> None:
+    change_record(project, CPU, "memory/losses.py", '"shared": false', '"shared": true')
+    build = start(project)
+    assert build.here.language.text("shared") in render(build, cell("memory/losses.py#train"))
+
+
+def test_a_language_without_the_words_is_a_problem(project: Project) -> None:
+    for code in project.languages:
+        (project.docs / code / "_language.yml").write_text("strings: {}\n", "utf-8")
+    build = start(project)
+    assert "bb-problem" in render(build, cell("memory/losses.py#train"))
+    assert "`strings:` has no" in str(*build.problems)
+
+
 def test_a_cell_no_page_can_show_as_it_stands_is_refused(project: Project) -> None:
     edit(project.snippets / "memory/losses.py", "difference = 7.2e-8", 'difference = 7.2e-8\ntab = "\t"')
     build = start(project)

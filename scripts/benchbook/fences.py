@@ -90,7 +90,8 @@ def fill(build: Build, html: str) -> str:
 
 
 def _box(build: Build, problems: list[Problem], inline: bool) -> str:
-    title = escape(build.here.language.text("problem"))
+    # Not `text`, which raises: a language that lacks the word is itself a problem to be shown here.
+    title = escape(str(build.here.language.strings.get("problem", "Problem")))
     text = "; ".join(escape(str(problem)) for problem in problems)
     if inline:
         return (

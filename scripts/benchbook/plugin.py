@@ -82,7 +82,10 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
     def on_page_content(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
         """Add the choice of machine and the downloads to a page that shows records."""
         build = self._current()
-        html = fill(build, append_files(build, insert_choice(build, html)))
+        try:
+            html = fill(build, append_files(build, insert_choice(build, html)))
+        except BenchbookError as error:
+            raise PluginError(str(error)) from error
         build.slots.clear()
         if build.here.machines:
             self._settings[page.file.dest_uri] = page_settings(build, build.here)

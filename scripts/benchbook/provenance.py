@@ -95,6 +95,8 @@ def origin(sources: Sequence[Recorded], language: Language, project: Project, co
     scripts = list(dict.fromkeys(source.script.reference for source in sources))
     months = dict.fromkeys(language.month(campaign.started) for campaign in campaigns)
     line = [machine.short, *_library_line(campaigns), ", ".join(months)]
+    if any(campaign.state.get("shared") for campaign in campaigns):
+        line.append(language.text("shared"))
     rows: list[Row] = [("machine", "text", f"{machine.title} ({machine.name})")]
     rows += [("device", "text", text) for text in _device(machine.details)]
     states = dict.fromkeys(text for campaign in campaigns if (text := _state(campaign.state)))
