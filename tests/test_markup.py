@@ -19,6 +19,10 @@ def test_a_signed_number_keeps_its_sign_on_the_left() -> None:
     assert rtl("<p>بفارق -3.5 %</p>") == '<p>بفارق <bdi dir="ltr">-3.5 %</bdi></p>'
 
 
+def test_the_parentheses_of_a_call_stay_behind_its_name() -> None:
+    assert rtl("<p>أين تضع zero_grad()</p>") == '<p>أين تضع <bdi dir="ltr">zero_grad()</bdi></p>'
+
+
 def test_a_plain_word_or_number_needs_no_isolation() -> None:
     assert rtl("<p>مع PyTorch على 8 وحدات</p>") == "<p>مع PyTorch على 8 وحدات</p>"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
@@ -80,8 +81,8 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
     @event_priority(-200)  # after every plugin that writes HTML
     def on_page_content(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
         """Finish the HTML of a page's text in the language it is written in."""
-        language = self._read(getattr(page.file, "locale", _language(config)), config)
-        return finish(html, right_to_left=language.direction == "rtl", permalink=language.text("permalink"))
+        permalink = self._written_in(page, config).text("permalink")
+        return finish(html, right_to_left=self._is_rtl(page, config), permalink=permalink)
 
     @event_priority(-200)
     def on_page_context(
@@ -102,6 +103,7 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
             "canonical": canonical,
             "alternates": alternates,
             "hreflang": () if fallback else links,
+            "isolate": partial(finish, right_to_left=self._is_rtl(page, config), permalink=""),
             "question_url": question_url(config.repo_url or "", page.canonical_url or page.url),
             "synonyms": synonyms(page.meta.get("synonyms")),
         }
@@ -149,6 +151,12 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
         if code not in self._languages:
             self._languages[code] = load_language(Path(config.docs_dir), code)
         return self._languages[code]
+
+    def _written_in(self, page: Page, config: MkDocsConfig) -> Language:
+        return self._read(getattr(page.file, "locale", _language(config)), config)
+
+    def _is_rtl(self, page: Page, config: MkDocsConfig) -> bool:
+        return self._written_in(page, config).direction == "rtl"
 
     def _common(self, code: str, config: MkDocsConfig, nav: Navigation) -> dict[str, Any]:
         language = self._read(code, config)
