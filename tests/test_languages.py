@@ -97,6 +97,12 @@ def test_rounding_never_shows_a_hundred_for_less() -> None:
     ]
 
 
+def test_a_tiny_share_is_a_power_of_ten() -> None:
+    locale = load_language(DOCS, "en").locale
+    assert format_percent(7.2e-8, locale).replace("\u00a0", " ") == "7.2 × 10⁻⁶ %"
+    assert format_percent(0, locale) == "0%"
+
+
 def test_counted_nouns_follow_the_plural_forms() -> None:
     arabic = load_language(DOCS, "ar")
     texts = [arabic.text("median_of", n=n) for n in (1, 2, 3, 11, 100)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from benchbook.cells import check_options, resolve_cell
@@ -32,7 +33,8 @@ def page_references(path: Path, project: Project) -> list[Place]:
 def check_page(path: Path, project: Project) -> list[Problem]:
     """What is wrong with the references of the page `path`, all of it."""
     shown = project.relative(path)
-    library = Library(project)
+    library = _library(project)
+    library.refresh("")
     try:
         language = load_language(project.docs, path.relative_to(project.docs).parts[0])
     except BenchbookError as error:
@@ -50,6 +52,12 @@ def check_page(path: Path, project: Project) -> list[Problem]:
         except BenchbookError as error:
             problems.extend(error.problems)
     return problems
+
+
+@lru_cache(maxsize=1)
+def _library(project: Project) -> Library:
+    """One for all pages of a project, so that each record is parsed once."""
+    return Library(project)
 
 
 def locate(build: Build, kind: str, text: str) -> list[int]:

@@ -96,6 +96,8 @@ def format_number(value: float, locale: Locale, digits: int = DIGITS) -> str:
 def format_percent(share: float, locale: Locale) -> str:
     """A share (0.38) as a percentage, whole from 10 % on, with one or two digits below."""
     percent = share * 100
+    if 0 < abs(percent) < 1e-3:
+        return f"{format_number(percent, locale)}{NO_BREAK_SPACE}%"
     pattern = (
         "#,##0%"
         if abs(percent) >= 9.95 or percent == round(percent)
