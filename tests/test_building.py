@@ -1,0 +1,44 @@
+"""The benchmark of building: pasted pages hold what the replayed ones show."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchbook.languages import load_language
+from benchbook.library import Library
+from benchbook.project import Project
+from handbooks import FIXTURE
+
+SCRIPT = Path(__file__).parents[1] / "scripts" / "benchmarks" / "building.py"
+
+
+@pytest.fixture(scope="module")
+def building() -> dict[str, Any]:
+    return runpy.run_path(str(SCRIPT))
+
+
+def test_a_pasted_page_holds_outputs_and_no_fence(building: dict[str, Any]) -> None:
+    project = Project(FIXTURE)
+    page = project.docs / "ja" / "measured.md"
+    text = building["paste"](
+        page.read_text("utf-8"), page, Library(project), load_language(project.docs, "ja")
+    )
+    assert "#!value" not in text
+    assert "```cell" not in text
+    assert "```table" not in text
+    assert "```chart" not in text
+    assert "    ```python\n    loss = [" in text
+    assert "<b>method=plain,batch_size=1</b> on machine 1 & more" in text
+    assert "| checkpointing | 4 | 4\u00a0GiB | 404\u00a0ms |" in text
+    assert "7.2\u00a0×\u00a010⁻⁸" in text
+
+
+def test_the_copies_are_built_by_the_site_s_own_configuration(building: dict[str, Any]) -> None:
+    replayed = building["configuration"](["guide"], 2, pasted=False)
+    pasted = building["configuration"](["guide"], 2, pasted=True)
+    assert "  - guide.md\n  - guide_1.md\n" in replayed
+    assert pasted == replayed.replace("  benchbook: {}\n", "")
