@@ -103,7 +103,7 @@ def test_a_ratio_of_times_needs_one_campaign(project: Project) -> None:
 def test_a_stale_value_says_so(project: Project) -> None:
     edit(project.snippets / "memory/losses.py", "7.2e-8", "7.3e-8")
     shown = render(start(project), "`#!value memory/losses.py#difference`")
-    assert "◷ older code" in shown
+    assert "◷ older code" in plain(shown)
 
 
 def test_names_from_outside_are_escaped(project: Project) -> None:
@@ -153,7 +153,7 @@ def test_a_cell_that_printed_nothing_and_is_fresh_is_its_source_alone() -> None:
 
 def test_a_stale_cell_says_so(project: Project) -> None:
     edit(project.snippets / "memory/losses.py", "7.2e-8", "7.3e-8")
-    assert "◷ older code" in render(start(project), cell("memory/losses.py#train"))
+    assert "◷ older code" in plain(render(start(project), cell("memory/losses.py#train")))
 
 
 def test_a_run_out_of_memory_is_shown_as_that() -> None:

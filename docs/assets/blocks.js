@@ -29,7 +29,11 @@ export function make(name, attributes = {}, ...children) {
   return element;
 }
 
-export const staleMark = () => make("abbr", { class: "bb-old", title: words.older_code_hint }, `◷ ${words.older_code}`);
+/** The mark of what was recorded before its script last changed. */
+export function staleMark() {
+  const word = make("span", { class: "bb-word" }, words.older_code);
+  return make("abbr", { class: "bb-old", title: words.older_code_hint }, "◷ ", word);
+}
 
 /** The one line of a block: machine, library, month, repeats. */
 export function line(origin, repeats) {

@@ -175,8 +175,8 @@ def render_details(shown: Origin, repeats: str, rows: Sequence[Row], language: L
 
 def stale_mark(language: Language) -> str:
     """The mark of what was recorded before the script last changed."""
-    hint = escape(language.text("older_code_hint"))
-    return f'<abbr class="bb-old" title="{hint}">◷ {escape(language.text("older_code"))}</abbr>'
+    hint, word = escape(language.text("older_code_hint")), escape(language.text("older_code"))
+    return f'<abbr class="bb-old" title="{hint}">◷ <span class="bb-word">{word}</span></abbr>'
 
 
 def _render_row(row: Row, language: Language, root: str) -> str:
