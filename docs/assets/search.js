@@ -64,7 +64,7 @@ async function prepare(dialog) {
     const found = query ? await pagefind.search(query) : { results: [] };
     const pages = await Promise.all(found.results.slice(0, PAGES).map((one) => one.data()));
     if (turn !== asked) return;
-    list.replaceChildren(...pages.flatMap(entries));
+    list.replaceChildren(...pages.flatMap((page) => entries(page, query.toLowerCase())));
     list.querySelectorAll("a").forEach((link, index) => (link.id = `site-search-${index}`));
     select(null);
     input.setAttribute("aria-expanded", String(pages.length > 0));
@@ -76,9 +76,14 @@ async function prepare(dialog) {
   if (input.value) await find();
 }
 
-function entries(page) {
+// What the words found in a section count for; a section that is called what was asked for goes first.
+const weight = (section) => section.weighted_locations.reduce((sum, one) => sum + one.balanced_score, 0);
+
+function entries(page, query) {
   const sections = page.sub_results.filter((one) => one.url.includes("#") && one.title !== page.meta.title);
-  const best = sections.sort((one, other) => other.locations.length - one.locations.length).slice(0, SECTIONS);
+  const titled = (section) => Number(section.title.toLowerCase().includes(query));
+  const order = (one, other) => titled(other) - titled(one) || weight(other) - weight(one);
+  const best = sections.sort(order).slice(0, SECTIONS);
   return [
     entry(page.url, page.meta.title, page.excerpt),
     ...best.map((one) => entry(one.url, one.title, one.excerpt, "section")),

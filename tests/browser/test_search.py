@@ -51,6 +51,39 @@ def test_a_query_finds_the_page_in_its_own_language_only(
     assert all(re.match(ROOT_PATH + OWN[code], path) for path in found)
 
 
+@pytest.mark.parametrize(
+    ("code", "query", "guide"),
+    [
+        ("en", "CUDA out of memory", "index"),
+        ("en", "learning rate decays too fast", "comparing_setups"),
+        ("en", "gradient accumulation", "comparing_setups"),
+        ("en", "num_items_in_batch", "comparing_setups"),
+        ("en", "set_seed", "comparing_setups"),
+        ("ar", "نفدت الذاكرة", "index"),
+        ("ar", "معدل التعلم", "comparing_setups"),
+        ("ar", "حجم الدفعة", "comparing_setups"),
+        ("ar", "تراكم التدرجات", "comparing_setups"),
+        ("zh", "爆显存", "index"),
+        ("zh", "大规模模型", "index"),
+        ("zh", "混合精度", "comparing_setups"),
+        ("zh", "学习率", "comparing_setups"),
+        ("zh", "梯度累积", "comparing_setups"),
+        ("ja", "メモリ", "index"),
+        ("ja", "大規模モデル", "index"),
+        ("ja", "混合精度", "comparing_setups"),
+        ("ja", "学習率", "comparing_setups"),
+        ("ja", "勾配累積", "comparing_setups"),
+    ],
+)
+def test_a_query_finds_the_right_page_of_the_handbook_among_the_first_three(
+    page: Page, site_url: str, code: str, query: str, guide: str
+) -> None:
+    page.goto(site_url + address(code))
+    found = ask(page, query)
+    assert ROOT_PATH + address(code, guide) in list(dict.fromkeys(found))[:3]
+    assert all(re.match(ROOT_PATH + OWN[code], path) for path in found)
+
+
 @pytest.mark.parametrize("code", ["ar", "zh", "ja"])
 def test_the_english_text_of_an_untranslated_page_is_found_in_english_only(
     page: Page, fixture_url: str, code: str
