@@ -99,10 +99,8 @@ function entry(url, title, excerpt, kind) {
   if (kind) link.className = kind;
   const name = document.createElement("b");
   name.textContent = title;
-  name.dir = "auto";
   const passage = document.createElement("p");
   passage.innerHTML = excerpt; // Pagefind escapes the text and adds <mark> alone.
-  passage.dir = "auto";
   link.append(name, passage);
   return link;
 }
