@@ -142,10 +142,17 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
             return
         site = Path(config.site_dir)
         (site / "sitemap.xml").write_text(sitemap(self._entries), "utf-8")
-        self._entries.clear()
-        self._languages.clear()
+        self._forget()
         if self.config.search:
             self._add_index(site)
+
+    def on_build_error(self, *, error: Exception) -> None:
+        """Forget a build that failed."""
+        self._forget()
+
+    def _forget(self) -> None:
+        self._entries.clear()
+        self._languages.clear()
 
     def _read(self, code: str, config: MkDocsConfig) -> Language:
         if code not in self._languages:
