@@ -101,8 +101,8 @@ class Project:
         return tuple(sorted(path for path in folders if path.parent.name not in {"records", "models"}))
 
     def page_paths(self) -> tuple[Path, ...]:
-        """Every page of every language, in a stable order."""
-        return tuple(sorted(path for code in self.languages for path in (self.docs / code).glob("**/*.md")))
+        """Every page of every language, in a stable order, the English ones first."""
+        return tuple(path for code in self.languages for path in sorted((self.docs / code).glob("**/*.md")))
 
     def record_path(self, machine: str, script: str) -> Path:
         """Where the record of `script` ("guide/script.py") on `machine` lies."""

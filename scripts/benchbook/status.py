@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+
+from rich.console import Console
+from rich.markup import escape
 
 from benchbook.freshness import State, Verdict, input_digests, judge
 from benchbook.problems import BenchbookError, Problem
@@ -83,15 +87,11 @@ def project_status(project: Project) -> list[Row]:
 
 
 def print_status(rows: Iterable[Row]) -> None:
-    """Print the rows as a table."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, header_style="bold")
-    for title in ("script", "variant", "machine", "state", "reason"):
-        table.add_column(title, overflow="fold")
+    """Print the rows, script by script, with the reason of each that is not fresh."""
+    console = Console(highlight=False, soft_wrap=True)
     colours = {"fresh": "green", "stale": "yellow", "missing": "yellow", "invalid": "red"}
-    for row in rows:
-        state = f"[{colours[row.state]}]{row.state}[/]"
-        table.add_row(row.script, row.variant, row.machine, state, row.reason)
-    Console().print(table)
+    for script, group in itertools.groupby(rows, key=lambda row: row.script):
+        console.print(f"[bold]{script}[/]")
+        for row in group:
+            reason = "" if row.state == "fresh" else f": {escape(row.reason)}"
+            console.print(f"  [{colours[row.state]}]{row.state:7}[/]  {row.machine}  {row.variant}{reason}")
