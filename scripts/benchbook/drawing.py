@@ -20,7 +20,7 @@ _INK, _GRID = "#010203", "#040506"
 _SERIES = tuple(f"#0a0b{index:02x}" for index in range(6))
 MAX_SERIES = len(_SERIES)
 # Change it with what `_themed` does, so that no kept drawing outlives its look.
-_THEME = 1
+_THEME = 2
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 
 
@@ -111,7 +111,7 @@ def _layer(index: int, lines: int, points: int) -> dict[str, Any]:
     wider = lines - 1 - index if lines <= 3 else 0
     mark: dict[str, Any] = {"type": "line", "color": _SERIES[index], "strokeWidth": 2 + 2 * wider}
     if points <= 40:
-        size = 50 + 75 * wider
+        size = 50 + 75 * wider if points <= 12 else 16 + 40 * wider
         mark["point"] = {"size": size, "filled": True, "color": _SERIES[index], "shape": SHAPES[index]}
     return {"transform": [{"filter": f"datum.s === {index}"}], "mark": mark}
 

@@ -110,7 +110,6 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         write_data(build, site)
         self._downloads.write(build.library.project, site)
         activate(None)
-        self._settings.clear()
         problems = sorted(build.problems)
         if problems and self._serving:
             for problem in problems:
@@ -129,6 +128,7 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         return server
 
     def _begin(self, config: MkDocsConfig) -> None:
+        self._settings.clear()
         root = Path(self.config.root or Path(config.config_file_path or "mkdocs.yml").parent)
         project = Project(root.resolve())
         try:

@@ -84,8 +84,9 @@ def format_number(value: float, locale: Locale, digits: int = DIGITS) -> str:
         return {math.inf: "∞", -math.inf: "\u2212∞"}.get(value, "—")
     size = abs(value)
     if size and (size < 1e-4 or size >= 1e9):
-        mantissa, exponent = f"{value:.{digits - 2}e}".split("e")
-        shown = _plain(float(mantissa), 2, locale)
+        exact = float(f"{value:.0e}") == value
+        mantissa, exponent = f"{value:.{0 if exact else digits - 2}e}".split("e")
+        shown = _decimal(float(mantissa), "0" if exact else "0.0", locale)
         power = str(int(exponent)).translate(_SUPERSCRIPTS)
         return f"{shown}{NO_BREAK_SPACE}×{NO_BREAK_SPACE}10{power}"
     if value == int(value) or size >= 100:
