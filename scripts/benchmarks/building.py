@@ -4,8 +4,7 @@
 start of MkDocs does not hide the difference, and builds all languages without the search index. Pairs are
 interleaved, each build is a process of its own, and its processor time counts (a build has one thread, so
 that is what it takes on a machine with nothing else to do); the median of the ratios must not pass the bar.
-Builds
-are otherwise the project's own: theme, plugins, downloads and data files count.
+Builds are otherwise the project's own: theme, plugins, downloads and data files count.
 """
 
 from __future__ import annotations
