@@ -9,6 +9,7 @@ import nbformat
 import pytest
 
 from benchbook.downloads import Downloads, notebook, notebook_path, record_path, script_path
+from benchbook.library import Library
 from benchbook.project import Project
 from benchbook.script import read_script
 from handbooks import CPU, copy_handbook, edit
@@ -22,7 +23,7 @@ def project(tmp_path: Path) -> Project:
 @pytest.fixture
 def site(project: Project) -> Path:
     folder = project.root / "site"
-    Downloads().write(project, folder)
+    Downloads().write(Library(project), folder)
     return folder
 
 
@@ -60,21 +61,22 @@ def test_a_notebook_of_several_processes_says_how_to_start_it(project: Project) 
 def test_a_notebook_of_a_script_never_recorded_has_no_outputs(project: Project) -> None:
     for machine in project.machines:
         project.record_path(machine, "memory/losses.py").unlink()
-    Downloads().write(project, project.root / "site")
+    Downloads().write(Library(project), project.root / "site")
     made = nbformat.read(project.root / "site" / notebook_path("memory/losses.py"), as_version=4)
     assert not any(cell.get("outputs") for cell in made.cells)
 
 
 def test_two_notebooks_of_the_same_record_are_the_same_bytes(project: Project, site: Path) -> None:
     again = project.root / "again"
-    Downloads().write(project, again)
+    Downloads().write(Library(project), again)
     path = notebook_path("memory/methods.py")
     assert (again / path).read_bytes() == (site / path).read_bytes()
 
 
 def test_a_changed_script_gets_its_notebook_anew(project: Project) -> None:
-    downloads, site = Downloads(), project.root / "site"
-    downloads.write(project, site)
+    downloads, library, site = Downloads(), Library(project), project.root / "site"
+    downloads.write(library, site)
     edit(project.snippets / "memory/losses.py", '"""A made-up loss per step', '"""A changed docstring')
-    downloads.write(project, site)
+    library.refresh("")
+    downloads.write(library, site)
     assert "A changed docstring" in (site / notebook_path("memory/losses.py")).read_text("utf-8")

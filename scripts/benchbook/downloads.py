@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+from benchbook.library import Library
 from benchbook.measurements import shown_variant
 from benchbook.problems import BenchbookError
-from benchbook.project import Project
-from benchbook.records import load_record
-from benchbook.script import Cell, Script, read_script
+from benchbook.records import Record
+from benchbook.references import UnresolvedError
+from benchbook.script import Cell, Script
 
 FOLDER = "downloads"
 
@@ -71,53 +72,45 @@ def _code_cell(cell: Cell, output: str) -> dict[str, Any]:
 
 
 class Downloads:
-    """Writes the downloads of a project into a site, anew only what has changed since it last did."""
+    """Writes the downloads of a project into a site, its notebooks anew only where something has changed."""
 
     def __init__(self) -> None:
-        self._notebooks: dict[Path, tuple[tuple[int, ...], str]] = {}
+        self._notebooks: dict[str, tuple[Script, Record | None, str]] = {}
 
-    def write(self, project: Project, site: Path) -> None:
-        """Put every script, notebook and record of `project` below `site`."""
+    def write(self, library: Library, site: Path) -> None:
+        """Put every script, notebook and record of a project below `site`."""
+        project = library.project
         for record in sorted(project.records.glob("*/*/*.json")):
             machine, guide = record.parent.parent.name, record.parent.name
             _copy(record, site / FOLDER / "records" / machine / guide / record.name)
         for path in project.script_paths():
             reference = f"{path.parent.name}/{path.name}"
             _copy(path, site / script_path(reference))
-            target = site / notebook_path(reference)
-            text = self._notebook(project, path, reference)
-            if text is not None:
-                target.write_text(text, "utf-8")
+            try:
+                text = self._notebook(library, reference)
+            except BenchbookError:
+                continue  # reported with the pages and by `benchbook check`
+            (site / notebook_path(reference)).write_text(text, "utf-8")
 
-    def _notebook(self, project: Project, path: Path, reference: str) -> str | None:
-        guide = reference.partition("/")[0]
-        record = project.record_path(project.config.reference_for(guide), reference)
-        if not record.is_file():
-            record = next(
-                (p for m in project.machines if (p := project.record_path(m, reference)).is_file()), record
-            )
-        stamps = tuple(file.stat().st_mtime_ns for file in (path, record) if file.is_file())
-        kept = self._notebooks.get(path)
-        if kept is None or kept[0] != stamps:
-            text = _build_notebook(project, path, record)
-            if text is None:
-                return None
-            kept = self._notebooks[path] = (stamps, text)
-        return kept[1]
+    def _notebook(self, library: Library, reference: str) -> str:
+        script = library.script(reference)
+        try:
+            machine = library.machine_for(script.guide, reference)
+            record = library.record(machine.name, reference)
+        except UnresolvedError:
+            record = None
+        kept = self._notebooks.get(reference)
+        if kept is None or kept[0] is not script or kept[1] is not record:
+            kept = self._notebooks[reference] = (script, record, _recorded_notebook(script, record))
+        return kept[2]
 
 
-def _build_notebook(project: Project, path: Path, record: Path) -> str | None:
-    try:
-        script = read_script(path, project.root)
-        found = load_record(record, project.relative(record))
-    except BenchbookError:
-        return None  # reported with the pages and by `benchbook check`
-    variant = shown_variant(script)
-    result = found.variants.get(variant.name) if found else None
-    if found is None or result is None:
+def _recorded_notebook(script: Script, record: Record | None) -> str:
+    result = record.variants.get(shown_variant(script).name) if record else None
+    if record is None or result is None:
         return notebook(script, {})
-    started = found.campaigns[result.campaign].started[:10]
-    where = f"The outputs below were recorded on {found.machine} on {started}."
+    started = record.campaigns[result.campaign].started[:10]
+    where = f"The outputs below were recorded on {record.machine} on {started}."
     changed = {k: v for k, v in result.parameters.items() if k in script.shown and v != script.shown[k]}
     if changed:
         where += f" There it ran with `{', '.join(f'{k} = {v!r}' for k, v in changed.items())}`."

@@ -11,7 +11,6 @@ from markdown import Markdown
 
 from benchbook import cells, charts, tables, values
 from benchbook.context import Build, current
-from benchbook.pages import locate
 from benchbook.problems import BenchbookError, Problem
 from benchbook.references import UnresolvedError
 
@@ -70,6 +69,10 @@ def _render(kind: str, source: str, render: Callable[[Build], str]) -> str:
     try:
         return _slot(build, render(build), inline)
     except UnresolvedError as error:
+        from benchbook.pages import (
+            locate,  # loads a second Markdown parser, which a page in order does not need
+        )
+
         problems = [error.at(build.here.path, line) for line in locate(build, kind, source)]
     except BenchbookError as error:
         problems = list(error.problems)

@@ -108,7 +108,7 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         build = self._current()
         site = Path(config.site_dir)
         write_data(build, site)
-        self._downloads.write(build.library.project, site)
+        self._downloads.write(build.library, site)
         activate(None)
         problems = sorted(build.problems)
         if problems and self._serving:
