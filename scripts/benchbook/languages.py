@@ -21,6 +21,8 @@ from benchbook.units import Unit
 
 FILE = "_language.yml"
 FALLBACK = "en"
+# What each file held when it was last read: a build asks for every language several times.
+_kept: dict[Path, tuple[int, dict[str, Any]]] = {}
 # The safe loader written in C, several times as fast, where PyYAML was built with it.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _HOLE = re.compile(r"\{([a-z_]+)\}")
@@ -138,16 +140,16 @@ def load_language(docs: Path, code: str) -> Language:
 def _load(docs: Path, code: str, fallback: Language | None) -> Language:
     path = docs / code / FILE
     shown = f"{docs.name}/{code}/{FILE}"
-    table = _read(path, shown)
-    problems = list(_problems(table, code, shown, path.read_text("utf-8")))
-    if problems:
-        raise BenchbookError(*problems)
+    stamp = path.stat().st_mtime_ns if path.is_file() else 0
+    kept = _kept.get(path)
+    if kept is None or kept[0] != stamp:
+        table = _read(path, shown)
+        if problems := list(_problems(table, code, shown, path.read_text("utf-8"))):
+            raise BenchbookError(*problems)
+        kept = _kept[path] = (stamp, table)
+    table = kept[1]
     return Language(
-        code,
-        table.get("strings") or {},
-        {str(key): str(value) for key, value in (table.get("labels") or {}).items()},
-        {str(key): str(value) for key, value in (table.get("units") or {}).items()},
-        fallback,
+        code, table.get("strings") or {}, table.get("labels") or {}, table.get("units") or {}, fallback
     )
 
 
