@@ -42,7 +42,7 @@ def test_a_value_can_be_read_by_a_program() -> None:
     element = re.search(r"<data [^>]*>[^<]*</data>", shown)
     assert element is not None
     assert html.unescape(element[0]) == (
-        f'<data value="2147483648" data-ref="{ONE}#peak_memory GiB" data-machine="{CPU}"'
+        f'<data value="2147483648" data-ref="{ONE}#peak_memory" data-machine="{CPU}"'
         ' data-bytes="2147483648" dir="ltr">2\u00a0GiB</data>'
     )
 

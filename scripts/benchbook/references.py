@@ -71,10 +71,14 @@ class ValueSpec:
     second: Reference | None = None
     unit: str | None = None
 
-    def __str__(self) -> str:
+    @property
+    def expression(self) -> str:
+        """It without the unit it is shown in."""
         text = str(self.first) if self.second is None else f"{self.first} / {self.second}"
-        text = f"1 - {text}" if self.form == "saving" else text
-        return f"{text} {self.unit}" if self.unit else text
+        return f"1 - {text}" if self.form == "saving" else text
+
+    def __str__(self) -> str:
+        return f"{self.expression} {self.unit}" if self.unit else self.expression
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ def data_element(spec: ValueSpec, machine: Machine, computed: Computed, language
     direction = "" if words else ' dir="ltr"'
     text = escape(computed_text(spec, computed, language))
     return (
-        f'<data value="{escape(raw(computed.value))}" data-ref="{escape(str(spec))}" '
+        f'<data value="{escape(raw(computed.value))}" data-ref="{escape(spec.expression)}" '
         f'data-machine="{escape(machine.name)}"{size}{direction}>{text}</data>'
     )
 
