@@ -12,12 +12,12 @@ from markdown_exec import markdown_config
 from mkdocs.commands.build import build as mkdocs_build
 from mkdocs.config import load_config
 
-from benchbook.context import Build, PageContext, activate
-from benchbook.fences import custom_fences, custom_inline, fill
-from benchbook.languages import load_languages
-from benchbook.library import Library
+from benchbook.pages.context import Build, PageContext, activate
+from benchbook.pages.fences import custom_fences, custom_inline, fill
+from benchbook.pages.languages import load_languages
+from benchbook.pages.library import Library
+from benchbook.pages.provenance import Commits
 from benchbook.project import Project
-from benchbook.provenance import Commits
 
 FIXTURE = Path(__file__).parent / "fixtures" / "handbook"
 CPU, GPU = "fixture-cpu", "fixture-gpu-24gb"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-from benchbook.campaign import make_job
-from benchbook.hosts import Host
-from benchbook.jobs import Job, Result
 from benchbook.project import Project
+from benchbook.recorder.campaign import make_job
+from benchbook.recorder.hosts import Host
+from benchbook.recorder.jobs import Job, Result
 from benchbook.script import Script, parse_script, read_script
 
 HEAD = '''"""{title}"""

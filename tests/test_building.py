@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from benchbook.languages import load_language
-from benchbook.library import Library
+from benchbook.pages.languages import load_language
+from benchbook.pages.library import Library
 from benchbook.project import Project
 from handbooks import FIXTURE
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchbook.capture import Bounded, Scrubber, plain
+from benchbook.recorder.capture import Bounded, Scrubber, plain
 
 
 @given(st.lists(st.binary(max_size=40)))
@@ -56,7 +56,7 @@ def test_paths_become_relative_and_homes_nobodys() -> None:
 
 def test_paths_of_libraries_are_the_libraries(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setattr(
-        "benchbook.capture.site.getsitepackages", lambda: ["/opt/env/lib/python3.11/site-packages"]
+        "benchbook.recorder.capture.site.getsitepackages", lambda: ["/opt/env/lib/python3.11/site-packages"]
     )
     scrub = Scrubber("/r", host="", user="")
     assert scrub("/opt/env/lib/python3.11/site-packages/torch/x.py") == "site-packages/torch/x.py"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.charts import read_chart, resolve_chart
-from benchbook.drawing import Line, draw
-from benchbook.library import Library
+from benchbook.pages.charts import read_chart, resolve_chart
+from benchbook.pages.drawing import Line, draw
+from benchbook.pages.library import Library
+from benchbook.pages.references import UnresolvedError
 from benchbook.project import Project
-from benchbook.references import UnresolvedError
 from handbooks import FIXTURE, GPU, plain, render, start
 
 SWEEP = "script: memory/methods.py\nx: batch_size\ny: peak_memory\nseries: method\ntitle: Peak & batch"

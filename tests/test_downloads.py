@@ -8,8 +8,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from benchbook.downloads import Downloads, notebook, notebook_path, record_path, script_path
-from benchbook.library import Library
+from benchbook.pages.downloads import Downloads, notebook, notebook_path, record_path, script_path
+from benchbook.pages.library import Library
 from benchbook.project import Project
 from benchbook.script import read_script
 from handbooks import CPU, copy_handbook, edit

@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from benchbook.endings import MetricError, assigned_on, explain, outcome_of, read_metrics, shown_traceback
-from benchbook.jobs import FAILED, OUT_OF_MEMORY
+from benchbook.recorder.endings import (
+    MetricError,
+    assigned_on,
+    explain,
+    outcome_of,
+    read_metrics,
+    shown_traceback,
+)
+from benchbook.recorder.jobs import FAILED, OUT_OF_MEMORY
 
 
 class OutOfMemoryError(RuntimeError):

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.cells import bounded
-from benchbook.pages import check_page, page_references
+from benchbook.pages.cells import bounded
+from benchbook.pages.places import check_page, page_references
+from benchbook.pages.references import UnresolvedError
+from benchbook.pages.values import resolve_value
 from benchbook.project import Project
 from benchbook.records import load_record, write_record
-from benchbook.references import UnresolvedError
 from benchbook.script import read_script
-from benchbook.values import resolve_value
 from handbooks import CPU, FIXTURE, GPU, copy_handbook, edit, plain, render, start
 
 ONE = "memory/methods.py?method=plain&batch_size=1"

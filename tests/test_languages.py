@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from benchbook.checks import check_project
-from benchbook.languages import Language, load_language, load_languages, missing_strings
+from benchbook.pages.languages import Language, load_language, load_languages, missing_strings
+from benchbook.pages.quantities import convertible, format_percent, sensible_unit
 from benchbook.problems import BenchbookError
 from benchbook.project import Project
-from benchbook.quantities import convertible, format_percent, sensible_unit
 from benchbook.units import METERS, UNITS
 from builders import make_project, write
 from handbooks import FIXTURE
@@ -108,7 +108,13 @@ def test_a_tiny_share_is_a_power_of_ten() -> None:
 def test_counted_nouns_follow_the_plural_forms() -> None:
     arabic = load_language(DOCS, "ar")
     texts = [arabic.text("median_of", n=n) for n in (1, 2, 3, 11, 100)]
-    assert texts == ["تشغيل واحد", "وسيط تشغيلين", "وسيط 3 تشغيلات", "وسيط 11 تشغيلًا", "وسيط 100 تشغيل"]
+    assert texts == [
+        "تشغيل واحد",
+        "وسيط تشغيلين",
+        "وسيط 3\u00a0تشغيلات",
+        "وسيط 11\u00a0تشغيلًا",
+        "وسيط 100\u00a0تشغيل",
+    ]
 
 
 def test_months_are_in_the_language() -> None:

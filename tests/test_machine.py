@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from benchbook.accelerators import ask_torch, find_accelerators
-from benchbook.machine import (
+from benchbook.machines.accelerators import ask_torch, find_accelerators
+from benchbook.machines.description import (
     NAME,
     Machine,
     describe,
@@ -23,7 +23,7 @@ from benchbook.machine import (
     named,
     write_machine,
 )
-from benchbook.nvml import Nvml
+from benchbook.machines.nvml import Nvml
 from benchbook.validation import machine_problems
 from fakes import MIB, FakeGpu, FakeModule, FakeNvml, fake_torch, nvidia
 

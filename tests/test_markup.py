@@ -1,6 +1,6 @@
 """The HTML of a page after Markdown."""
 
-from benchbook.markup import finish
+from benchbook.pages.markup import finish
 
 
 def rtl(html: str) -> str:

@@ -9,13 +9,19 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchbook import process_memory
-from benchbook.allocators import GenericAllocator, ModuleAllocator, MpsAllocator, find_allocator, held_by_cell
-from benchbook.hosts import Hosts
-from benchbook.jobs import OK
-from benchbook.meters import NAMES, CellMeters
-from benchbook.nvml import Nvml
-from benchbook.sampling import Sampler
+from benchbook.machines import process_memory
+from benchbook.machines.allocators import (
+    GenericAllocator,
+    ModuleAllocator,
+    MpsAllocator,
+    find_allocator,
+    held_by_cell,
+)
+from benchbook.machines.meters import NAMES, CellMeters
+from benchbook.machines.nvml import Nvml
+from benchbook.machines.sampling import Sampler
+from benchbook.recorder.hosts import Hosts
+from benchbook.recorder.jobs import OK
 from benchbook.units import METERS
 from fakes import MIB, FakeGpu, FakeModule, FakeNvml, fake_torch, nvidia
 from running import run_in
@@ -170,7 +176,7 @@ def test_where_there_is_no_nvml_the_driver_is_asked_by_torch() -> None:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     moments = [100.0]
-    monkeypatch.setattr("benchbook.sampling.time.monotonic", lambda: moments[0])
+    monkeypatch.setattr("benchbook.machines.sampling.time.monotonic", lambda: moments[0])
     return moments
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pynvml
 import pytest
 
-from benchbook import nvml as module
-from benchbook.accelerators import identity_of
-from benchbook.nvml import DeviceMemory, Identity, Nvml, find_all, open_nvml
+from benchbook.machines import nvml as module
+from benchbook.machines.accelerators import identity_of
+from benchbook.machines.nvml import DeviceMemory, Identity, Nvml, find_all, open_nvml
 from fakes import MIB, FakeGpu, FakeNvml, nvidia
 
 FIRST = FakeGpu("GPU-aaaa", "00000000:01:00.0", used=10 * MIB)

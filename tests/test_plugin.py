@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from mkdocs.exceptions import Abort
 
-from benchbook.languages import load_language
-from benchbook.page_data import merge
+from benchbook.pages.languages import load_language
+from benchbook.pages.page_data import merge
 from benchbook.problems import BenchbookError
 from benchbook.project import Project
 from handbooks import CPU, FIXTURE, GPU, build_site, copy_handbook, edit, plain
@@ -210,7 +210,7 @@ def test_recording_that_fails_stops_the_build(
 def test_an_unknown_mode_or_a_missing_interpreter_is_a_problem(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from benchbook.execution import record_here
+    from benchbook.pages.execution import record_here
 
     with pytest.raises(BenchbookError, match="`always` is no way to execute"):
         record_here(project, "always")

@@ -19,23 +19,23 @@ from typing import Any
 import psutil
 import pytest
 
-from benchbook import recording
-from benchbook.accelerators import Found
 from benchbook.bundles import import_bundle
-from benchbook.campaign import BudgetError, Turn, gather, header, order, variant_record
-from benchbook.circumstances import DeviceWatch, commit
-from benchbook.hosts import preload_names
-from benchbook.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT, Failure, Result
-from benchbook.journal import Finished, Journal, open_journal
-from benchbook.machine import describe
-from benchbook.nvml import Identity, Nvml
-from benchbook.plan import Task, make_plan
+from benchbook.machines.accelerators import Found
+from benchbook.machines.description import describe
+from benchbook.machines.nvml import Identity, Nvml
 from benchbook.problems import BenchbookError
 from benchbook.project import Project
+from benchbook.recorder import command as recording
+from benchbook.recorder.campaign import BudgetError, Turn, gather, header, order, variant_record
+from benchbook.recorder.circumstances import DeviceWatch, commit
+from benchbook.recorder.hosts import preload_names
+from benchbook.recorder.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT, Failure, Result
+from benchbook.recorder.journal import Finished, Journal, open_journal
+from benchbook.recorder.plan import Task, make_plan
+from benchbook.recorder.sitting import only_recording
+from benchbook.recorder.stores import Bundle, Checkout
 from benchbook.records import Record, load_record
 from benchbook.script import Variant
-from benchbook.sitting import only_recording
-from benchbook.stores import Bundle, Checkout
 from benchbook.validation import machine_problems, record_problems
 from fakes import MIB, FakeGpu, FakeNvml
 from running import add_script, small_project
@@ -476,7 +476,7 @@ COMMAND = """
 import sys
 import tempfile
 from pathlib import Path
-from benchbook import recording
+from benchbook.recorder import command as recording
 from benchbook.project import Project
 recording.find_accelerators = lambda *_: None
 sys.exit(recording.record_command(Project(Path(sys.argv[1])), []))
@@ -608,7 +608,7 @@ def on_a_gpu(monkeypatch: pytest.MonkeyPatch, gpu: FakeGpu) -> str:
     description = {"name": gpu.name, "vendor": "NVIDIA", "memory_bytes": gpu.total, "count": 1}
     found = Found("cuda", description, (Identity(gpu.uuid),))
     monkeypatch.setattr(recording, "find_accelerators", lambda *_: found)
-    monkeypatch.setattr("benchbook.sitting.open_nvml", lambda: Nvml(FakeNvml(gpu)))
+    monkeypatch.setattr("benchbook.recorder.sitting.open_nvml", lambda: Nvml(FakeNvml(gpu)))
     return describe(found).name
 
 
@@ -655,7 +655,7 @@ def test_who_measured_is_shown(project: Project) -> None:
 
 def test_the_recorder_needs_neither_torch_nor_what_builds_pages() -> None:
     code = (
-        "import sys; import benchbook.recording, benchbook.host\n"
+        "import sys; import benchbook.recorder.command, benchbook.recorder.host\n"
         "print([name for name in ('torch', 'mkdocs', 'pydantic', 'babel', 'markdown_it') if name in sys.modules])"
     )
     answer = subprocess.run(

@@ -2,8 +2,7 @@
 
 import pytest
 
-from benchbook.project import Project
-from benchbook.references import (
+from benchbook.pages.references import (
     Reference,
     UnresolvedError,
     ValueSpec,
@@ -12,6 +11,7 @@ from benchbook.references import (
     parse_value,
     target_of,
 )
+from benchbook.project import Project
 from benchbook.script import Script, read_script
 from benchbook.units import UNITS
 from handbooks import FIXTURE

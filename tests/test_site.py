@@ -2,7 +2,15 @@
 
 from urllib.parse import parse_qs, urlsplit
 
-from benchbook.site import Alternate, SitemapEntry, hreflang_links, is_unused, question_url, sitemap, synonyms
+from benchbook.website.output import (
+    Alternate,
+    SitemapEntry,
+    hreflang_links,
+    is_unused,
+    question_url,
+    sitemap,
+    synonyms,
+)
 
 SITE = "https://handbook.example/handbook/"
 

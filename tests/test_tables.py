@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.library import Library
+from benchbook.pages.library import Library
+from benchbook.pages.references import UnresolvedError
+from benchbook.pages.tables import read_table
 from benchbook.project import Project
-from benchbook.references import UnresolvedError
-from benchbook.tables import read_table
 from handbooks import CPU, FIXTURE, GPU, copy_handbook, edit, plain, render, start
 
 METHODS = "script: memory/methods.py\nrows: [method, batch_size]\n"

@@ -11,12 +11,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from benchbook import supervision
-from benchbook.capture import HEAD, TAIL
-from benchbook.hosts import Host, HostError, Hosts
-from benchbook.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT
-from benchbook.preload import touches_a_device
 from benchbook.problems import BenchbookError
+from benchbook.recorder import supervision
+from benchbook.recorder.capture import HEAD, TAIL
+from benchbook.recorder.hosts import Host, HostError, Hosts
+from benchbook.recorder.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT
+from benchbook.recorder.preload import touches_a_device
 from running import job_of, run_in
 
 METRIC = """

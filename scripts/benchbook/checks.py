@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchbook.languages import missing_strings
 from benchbook.page_source import PageSource, parse_page
-from benchbook.pages import check_page
+from benchbook.pages.languages import missing_strings
+from benchbook.pages.places import check_page
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 from benchbook.prose import parity_problems, prose_problems

@@ -69,7 +69,7 @@ def record(
         raise typer.BadParameter("--stale and --all exclude each other")
     if as_json and not plan:
         raise typer.BadParameter("--json goes with --plan")
-    from benchbook.recording import record_command
+    from benchbook.recorder.command import record_command
 
     code = record_command(
         find_project(),
@@ -138,5 +138,8 @@ def main() -> None:
         # A machine that only records has less installed than the other commands need.
         if str(error.name).partition(".")[0] == "benchbook":
             raise
-        typer.echo(f"this command needs the package {error.name}; install benchbook with `pip install -e .`", err=True)
+        typer.echo(
+            f"this command needs the package {error.name}; install benchbook with `pip install -e .`",
+            err=True,
+        )
         sys.exit(NOT_RIGHT)

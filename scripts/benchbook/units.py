@@ -86,7 +86,7 @@ DEVICE_METERS = frozenset(
     {"allocated", "allocated_peak", "reserved", "reserved_peak", "device_memory", "device_memory_peak"}
 )
 
-# How people write units in prose beside their symbols, in any language: the check for typed numbers knows them.
+# How people write units in prose, beside their symbols; the check for typed numbers knows them.
 WORDS_IN_PROSE = (
     *(
         "seconds",

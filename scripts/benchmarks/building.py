@@ -19,10 +19,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchbook import cells, charts, tables, values
-from benchbook.languages import Language, load_language
-from benchbook.library import Library
-from benchbook.pages import page_references
+from benchbook.pages import cells, charts, tables, values
+from benchbook.pages.languages import Language, load_language
+from benchbook.pages.library import Library
+from benchbook.pages.places import page_references
 from benchbook.project import Project, find_project
 from benchbook.stats import median
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.project import Project, find_project
-from benchbook.static_server import serving
+from benchbook.website.static_server import serving
 
 BARS = {"performance": 95, "accessibility": 100, "best-practices": 100, "seo": 100}
 VERSION = "13"

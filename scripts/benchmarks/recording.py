@@ -16,9 +16,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchbook.campaign import make_job
-from benchbook.hosts import Hosts, interpreter, preload_names
-from benchbook.jobs import OK
+from benchbook.recorder.campaign import make_job
+from benchbook.recorder.hosts import Hosts, interpreter, preload_names
+from benchbook.recorder.jobs import OK
 from benchbook.script import read_script
 
 BAR_SECONDS = 0.1

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from benchbook.project import find_project
 
-COPIED = ("mkdocs.yml", "pyproject.toml", "docs", "snippets", "scripts/benchbook/theme")
+COPIED = ("mkdocs.yml", "pyproject.toml", "docs", "snippets", "scripts/benchbook/website/theme")
 BAR = 1.0
 
 

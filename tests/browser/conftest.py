@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from benchbook.static_server import serving
+from benchbook.website.static_server import serving
 from browser.building import FIXTURE, ROOT, build
 
 DESKTOP = {"width": 1280, "height": 860}

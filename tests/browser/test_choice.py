@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from benchbook.languages import load_language
+from benchbook.pages.languages import load_language
 from benchbook.project import Project
 from browser.addresses import address
 from handbooks import CPU, FIXTURE, GPU

@@ -1,0 +1,1 @@
+"""Describe a machine and read its meters."""

@@ -1,0 +1,238 @@
+"""Describe the machine a record is measured on, and name it by its model, without identifying it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from benchbook.machines.accelerators import Found, mig_profile, model_words
+from benchbook.records import dump_json, write_text
+from benchbook.script import machine_kinds
+
+SCHEMA = 1
+MAINTAINERS = "maintainers"
+NAME = re.compile(r"[a-z0-9]+(-{1,2}[a-z0-9]+)*\Z")
+# Instruction sets that change how fast a transformer runs; the other hundred flags do not.
+FLAGS = re.compile(r"(avx|amx|fma$|f16c$|sse4_2$|asimd|sve|sme(2|_|$)|bf16|i8mm|neon|gfni|rvv|v$|vsx)")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The content of `snippets/records/<machine>/machine.json`.
+
+    Parameters:
+        name: Of the folder: model, memory, partition or count, and who measured where not the maintainers.
+        kind: "cpu", "cuda", "rocm", "xpu" or "mps".
+        title: For a heading, such as "NVIDIA H200, 141 GB".
+        short: For a column, such as "H200".
+        owner: Who measured, None for the maintainers.
+        accelerator: What `benchbook.machines.accelerators` knows, None on a machine without one.
+        cpu: Model, vendor, cores, threads per core, instruction sets.
+        memory_bytes: Of the machine, or of the container it lends.
+        virtualisation: "none", "kvm", ...; None where unknown.
+        system: Kernel, operating system, C library.
+        published: Whether its figures are quoted from a publication instead of measured.
+    """
+
+    name: str
+    kind: str
+    title: str
+    short: str
+    owner: str | None
+    accelerator: dict[str, Any] | None
+    cpu: dict[str, Any]
+    memory_bytes: int | None
+    virtualisation: str | None
+    system: dict[str, str | None]
+    published: bool = False
+    schema: int = SCHEMA
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What it answers to in a script's `needs` and `on`, from the widest to the narrowest."""
+        return machine_kinds(self.kind, self.name)
+
+
+def describe(found: Found | None, recorded_by: str = MAINTAINERS, root: Path = Path("/")) -> Machine:
+    """This machine.
+
+    Parameters:
+        found: Its accelerators (`benchbook.machines.accelerators.find_accelerators`).
+        recorded_by: Who measures; anyone but the maintainers becomes part of the name.
+        root: Where `proc`, `sys` and `etc` lie.
+    """
+    cpu = describe_cpu(_text(root / "proc/cpuinfo"), available_cores())
+    machine = Machine(
+        name="",
+        kind=found.kind if found else "cpu",
+        title="",
+        short="",
+        owner=None if recorded_by == MAINTAINERS else recorded_by,
+        accelerator=found.description if found else None,
+        cpu=cpu,
+        memory_bytes=memory_bytes(root),
+        virtualisation=virtualisation(_text(root / "proc/cpuinfo")),
+        system={
+            # The numbers only: who builds a kernel may put a name of their own behind them.
+            "kernel": (re.match(r"[\d.]+\d", platform.release()) or [None])[0],
+            "os": operating_system(_text(root / "etc/os-release")),
+            "libc": " ".join(platform.libc_ver()).strip() or None,
+        },
+    )
+    return named(machine)
+
+
+def named(machine: Machine) -> Machine:
+    """`machine` with the name, title and short form that follow from what it is."""
+    accelerator = machine.accelerator
+    owner = f"--{slug(machine.owner)}" if machine.owner else ""
+    if accelerator is None:
+        cores = machine.cpu.get("cores") or 0
+        size = gigabytes(machine.memory_bytes)
+        return replace(
+            machine,
+            name=f"cpu-{cores}core{size and f'-{size}gb'}{owner}",
+            title=f"{cores}-core CPU{size and f', {size} GB'}",
+            short=f"CPU {cores}-core",
+        )
+    vendor, full = accelerator["vendor"], accelerator["name"] or ""
+    words = model_words(full)
+    count = accelerator["count"] or 1
+    profile = mig_profile(full)
+    # Apple's GPU has no memory of its own: it shares the machine's.
+    size = gigabytes(accelerator["memory_bytes"] or (machine.memory_bytes if machine.kind == "mps" else None))
+    model = " ".join(words)
+    parts = [slug(vendor), *map(slug, words)]
+    parts += [f"mig-{slug(profile)}"] if profile else [f"{size}gb"] if size else []
+    parts += [f"x{count}"] if count > 1 else []
+    many = f"{count} x " if count > 1 else ""
+    partition = f" MIG {profile}" if profile else ""
+    return replace(
+        machine,
+        name="-".join(parts) + owner,
+        title=f"{many}{vendor} {model}{partition}" + (f", {size} GB" if size and not profile else ""),
+        short=f"{many}{model}{partition}",
+    )
+
+
+def gigabytes(size: int | None) -> str:
+    """The size that a memory of `size` bytes is sold as: GiB, rounded up; empty where it is unknown."""
+    return "" if not size else str(math.ceil(size / 2**30))
+
+
+def slug(text: str) -> str:
+    """`text` as part of a name: lower-case letters, digits, single hyphens."""
+    return "-".join(re.findall(r"[a-z0-9]+", text.lower()))
+
+
+def available_cores() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def describe_cpu(cpuinfo: str, cores: int) -> dict[str, Any]:
+    """Model, vendor, threads per core and instruction sets that `/proc/cpuinfo` tells."""
+    fields = _cpuinfo(cpuinfo)
+    siblings, physical = fields.get("siblings"), fields.get("cpu cores")
+    flags = (fields.get("flags") or fields.get("Features") or "").split()
+    return {
+        "model": fields.get("model name") or (_apple_cpu() if not fields else None),
+        "vendor": fields.get("vendor_id"),
+        "cores": cores,
+        "threads_per_core": int(siblings) // int(physical)
+        if siblings and physical and int(physical)
+        else None,
+        "flags": sorted(flag for flag in flags if FLAGS.match(flag)),
+    }
+
+
+def _cpuinfo(text: str) -> dict[str, str]:
+    fields: dict[str, str] = {}
+    for line in text.splitlines():
+        key, _, value = line.partition(":")
+        fields.setdefault(key.strip(), value.strip())
+    return fields
+
+
+def _apple_cpu() -> str | None:
+    return platform.processor() or None
+
+
+def memory_bytes(root: Path = Path("/")) -> int | None:
+    """The machine's memory, or what its control group is allowed of it."""
+    total = re.search(r"MemTotal:\s+(\d+) kB", _text(root / "proc/meminfo"))
+    size = int(total[1]) * 1024 if total else _physical_memory()
+    # Of the two versions of control groups; without a limit one says "max", the other an absurd number.
+    for name in ("memory.max", "memory/memory.limit_in_bytes"):
+        limit = _text(root / "sys/fs/cgroup" / name).strip()
+        if size and limit.isdigit():
+            size = min(size, int(limit))
+    return size
+
+
+def _physical_memory() -> int | None:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError):
+        return None
+
+
+def virtualisation(cpuinfo: str) -> str | None:
+    """What this machine is a guest of: "none" on bare metal, None where nothing tells."""
+    tool = shutil.which("systemd-detect-virt")
+    if tool:
+        answer = subprocess.run([tool, "--vm"], capture_output=True, text=True, check=False).stdout.strip()
+        if answer:
+            return answer
+    flags = _cpuinfo(cpuinfo).get("flags")
+    if flags is None:
+        return None
+    return "hypervisor" if "hypervisor" in flags.split() else "none"
+
+
+def operating_system(os_release: str) -> str | None:
+    """Its name and version."""
+    match = re.search(r'^PRETTY_NAME="?([^"\n]+)', os_release, re.MULTILINE)
+    if match:
+        return match[1]
+    version = platform.mac_ver()[0]
+    return f"macOS {version}" if version else platform.system() or None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def dump_machine(machine: Machine) -> str:
+    """The text of a `machine.json`."""
+    return dump_json(machine_table(machine))
+
+
+def machine_table(machine: Machine) -> dict[str, Any]:
+    """`machine` as JSON objects, the schema first."""
+    table = asdict(machine)
+    return {"schema": table.pop("schema"), **table}
+
+
+def write_machine(path: Path, machine: Machine) -> None:
+    """Put the description in place, keeping the wording of an earlier one: a person may have improved it."""
+    kept: Mapping[str, Any] = {}
+    with contextlib.suppress(OSError, ValueError):
+        kept = json.loads(path.read_text("utf-8"))
+    words = {key: kept[key] for key in ("title", "short", "published") if key in kept}
+    write_text(path, dump_machine(replace(machine, **words)))

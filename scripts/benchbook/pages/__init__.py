@@ -1,0 +1,1 @@
+"""Replay records in pages: references, fences, values, tables, charts and where each comes from."""

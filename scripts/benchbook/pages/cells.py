@@ -1,0 +1,192 @@
+"""The `cell` fence: the source of a cell and what it printed when it ran, never run here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+from markdown import Markdown
+from markdown_exec import base_format
+
+from benchbook.pages.context import Build
+from benchbook.pages.languages import Language
+from benchbook.pages.library import Library
+from benchbook.pages.measurements import Recorded, recorded, shown_variant
+from benchbook.pages.provenance import overridden, parameters_text, render_details
+from benchbook.pages.references import UnresolvedError, cell_of, matching_variants, parse_reference
+from benchbook.pages.values import OUTCOMES
+from benchbook.script import PARAMETERS, Cell, Script, Variant, axis_text
+
+PLACES = ("above", "below", "block", "tabbed-left", "tabbed-right", "none")
+# What may stand in a cell's fence beside `source`: options of the code block that shows the source.
+EXTRAS = ("title", "linenums", "hl_lines")
+MAX_LINES, MAX_CHARACTERS = 60, 20_000
+_FENCE = "`" * 8
+# markdown-exec numbers ids over the whole build, which would make them differ from language to language.
+_COUNTED_ID = re.compile(r'\b(id|for|name)="exec-\d+--')
+_ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_OUTPUT = "benchbook-output-goes-here"
+
+
+def resolve_cell(library: Library, guide: str, text: str) -> tuple[Script, Cell, Variant, Recorded]:
+    """What the body of a `cell` fence in `guide` shows by default.
+
+    Raises:
+        UnresolvedError: It names nothing, or nothing was recorded for it.
+    """
+    reference = parse_reference(text)
+    script = library.script_of(reference)
+    if reference.meter or reference.index is not None:
+        raise UnresolvedError(
+            f"`{reference}` is no cell", "name the cell alone, or use an inline value for a number"
+        )
+    cell = cell_of(script, reference.name)
+    _check_shown(script, cell)
+    variant = shown_variant(script, matching_variants(script, reference.axes))
+    machine = library.machine_for(guide, script.reference)
+    found = recorded(library, script, variant.name, machine)
+    if found is None:
+        mend = f"record it there: benchbook record {script.reference}"
+        raise UnresolvedError(
+            f"`{script.reference}`, variant {variant.name}, was never recorded on {machine.name}", mend
+        )
+    return script, cell, variant, found
+
+
+def check_options(options: Mapping[str, str]) -> None:
+    """Raise UnresolvedError if the header of a `cell` fence holds an option it has not."""
+    place = options.get("source", "above")
+    if place not in PLACES:
+        raise UnresolvedError(
+            f"a cell cannot be shown with source={place}", f"use one of: {', '.join(PLACES)}"
+        )
+    for name in options:
+        if name not in ("source", "tabs", *EXTRAS):
+            mend = f"use only: source, tabs, {', '.join(EXTRAS)}"
+            raise UnresolvedError(f"a cell has no option `{name}`", mend)
+
+
+def render_cell(build: Build, text: str, options: Mapping[str, str], md: Markdown) -> str:
+    """The HTML of a `cell` fence with the body `text`.
+
+    Raises:
+        UnresolvedError: It names nothing, or nothing was recorded for it.
+    """
+    check_options(options)
+    library, page = build.library, build.here
+    script, cell, variant, shown = resolve_cell(library, page.guide, text)
+    key = f"{script.reference}?{variant.name}#{cell.name}"
+    for machine in library.machines_with(script.reference):
+        found = shown if machine == shown.machine else recorded(library, script, variant.name, machine)
+        if found is not None and found != shown:
+            build.keep("blocks", key, machine, _tree(build, cell, found))
+    output = _render_output(build, key, cell, shown)
+    place = options.get("source", "above")
+    if place == "none":
+        return output
+    html = _with_source(build, cell, place, options, md)
+    # In a tab, Markdown makes a paragraph of the word, which no block may stand in.
+    return html.replace(f"<p>{_OUTPUT}</p>", _OUTPUT).replace(_OUTPUT, output)
+
+
+def _with_source(build: Build, cell: Cell, place: str, options: Mapping[str, str], md: Markdown) -> str:
+    """The source, highlighted by markdown-exec, with a word in the place of the output."""
+    language = build.here.language
+    build.here.cells += 1
+    tabs = tuple(options["tabs"].split("|", 1)) if "tabs" in options else ()
+    titles = tabs if len(tabs) == 2 else (language.text("tab_source"), language.text("output"))
+    extra = {name: options[name] for name in EXTRAS if name in options}
+    # Ids of tabs must differ between the cells of a page, and be the same in every language and build.
+    prefix = f"cell-{build.here.cells}-" if place.startswith("tabbed") else ""
+    made_from = repr((cell.source, place, titles if prefix else "", prefix, sorted(extra.items())))
+    if made_from not in build.rendered:
+        shown = base_format(
+            language="python",
+            run=lambda code, **_: _OUTPUT,
+            code=cell.source,
+            md=md,
+            html=True,
+            source=place,
+            tabs=titles,
+            update_toc=False,
+            extra=extra,
+        )
+        # As a plain text: markupsafe's own would escape the output that takes the word's place.
+        build.rendered[made_from] = _COUNTED_ID.sub(rf'\1="{prefix}', str(shown))
+    return build.rendered[made_from]
+
+
+def _render_output(build: Build, key: str, cell: Cell, source: Recorded) -> str:
+    language = build.here.language
+    tree = _tree(build, cell, source)
+    _, origin = build.keep_origin([source])
+    text, notes = tree["output"], tree["notes"]
+    notes_html = "".join(f"<li><bdi>{escape(note)}</bdi></li>" for note in notes)
+    silent = not text and not notes and not origin.stale
+    details = "" if silent else render_details(origin, "", (), language, build.here.root)
+    return (
+        f'<div class="bb-output" data-bb="{escape(key)}" data-machine="{escape(source.machine.name)}"'
+        f"{' hidden' if silent else ''}>"
+        f'<ul class="bb-notes"{"" if notes else " hidden"}>{notes_html}</ul>'
+        f'<pre lang="en" dir="ltr" tabindex="0" aria-label="{escape(language.text("output"))}"'
+        f"{'' if text else ' hidden'}><code>{escape(text)}</code></pre>{details}</div>"
+    )
+
+
+def _tree(build: Build, cell: Cell, source: Recorded) -> dict[str, Any]:
+    language = build.here.language
+    text, cut = bounded(source.result.output.get(cell.name, ""))
+    notes = _notes(cell, source, bool(text), language)
+    if cut:
+        notes.append(language.text("output_cut", n=cut))
+    key, _ = build.keep_origin([source])
+    return {"output": text, "notes": notes, "origin": key}
+
+
+def _notes(cell: Cell, source: Recorded, printed: bool, language: Language) -> list[str]:
+    notes = []
+    if source.result.outcome != "ok":
+        notes.append(language.text(OUTCOMES[source.result.outcome]))
+    if not printed and cell.name != PARAMETERS:
+        return notes
+    if source.variant.axes and printed:
+        point = ", ".join(f"{axis} = {axis_text(value)}" for axis, value in source.variant.axes.items())
+        notes.append(f"{language.text('variant')}: \u2066{point}\u2069")
+    if changed := overridden(source):
+        notes.append(f"{language.text('overridden')}: \u2066{parameters_text(changed)}\u2069")
+    return notes
+
+
+def bounded(text: str) -> tuple[str, int]:
+    """`text` without its last line break, cut to what a page can hold, and the number of lines cut."""
+    lines = [_printed(line) for line in text.rstrip("\n").split("\n")] if text.strip() else []
+    kept: list[str] = []
+    size = 0
+    for line in lines[:MAX_LINES]:
+        size += len(line) + 1
+        if size > MAX_CHARACTERS:
+            kept.append(line[: max(0, MAX_CHARACTERS - size + len(line) + 1)] + "…")
+            break
+        kept.append(line)
+    return "\n".join(kept), len(lines) - len(kept)
+
+
+def _printed(line: str) -> str:
+    """What a terminal would show of `line` in the end: no colours, and of what was overwritten the last."""
+    shown = line.rstrip("\r").rpartition("\r")[2]
+    return _CONTROL.sub("", _ANSI.sub("", shown))
+
+
+def _check_shown(script: Script, cell: Cell) -> None:
+    """Raise UnresolvedError if Markdown could not show the source byte for byte."""
+    for text, name in (
+        ("\t", "a tab"),
+        (_FENCE, "eight backticks"),
+        ("markdown-exec: hide", "`markdown-exec: hide`"),
+    ):
+        if text in cell.source:
+            what = f"the cell `{cell.name}` of `{script.reference}` holds {name}, which no page can show"
+            raise UnresolvedError(what, "write it another way")

@@ -1,0 +1,123 @@
+"""What fences must know and Python-Markdown cannot tell them: the build, the page, its language."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchbook.pages.languages import Language
+from benchbook.pages.library import Library, Machine
+from benchbook.pages.measurements import Recorded
+from benchbook.pages.provenance import Commits, Origin, origin, origin_key
+from benchbook.problems import Problem
+
+
+@dataclass
+class PageContext:
+    """The page that is being rendered.
+
+    Parameters:
+        path: Its Markdown file, relative to the project.
+        guide: The guide it is, in whatever language.
+        language: The language its text is in, which is English where a translation is missing.
+        root: The way from the page to the root of the site, empty or ending in a slash.
+        machines: The machines, by name, that something on the page was recorded on.
+        scripts: The scripts that something on the page comes from.
+        cells: How many cells it has shown so far.
+        fits: Whether it shows memory that a GPU can hold or not.
+    """
+
+    path: str
+    guide: str
+    language: Language
+    root: str
+    machines: dict[str, Machine] = field(default_factory=dict)
+    scripts: set[str] = field(default_factory=set)
+    cells: int = 0
+    fits: bool = False
+
+
+@dataclass
+class Build:
+    """One build of the site, all languages together.
+
+    Parameters:
+        library: Scripts and records.
+        languages: By code.
+        commits: What git knows of the records.
+        problems: What is wrong, so far.
+        data: By guide, section, key, machine and language: what a page shows where another machine is chosen.
+        rendered: What is the same in every language, by what it was made from, so that it is made once.
+        slots: What stands in the slots of the current page, by number.
+        page: The page that is being rendered, if any.
+    """
+
+    library: Library
+    languages: Mapping[str, Language]
+    commits: Commits
+    problems: set[Problem] = field(default_factory=set)
+    data: dict[str, dict[str, dict[str, dict[str, dict[str, Any]]]]] = field(default_factory=dict)
+    rendered: dict[str, str] = field(default_factory=dict)
+    slots: list[str] = field(default_factory=list)
+    page: PageContext | None = None
+
+    def keep(self, section: str, key: str, machine: Machine, tree: Any) -> None:
+        """Remember what the current page shows under `key` where `machine` is chosen.
+
+        Parameters:
+            section: "origins", "values" or "blocks".
+            key: The same in every language.
+            machine: Whose record it is.
+            tree: JSON, in the page's language.
+        """
+        page = self.here
+        page.machines[machine.name] = machine
+        sections = self.data.setdefault(page.guide, {})
+        sections.setdefault(section, {}).setdefault(key, {}).setdefault(machine.name, {})[
+            page.language.code
+        ] = tree
+
+    def keep_origin(self, sources: Sequence[Recorded]) -> tuple[str, Origin]:
+        """Remember where `sources`, variants on one machine, come from: its key, and what it is here."""
+        self.here.scripts.update(source.script.reference for source in sources)
+        key = origin_key(sources)
+        language = self.here.language
+        found = self.library.once(
+            ("origin", key, language.code),
+            lambda: origin(sources, language, self.library.project, self.commits),
+        )
+        self.keep("origins", key, sources[0].machine, vars(found))
+        return key, found
+
+    @property
+    def here(self) -> PageContext:
+        """The current page.
+
+        Raises:
+            RuntimeError: None is being rendered.
+        """
+        if self.page is None:
+            raise RuntimeError("no page is being rendered")
+        return self.page
+
+
+_builds: list[Build] = []
+
+
+def activate(build: Build | None) -> None:
+    """Make `build` the one the fences belong to, or none."""
+    _builds[:] = [build] if build else []
+
+
+def current() -> Build:
+    """The build that the fences belong to.
+
+    Raises:
+        RuntimeError: There is none: the benchbook plugin is not at work.
+    """
+    if not _builds or _builds[0].page is None:
+        raise RuntimeError(
+            "this fence needs the benchbook plugin: add `benchbook` to the plugins of mkdocs.yml"
+        )
+    return _builds[0]

@@ -1,0 +1,122 @@
+"""What a reader can take away: each script, its notebook with the recorded outputs, and the raw records."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from benchbook.pages.library import Library
+from benchbook.pages.measurements import shown_variant
+from benchbook.pages.references import UnresolvedError
+from benchbook.problems import BenchbookError
+from benchbook.records import Record
+from benchbook.script import Cell, Script
+
+FOLDER = "downloads"
+
+
+def script_path(script: str) -> str:
+    """Where the copy of `script` ("guide/script.py") lies, from the root of the site."""
+    return f"{FOLDER}/{script}"
+
+
+def notebook_path(script: str) -> str:
+    """Where the notebook of `script` lies, from the root of the site."""
+    return f"{FOLDER}/{Path(script).with_suffix('.ipynb').as_posix()}"
+
+
+def record_path(machine: str, script: str) -> str:
+    """Where the record of `script` on `machine` lies, from the root of the site."""
+    return f"{FOLDER}/records/{machine}/{Path(script).with_suffix('.json').as_posix()}"
+
+
+def notebook(script: Script, output: dict[str, str], where: str = "") -> str:
+    """The notebook of `script`: a code cell for each of its cells, with the outputs a machine recorded.
+
+    Parameters:
+        script: Whose cells.
+        output: The recorded text by cell name; a cell without any has none.
+        where: What to say of the machine that recorded it, one sentence; empty if none did.
+    """
+    ranks = script.metadata.ranks
+    about = [f"# {Path(script.reference).name}", script.docstring, where]
+    if ranks > 1:
+        name = Path(script.reference).name
+        about.append(f"It runs in {ranks} processes together: `torchrun --nproc-per-node {ranks} {name}`.")
+    # A hyphen keeps this id apart from those of the cells, whose names have none.
+    text = "\n\n".join(filter(None, about))
+    cells: list[dict[str, Any]] = [
+        {"cell_type": "markdown", "id": "about-script", "metadata": {}, "source": text}
+    ]
+    cells += [_code_cell(cell, output.get(cell.name, "")) for cell in script.cells]
+    metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+        "dependencies": list(script.metadata.dependencies),
+    }
+    made = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(made, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _code_cell(cell: Cell, output: str) -> dict[str, Any]:
+    outputs = [{"output_type": "stream", "name": "stdout", "text": output}] if output else []
+    return {
+        "cell_type": "code",
+        "id": cell.name,
+        "metadata": {},
+        "source": cell.source,
+        "outputs": outputs,
+        "execution_count": None,
+    }
+
+
+class Downloads:
+    """Writes the downloads of a project into a site, its notebooks anew only where something has changed."""
+
+    def __init__(self) -> None:
+        self._notebooks: dict[str, tuple[Script, Record | None, str]] = {}
+
+    def write(self, library: Library, site: Path) -> None:
+        """Put every script, notebook and record of a project below `site`."""
+        project = library.project
+        for record in sorted(project.records.glob("*/*/*.json")):
+            machine, guide = record.parent.parent.name, record.parent.name
+            _copy(record, site / FOLDER / "records" / machine / guide / record.name)
+        for path in project.script_paths():
+            reference = f"{path.parent.name}/{path.name}"
+            _copy(path, site / script_path(reference))
+            try:
+                text = self._notebook(library, reference)
+            except BenchbookError:
+                continue  # reported with the pages and by `benchbook check`
+            (site / notebook_path(reference)).write_text(text, "utf-8")
+
+    def _notebook(self, library: Library, reference: str) -> str:
+        script = library.script(reference)
+        try:
+            machine = library.machine_for(script.guide, reference)
+            record = library.record(machine.name, reference)
+        except UnresolvedError:
+            record = None
+        kept = self._notebooks.get(reference)
+        if kept is None or kept[0] is not script or kept[1] is not record:
+            kept = self._notebooks[reference] = (script, record, _recorded_notebook(script, record))
+        return kept[2]
+
+
+def _recorded_notebook(script: Script, record: Record | None) -> str:
+    result = record.variants.get(shown_variant(script).name) if record else None
+    if record is None or result is None:
+        return notebook(script, {})
+    started = record.campaigns[result.campaign].started[:10]
+    where = f"The outputs below were recorded on {record.machine} on {started}."
+    changed = {k: v for k, v in result.parameters.items() if k in script.shown and v != script.shown[k]}
+    if changed:
+        where += f" There it ran with `{', '.join(f'{k} = {v!r}' for k, v in changed.items())}`."
+    return notebook(script, result.output, where)
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(source.read_bytes())

@@ -1,0 +1,102 @@
+"""What Python-Markdown calls: the `cell`, `table` and `chart` fences and the inline `value`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html import escape
+from typing import Any
+
+from markdown import Markdown
+
+from benchbook.pages import cells, charts, tables, values
+from benchbook.pages.context import Build, current
+from benchbook.pages.references import UnresolvedError
+from benchbook.problems import BenchbookError, Problem
+
+FENCES = ("cell", "table", "chart")
+INLINE = "value"
+_SLOT = re.compile(r'<(span|div) data-bb-slot="(\d+)"></\1>')
+
+
+def validator(
+    language: str, inputs: dict[str, str], options: dict[str, Any], attrs: dict[str, Any], md: Markdown
+) -> bool:
+    """Accept every option; wrong ones become problems, with their line, when the fence is rendered."""
+    options.update(inputs)
+    inputs.clear()
+    return True
+
+
+def cell(source: str, language: str, css_class: str, options: dict[str, Any], md: Markdown, **_: Any) -> str:
+    """The HTML of a `cell` fence."""
+    return _render("cell", source, lambda build: cells.render_cell(build, source, options, md))
+
+
+def table(source: str, language: str, css_class: str, options: dict[str, Any], md: Markdown, **_: Any) -> str:
+    """The HTML of a `table` fence."""
+    return _render("table", source, lambda build: tables.render_table(build, source))
+
+
+def chart(source: str, language: str, css_class: str, options: dict[str, Any], md: Markdown, **_: Any) -> str:
+    """The HTML of a `chart` fence."""
+    return _render("chart", source, lambda build: charts.render_chart(build, source))
+
+
+def value(source: str, language: str, css_class: str, md: Markdown) -> str:
+    """The HTML of an inline `#!value ...`."""
+    return _render("value", source, lambda build: values.render_value(build, source))
+
+
+def custom_fences() -> list[dict[str, Any]]:
+    """The entries for `pymdownx.superfences: custom_fences`."""
+    formats = {"cell": cell, "table": table, "chart": chart}
+    return [{"name": name, "class": name, "format": formats[name], "validator": validator} for name in FENCES]
+
+
+def custom_inline() -> list[dict[str, Any]]:
+    """The entries for `pymdownx.inlinehilite: custom_inline`."""
+    return [{"name": INLINE, "class": INLINE, "format": value}]
+
+
+def _render(kind: str, source: str, render: Callable[[Build], str]) -> str:
+    """What `render` makes, or a box in its place; a problem is kept for the end of the build.
+
+    inlinehilite swallows exceptions and would print the reference instead, so none may leave here.
+    """
+    build = current()
+    inline = kind == INLINE
+    try:
+        return _slot(build, render(build), inline)
+    except UnresolvedError as error:
+        # Loads a second Markdown parser, which a page in order does not need.
+        from benchbook.pages.places import locate
+
+        problems = [error.at(build.here.path, line) for line in locate(build, kind, source)]
+    except BenchbookError as error:
+        problems = list(error.problems)
+    build.problems.update(problems)
+    return _slot(build, _box(build, problems, inline), inline)
+
+
+def _slot(build: Build, html: str, inline: bool) -> str:
+    """A place for `html`, which it takes once nothing that reads whole pages has to read it."""
+    build.slots.append(html)
+    name = "span" if inline else "div"
+    return f'<{name} data-bb-slot="{len(build.slots) - 1}"></{name}>'
+
+
+def fill(build: Build, html: str) -> str:
+    """`html` with what belongs into its slots."""
+    return _SLOT.sub(lambda match: fill(build, build.slots[int(match[2])]), html)
+
+
+def _box(build: Build, problems: list[Problem], inline: bool) -> str:
+    # Not `text`, which raises: a language that lacks the word is itself a problem to be shown here.
+    title = escape(str(build.here.language.strings.get("problem", "Problem")))
+    text = "; ".join(escape(str(problem)) for problem in problems)
+    if inline:
+        return (
+            f'<span class="bb-problem" role="alert">{title}: <code lang="en" dir="ltr">{text}</code></span>'
+        )
+    return f'<div class="bb-problem" role="alert"><p>{title}</p><code lang="en" dir="ltr">{text}</code></div>'

@@ -1,0 +1,242 @@
+"""What a language's `_language.yml` holds: its interface strings, its labels, its names of units."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+from babel import Locale, UnknownLocaleError, dates
+
+from benchbook.pages.markup import isolated_words
+from benchbook.pages.quantities import Quantity, format_number, format_percent, quantity
+from benchbook.problems import BenchbookError, Problem
+from benchbook.project import Project
+from benchbook.units import Unit
+
+FILE = "_language.yml"
+FALLBACK = "en"
+# What each file held when it was last read: a build asks for every language several times.
+_kept: dict[Path, tuple[int, dict[str, Any]]] = {}
+# The safe loader written in C, several times as fast, where PyYAML was built with it.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_HOLE = re.compile(r"\{([a-z_]+)\}")
+
+Text = str | dict[str, str]
+
+
+@dataclass(frozen=True)
+class Language:
+    """A language of the pages.
+
+    Parameters:
+        code: Its folder below `docs/`.
+        strings: Interface texts by key; one that counts has a form per plural category.
+        labels: What scripts call things, by name, `axis=value` or "guide/script.py#name".
+        units: Units whose symbol holds words, as the language writes them.
+        fallback: The language whose labels stand in for missing ones.
+    """
+
+    code: str
+    strings: Mapping[str, Text] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
+    fallback: Language | None = None
+
+    @cached_property
+    def locale(self) -> Locale:
+        """What Babel knows of the language."""
+        return Locale.parse(self.code.replace("-", "_"))
+
+    @property
+    def direction(self) -> str:
+        """Which way its text runs: `ltr` or `rtl`."""
+        return str(self.locale.text_direction)
+
+    def text(self, key: str, **values: object) -> str:
+        """The interface text `key` with its holes filled; `n` chooses the plural form.
+
+        Raises:
+            BenchbookError: Neither this language nor its fallback has it.
+        """
+        found, owner = self.strings.get(key), self
+        if found is None and self.fallback is not None:
+            found, owner = self.fallback.strings.get(key), self.fallback
+        if found is None:
+            mend = "add it there"
+            raise BenchbookError(Problem(f"docs/{self.code}/{FILE}", 1, f"`strings:` has no `{key}`", mend))
+        if isinstance(found, dict):
+            number = values.get("n", 0)
+            form = owner.locale.plural_form(number if isinstance(number, int) else 0)
+            found = found.get(form, found["other"])
+        shown = {
+            name: format_number(value, self.locale) if isinstance(value, int) else self.isolated(str(value))
+            for name, value in values.items()
+        }
+        return _HOLE.sub(lambda match: shown.get(match[1], match[0]), found)
+
+    def label(self, name: str, scope: str = "") -> str | None:
+        """What the language calls a metric, axis, meter or `axis=value`; None if it has no word for it.
+
+        Parameters:
+            name: The name in the script.
+            scope: The script, "guide/script.py", for a label of its own.
+        """
+        for key in (f"{scope}#{name}", name):
+            if key in self.labels:
+                return self.labels[key]
+        return self.fallback.label(name, scope) if self.fallback else None
+
+    def isolated(self, text: str) -> str:
+        """`text` so that neither it nor its neighbours change order in right-to-left text."""
+        return f"\u2068{text}\u2069" if self.direction == "rtl" else text
+
+    def words(self, text: str) -> str:
+        """The HTML of `text`, a text of the language that may hold Latin."""
+        return isolated_words(text, right_to_left=self.direction == "rtl")
+
+    def number(self, value: float) -> str:
+        """`value` with at most three significant digits."""
+        return format_number(value, self.locale)
+
+    def percent(self, share: float) -> str:
+        """A share (0.38) as a percentage."""
+        return format_percent(share, self.locale)
+
+    def quantity(self, value: float, unit: Unit, shown: Unit | None = None) -> Quantity:
+        """`value` in `unit`, shown in the unit `shown` or a sensible one."""
+        return quantity(value, unit, self.locale, shown, dict(self.units))
+
+    def flag(self, value: bool) -> str:
+        """The word for yes or no."""
+        return self.text("yes" if value else "no")
+
+    def month(self, moment: str) -> str:
+        """Month and year of an ISO 8601 date or time."""
+        return dates.format_skeleton("yMMM", _date(moment), locale=self.locale)
+
+    def day(self, moment: str) -> str:
+        """The full date of an ISO 8601 date or time."""
+        return dates.format_date(_date(moment), "long", locale=self.locale)
+
+
+def load_language(docs: Path, code: str) -> Language:
+    """The language of the folder `code` of `docs`.
+
+    Raises:
+        BenchbookError: Its `_language.yml` is missing or malformed; carries every problem found.
+    """
+    fallback = None
+    if code != FALLBACK and (docs / FALLBACK / FILE).is_file():
+        fallback = _load(docs, FALLBACK, None)
+    return _load(docs, code, fallback)
+
+
+def _load(docs: Path, code: str, fallback: Language | None) -> Language:
+    path = docs / code / FILE
+    shown = f"{docs.name}/{code}/{FILE}"
+    stamp = path.stat().st_mtime_ns if path.is_file() else 0
+    kept = _kept.get(path)
+    if kept is None or kept[0] != stamp:
+        table = _read(path, shown)
+        if problems := list(_problems(table, code, shown, path.read_text("utf-8"))):
+            raise BenchbookError(*problems)
+        kept = _kept[path] = (stamp, table)
+    table = kept[1]
+    return Language(
+        code, table.get("strings") or {}, table.get("labels") or {}, table.get("units") or {}, fallback
+    )
+
+
+def load_languages(project: Project) -> dict[str, Language]:
+    """Every language there is, by code."""
+    english = _load(project.docs, FALLBACK, None) if FALLBACK in project.languages else None
+    others = {code: _load(project.docs, code, english) for code in project.languages if code != FALLBACK}
+    return ({FALLBACK: english} if english else {}) | others
+
+
+def missing_strings(project: Project) -> list[Problem]:
+    """Interface texts, labels and units that English has and another language lacks."""
+    languages = load_languages(project)
+    source = languages.get(FALLBACK)
+    problems = []
+    for code, language in languages.items():
+        if source is None or code == FALLBACK:
+            continue
+        tables: Iterable[tuple[str, Mapping[str, Any], Mapping[str, Any]]] = (
+            ("strings", source.strings, language.strings),
+            ("labels", source.labels, language.labels),
+            ("units", source.units, language.units),
+        )
+        for title, wanted, there in tables:
+            for key in sorted(set(wanted) - set(there)):
+                what = f"`{title}:` has no `{key}`"
+                problems.append(
+                    Problem(f"docs/{code}/{FILE}", 1, what, "translate it from docs/en/_language.yml")
+                )
+    return problems
+
+
+def _date(moment: str) -> datetime.date:
+    return datetime.date.fromisoformat(moment[:10])
+
+
+def _read(path: Path, shown: str) -> dict[str, Any]:
+    try:
+        table = yaml.load(path.read_text("utf-8"), Loader=_LOADER)
+    except FileNotFoundError as error:
+        mend = "copy it from docs/en/ and translate it"
+        raise BenchbookError(Problem(shown, 1, "there is no such file", mend)) from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = mark.line + 1 if mark else 1
+        raise BenchbookError(Problem(shown, line, "is not valid YAML", "mend its syntax")) from error
+    if not isinstance(table, dict):
+        raise BenchbookError(Problem(shown, 1, "is no mapping", "begin it with `name:` and `strings:`"))
+    return table
+
+
+def _problems(table: dict[str, Any], code: str, path: str, text: str) -> Iterable[Problem]:
+    try:
+        categories = {*Locale.parse(code.replace("-", "_")).plural_form.tags, "other"}
+    except (UnknownLocaleError, ValueError):
+        yield Problem(
+            path, 1, f"`{code}` is no language that CLDR knows", "name the folder by its language code"
+        )
+        return
+    for title in ("strings", "labels", "units"):
+        if not isinstance(table.get(title) or {}, dict):
+            yield Problem(path, 1, f"`{title}:` is no mapping", "write `key: text` below it")
+            return
+        for key, value in (table.get(title) or {}).items():
+            if found := _entry_problem(key, value, categories if title == "strings" else set()):
+                yield Problem(path, _line_of(str(key), text), *found)
+
+
+def _entry_problem(key: object, value: object, categories: set[str]) -> tuple[str, str] | None:
+    """What is wrong with an entry, and the mend; `categories` are the plural forms it may have, if any."""
+    if not isinstance(key, str):
+        return f"the key `{key}` is no text (YAML reads yes, no and numbers)", "put it in quotes"
+    if isinstance(value, str):
+        return None
+    if not (categories and isinstance(value, dict)):
+        return f"`{key}` is no text", "put it in quotes"
+    forms = set(value)
+    if "other" not in forms or not forms <= categories:
+        mend = f"give it `other` and any of: {', '.join(sorted(categories))}"
+        return f"`{key}` has the plural forms {', '.join(sorted(map(str, forms)))}", mend
+    if not all(isinstance(form, str) for form in value.values()):
+        return f"a plural form of `{key}` is no text", "put it in quotes"
+    return None
+
+
+def _line_of(key: str, text: str) -> int:
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip().strip("\"'").startswith(key):
+            return number
+    return 1

@@ -1,0 +1,178 @@
+"""The scripts, records and machines of a project, each read once and kept until its file changes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from benchbook.freshness import Verdict, input_digests, judge
+from benchbook.pages.references import Reference, UnresolvedError
+from benchbook.problems import BenchbookError, Problem, did_you_mean
+from benchbook.project import Project
+from benchbook.records import Record, load_record
+from benchbook.script import Script, Variant, machine_kinds, read_script
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine as pages show it.
+
+    Parameters:
+        name: Its folder below `snippets/records/`.
+        kind: cpu, cuda, rocm, xpu or mps.
+        title: What it is called in a sentence.
+        short: What it is called beside a number.
+        memory_bytes: What one device of it holds; host memory where there is no accelerator.
+        details: The whole of machine.json.
+    """
+
+    name: str
+    kind: str
+    title: str
+    short: str
+    memory_bytes: int | None
+    details: dict[str, Any]
+
+    @property
+    def has_accelerator(self) -> bool:
+        """Whether it has more than a CPU."""
+        return self.kind != "cpu"
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What it is, as a script's `needs` and `on` name it."""
+        return machine_kinds(self.kind, self.name)
+
+
+class Library:
+    """What a project holds, read lazily and looked at once per build.
+
+    Parameters:
+        project: Where to read.
+        shown_machine: The machine to show in place of the reference machine, if any.
+    """
+
+    def __init__(self, project: Project, shown_machine: str = "") -> None:
+        self.project = project
+        self.shown_machine = shown_machine
+        self._read_files: dict[Path, tuple[int, Any]] = {}
+        self._known: dict[Any, Any] = {}
+
+    def refresh(self, shown_machine: str) -> None:
+        """Begin a new build: look at the files anew, and show `shown_machine` instead of the reference."""
+        self.shown_machine = shown_machine
+        self._known.clear()
+
+    def script(self, reference: str) -> Script:
+        """The script "guide/script.py".
+
+        Raises:
+            UnresolvedError: There is none of that name.
+            BenchbookError: It is not well formed.
+        """
+        path = self.project.snippets / reference
+        if not re.fullmatch(r"[A-Za-z0-9_-]+/[A-Za-z0-9_-]+\.py", reference) or not path.is_file():
+            known = [f"{other.parent.name}/{other.name}" for other in self.project.script_paths()]
+            what = f"there is no script `{reference}`"
+            raise UnresolvedError(what, did_you_mean(reference, known, "script"))
+        return self.once(
+            ("script", reference), lambda: self._read(path, lambda: read_script(path, self.project.root))
+        )
+
+    def script_of(self, reference: Reference) -> Script:
+        """The script that `reference` names; raises as `script` does."""
+        return self.script(reference.script)
+
+    def record(self, machine: str, script: str) -> Record | None:
+        """What `script` yielded on `machine`; None if it was never recorded there.
+
+        Raises:
+            BenchbookError: The file is no record.
+        """
+        return self.once(("record", machine, script), lambda: self._record(machine, script))
+
+    @property
+    def machines(self) -> dict[str, Machine]:
+        """Every machine that has records, by name."""
+        return self.once("machines", lambda: {name: self._machine(name) for name in self.project.machines})
+
+    def machines_with(self, script: str) -> tuple[Machine, ...]:
+        """The machines that have a record of `script`, in a stable order."""
+        return self.once(
+            ("machines", script),
+            lambda: tuple(
+                m for m in self.machines.values() if self.project.record_path(m.name, script).is_file()
+            ),
+        )
+
+    def reference_machine(self, guide: str) -> str:
+        """The name of the machine that the pages of `guide` show by default."""
+        return self.shown_machine or self.project.config.reference_for(guide)
+
+    def machine_for(self, guide: str, script: str) -> Machine:
+        """The machine to show `script` on in `guide`: the reference machine if it has a record, else another.
+
+        Raises:
+            UnresolvedError: No machine has a record of it.
+        """
+        recorded = {machine.name: machine for machine in self.machines_with(script)}
+        wanted = (self.reference_machine(guide), self.project.config.reference_for(guide))
+        name = next((name for name in (*wanted, *recorded) if name in recorded), None)
+        if name is None:
+            mend = f"record it: benchbook record {script}"
+            raise UnresolvedError(f"`{script}` has no record on any machine", mend)
+        return recorded[name]
+
+    def variant_on(self, script: Script, name: str, machine: Machine) -> Variant:
+        """The variant called `name` with the parameters it has on `machine`."""
+        variants = self.once(
+            ("variants", script.reference, machine.name),
+            lambda: {variant.name: variant for variant in script.variants(machine.kinds)},
+        )
+        return variants[name]
+
+    def verdict(self, script: Script, variant: Variant, record: Record | None) -> Verdict:
+        """Whether `record` still describes `variant`, as it runs on the record's machine now."""
+        folder = self.project.snippets / script.guide
+        inputs = self.once(("inputs", script.reference), lambda: input_digests(script, folder))
+        return judge(script, variant, record, inputs)
+
+    def once(self, key: Any, find: Callable[[], T]) -> T:
+        """What `find` gives, asked for once in this build; `key` names it."""
+        if key not in self._known:
+            self._known[key] = find()
+        found: T = self._known[key]
+        return found
+
+    def _record(self, machine: str, script: str) -> Record | None:
+        path = self.project.record_path(machine, script)
+        if not path.is_file():
+            return None
+        return self._read(path, lambda: load_record(path, self.project.relative(path)))
+
+    def _machine(self, name: str) -> Machine:
+        path = self.project.records / name / "machine.json"
+        try:
+            table = json.loads(path.read_text("utf-8"))
+            accelerator = table.get("accelerator")
+            memory = accelerator["memory_bytes"] if accelerator else table.get("memory_bytes")
+            title = str(table.get("title") or name)
+            return Machine(name, table["kind"], title, str(table.get("short") or title), memory, table)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            what = f"does not describe a machine ({error})"
+            mend = "restore the file, or record on that machine again"
+            raise BenchbookError(Problem(self.project.relative(path), 1, what, mend)) from error
+
+    def _read(self, path: Path, load: Callable[[], T]) -> T:
+        stamp = path.stat().st_mtime_ns
+        kept = self._read_files.get(path)
+        if kept is None or kept[0] != stamp:
+            kept = self._read_files[path] = (stamp, load())
+        value: T = kept[1]
+        return value

@@ -1,0 +1,212 @@
+"""What a reference amounts to on a machine: the median, its samples, and where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchbook import stats
+from benchbook.freshness import Verdict
+from benchbook.pages.library import Library, Machine
+from benchbook.pages.references import Reference, Target, UnresolvedError, ValueSpec, check_unit, target_of
+from benchbook.records import Campaign, MetricValue, Record, Run, VariantRecord
+from benchbook.script import Script, Variant
+from benchbook.units import UNITS, Unit
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One variant of a script as one machine has it.
+
+    Parameters:
+        machine: Where it ran.
+        script: The script as it stands.
+        variant: As it would run there now.
+        record: The file that holds it.
+        result: What was recorded.
+        campaign: The sitting in which it was.
+        verdict: Whether it still describes the script.
+    """
+
+    machine: Machine
+    script: Script
+    variant: Variant
+    record: Record
+    result: VariantRecord
+    campaign: Campaign
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A quantity on a machine.
+
+    Parameters:
+        source: Where it was recorded.
+        unit: Its unit.
+        samples: One per run, in the order of the runs; empty if the machine yielded none.
+        device_memory: Whether it counts bytes of the device's memory.
+        flag: Whether it is a yes or a no.
+    """
+
+    source: Recorded
+    unit: Unit
+    samples: tuple[float, ...]
+    device_memory: bool = False
+    flag: bool = False
+
+    @property
+    def summary(self) -> stats.Summary | None:
+        """Median and quartiles; None without a sample."""
+        return stats.summary(self.samples) if self.samples else None
+
+    @property
+    def value(self) -> float | None:
+        """The median; None without a sample."""
+        return stats.median(self.samples) if self.samples else None
+
+
+@dataclass(frozen=True)
+class Computed:
+    """What an inline value shows on a machine.
+
+    Parameters:
+        value: The number, in `unit`; None where the machine has none.
+        unit: The unit it is in.
+        shown: The unit to show it in; None for a sensible one.
+        parts: The measurements it is made of.
+    """
+
+    value: float | None
+    unit: Unit
+    shown: Unit | None
+    parts: tuple[Measurement, ...]
+
+
+def recorded(library: Library, script: Script, variant: str, machine: Machine) -> Recorded | None:
+    """The variant called `variant` as `machine` has it; None if it was never recorded there."""
+    key = ("recorded", script.reference, variant, machine.name)
+    return library.once(key, lambda: _recorded(library, script, variant, machine))
+
+
+def _recorded(library: Library, script: Script, variant: str, machine: Machine) -> Recorded | None:
+    record = library.record(machine.name, script.reference)
+    result = record.variants.get(variant) if record else None
+    if record is None or result is None:
+        return None
+    campaign = record.campaigns.get(result.campaign)
+    if campaign is None:
+        return None
+    now = library.variant_on(script, variant, machine)
+    return Recorded(machine, script, now, record, result, campaign, library.verdict(script, now, record))
+
+
+def shown_variant(script: Script, among: Sequence[Variant] = ()) -> Variant:
+    """The variant that runs what the script shows, else the first, of `among` if that is given."""
+    variants = among or script.variants(())
+    exact = (v for v in variants if not v.overridden and v.ranks == script.metadata.ranks)
+    return next(exact, variants[0])
+
+
+def measure(library: Library, target: Target, machine: Machine) -> Measurement | None:
+    """The quantity `target` on `machine`; None if its variant was never recorded there.
+
+    Raises:
+        UnresolvedError: It is a series and no item was named, or the other way round.
+    """
+    source = recorded(library, target.script, target.variant.name, machine)
+    if source is None:
+        return None
+    values = [_value(run, target.reference) for run in source.result.runs]
+    samples = tuple(item for item in values if item is not None)
+    flag = bool(samples) and all(isinstance(item, bool) for item in samples)
+    return Measurement(source, target.unit, samples, target.device_memory, flag)
+
+
+def measure_series(library: Library, target: Target, machine: Machine) -> tuple[float, ...] | None:
+    """The medians over the runs of each item of the series `target`; None if it was never recorded there.
+
+    Raises:
+        UnresolvedError: It is no series.
+    """
+    source = recorded(library, target.script, target.variant.name, machine)
+    if source is None:
+        return None
+    runs: list[Sequence[float]] = []
+    for run in source.result.runs:
+        value = run.metrics.get(target.reference.name)
+        if value is not None and not isinstance(value, list):
+            mend = "leave `x: step` for a metric that is a list"
+            raise UnresolvedError(f"`{target.reference}` is one number, not a series", mend)
+        if value is not None:
+            runs.append(value)
+    length = min((len(run) for run in runs), default=0)
+    return tuple(stats.median([run[index] for run in runs]) for index in range(length))
+
+
+def compute(library: Library, spec: ValueSpec, machine: Machine) -> Computed | None:
+    """What the inline value `spec` amounts to on `machine`; None if a part was never recorded there.
+
+    Raises:
+        UnresolvedError: It means nothing, or compares times of two campaigns.
+    """
+    first = target_of(spec.first, library.script_of(spec.first))
+    if spec.second is None:
+        shown = check_unit(first.unit, spec.unit)
+        part = measure(library, first, machine)
+        return None if part is None else Computed(part.value, first.unit, shown, (part,))
+    second = target_of(spec.second, library.script_of(spec.second))
+    check_comparable(first, second)
+    parts = (measure(library, first, machine), measure(library, second, machine))
+    if parts[0] is None or parts[1] is None:
+        return None
+    check_one_campaign(parts[0], parts[1])
+    shown = UNITS["percent"] if spec.unit == "percent" else None
+    values = (parts[0].value, parts[1].value)
+    if values[0] is None or values[1] is None:
+        return Computed(None, UNITS["1"], shown, (parts[0], parts[1]))
+    scaled = (values[0] * first.unit.factor, values[1] * second.unit.factor)
+    value = (stats.saving if spec.form == "saving" else stats.ratio)(*scaled)
+    if value is None:
+        raise UnresolvedError(
+            f"`{spec.second}` is 0 on {machine.name}", "compare with a quantity that is not 0"
+        )
+    return Computed(value, UNITS["1"], shown, (parts[0], parts[1]))
+
+
+def check_comparable(first: Target, second: Target) -> None:
+    """Raise UnresolvedError if a ratio of the two means nothing."""
+    if first.unit.dimension != second.unit.dimension:
+        what = f"`{first.reference}` is in {first.unit.symbol}, `{second.reference}` in {second.unit.symbol}"
+        raise UnresolvedError(what, "compare two quantities of one kind")
+
+
+def check_one_campaign(first: Measurement, second: Measurement) -> None:
+    """Raise UnresolvedError if the ratio of the two compares times that were not measured side by side."""
+    timed = any(part.unit.dimension in ("time", "rate") for part in (first, second))
+    if timed and first.source.result.campaign != second.source.result.campaign:
+        scripts = sorted({part.source.script.reference for part in (first, second)})
+        what = f"compares times of two campaigns on {first.source.machine.name}"
+        raise UnresolvedError(what, f"record both in one: benchbook record {' '.join(scripts)}")
+
+
+def _value(run: Run, reference: Reference) -> float | None:
+    if reference.meter is not None:
+        return run.meter(reference.name, reference.meter)
+    value: MetricValue | None = run.metrics.get(reference.name)
+    if isinstance(value, list):
+        if reference.index is None:
+            what = f"`{reference}` is a series of {len(value)}"
+            raise UnresolvedError(what, f"name an item, such as `{reference}[-1]`, or show it in a chart")
+        try:
+            return value[reference.index]
+        except IndexError:
+            what = f"`{reference}` is beyond the end of a series of {len(value)}"
+            raise UnresolvedError(
+                what, f"use an index from 0 to {len(value) - 1}, or a negative one"
+            ) from None
+    if value is not None and reference.index is not None:
+        raise UnresolvedError(
+            f"`{reference.name}` is one number, not a series", f"leave `[{reference.index}]` away"
+        )
+    return value

@@ -1,0 +1,126 @@
+"""Find what a page refers to, with its lines, and check it without building the site."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from benchbook.page_source import parse_page
+from benchbook.pages.cells import check_options, resolve_cell
+from benchbook.pages.charts import resolve_chart
+from benchbook.pages.context import Build
+from benchbook.pages.languages import Language, load_language
+from benchbook.pages.library import Library
+from benchbook.pages.references import UnresolvedError
+from benchbook.pages.tables import resolve_table
+from benchbook.pages.values import resolve_value
+from benchbook.problems import BenchbookError, Problem
+from benchbook.project import Project
+
+FENCES = ("cell", "table", "chart")
+VALUE = "#!value "
+
+# Where a page refers to records: the line, the kind ("cell", "table", "chart" or "value") and the text.
+Place = tuple[int, str, str]
+
+
+def page_references(path: Path, project: Project) -> list[Place]:
+    """Every fence and inline value of the page `path`, in order."""
+    return [(line, kind, text) for line, kind, text, _, _ in _places(path.read_text("utf-8"))]
+
+
+def check_page(path: Path, project: Project) -> list[Problem]:
+    """What is wrong with the references of the page `path`, all of it."""
+    shown = project.relative(path)
+    library = _library(project)
+    library.refresh("")
+    try:
+        language = load_language(project.docs, path.relative_to(project.docs).parts[0])
+    except BenchbookError as error:
+        return list(error.problems)
+    problems: list[Problem] = []
+    for line, kind, text, options, heading in _places(path.read_text("utf-8")):
+        if heading:
+            problems.append(
+                Problem(shown, line, "a heading holds a value", "say it in the text below the heading")
+            )
+        try:
+            _resolve(library, path.stem, kind, text, options, language)
+        except UnresolvedError as error:
+            problems.append(error.at(shown, line))
+        except BenchbookError as error:
+            problems.extend(error.problems)
+    return problems
+
+
+@lru_cache(maxsize=1)
+def _library(project: Project) -> Library:
+    """One for all pages of a project, so that each record is parsed once."""
+    return Library(project)
+
+
+def locate(build: Build, kind: str, text: str) -> list[int]:
+    """The lines of the current page on which `text` stands in a fence or value of this kind; at least one."""
+    path = build.library.project.root / build.here.path
+    places = page_references(path, build.library.project) if path.is_file() else []
+    return [line for line, other, body in places if other == kind and body.strip() == text.strip()] or [1]
+
+
+def _resolve(
+    library: Library, guide: str, kind: str, text: str, options: dict[str, str], language: Language
+) -> None:
+    if kind == "cell":
+        check_options(options)
+        resolve_cell(library, guide, text)
+    elif kind == "table":
+        resolve_table(library, guide, text, language)
+    elif kind == "chart":
+        resolve_chart(library, guide, text)
+    else:
+        resolve_value(library, guide, text)
+
+
+def _places(text: str) -> Iterator[tuple[int, str, str, dict[str, str], bool]]:
+    """Line, kind, text, fence options and whether it stands in a heading, of every reference."""
+    block, heading = 0, False
+    for token in parse_page(text).tokens:
+        if token.map is not None:
+            block = token.map[0]
+        if token.type in ("heading_open", "heading_close"):
+            heading = token.type == "heading_open"
+        name, _, header = token.info.strip().partition(" ")
+        if token.type == "fence" and name in FENCES:
+            yield block + 1, name, token.content, _options(header), False
+        if token.type == "inline":
+            line = block + 1
+            for child in token.children or ():
+                if child.type in ("softbreak", "hardbreak"):
+                    line += 1
+                elif child.type == "code_inline" and child.content.startswith(VALUE):
+                    yield line, "value", child.content.removeprefix(VALUE), {}, heading
+
+
+def _options(header: str) -> dict[str, str]:
+    """The options of a fence's header, as SuperFences reads them: `key=value` or `key="some value"`."""
+    found = {}
+    for key, _, value in (part.partition("=") for part in _words(header)):
+        found[key] = value.strip("\"'")
+    return found
+
+
+def _words(header: str) -> list[str]:
+    words: list[str] = []
+    quote = ""
+    for character in header.strip():
+        if character == quote:
+            quote = ""
+        elif not quote and character in "\"'":
+            quote = character
+        if character == " " and not quote:
+            words.append("")
+            continue
+        if not words:
+            words.append("")
+        words[-1] += character
+    return [word for word in words if word]

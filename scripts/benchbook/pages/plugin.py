@@ -1,0 +1,175 @@
+"""The MkDocs plugin: tells fences their page, writes data and downloads, raises every problem at the end."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from markdown_exec import markdown_config
+from mkdocs.config import config_options
+from mkdocs.config.base import Config
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.plugins import BasePlugin, event_priority, get_plugin_logger
+from mkdocs.structure.files import Files
+from mkdocs.structure.nav import Navigation
+from mkdocs.structure.pages import Page
+from mkdocs.utils.templates import TemplateContext
+
+from benchbook.pages.choice import insert_choice, page_settings
+from benchbook.pages.context import Build, PageContext, activate
+from benchbook.pages.downloads import Downloads
+from benchbook.pages.execution import record_here
+from benchbook.pages.fences import custom_fences, custom_inline, fill
+from benchbook.pages.languages import FALLBACK, load_languages
+from benchbook.pages.library import Library
+from benchbook.pages.page_data import write_data
+from benchbook.pages.provenance import Commits
+from benchbook.pages.reproduce import append_files
+from benchbook.problems import BenchbookError
+from benchbook.project import Project
+
+if TYPE_CHECKING:
+    from mkdocs.livereload import LiveReloadServer
+
+_log = get_plugin_logger("benchbook")
+# What the source of a cell needs of the extensions, and no more: each cell sets them up anew.
+_FOR_SOURCES = ("pymdownx.highlight", "pymdownx.superfences", "pymdownx.tabbed", "attr_list", "md_in_html")
+
+
+class BenchbookConfig(Config):
+    """The options of the plugin in mkdocs.yml."""
+
+    root = config_options.Optional(config_options.Type(str))
+
+
+class BenchbookPlugin(BasePlugin[BenchbookConfig]):
+    """Replays records into pages; mkdocs-static-i18n builds the languages one inside the other."""
+
+    def __init__(self) -> None:
+        self._serving = False
+        self._build: Build | None = None
+        self._library: Library | None = None
+        self._shown = ""
+        self._downloads = Downloads()
+        self._rendered: dict[str, str] = {}
+        self._settings: dict[str, dict[str, Any]] = {}
+
+    # An `on_startup` also makes MkDocs keep this instance from one build of `mkdocs serve` to the next.
+    def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:
+        """Remember whether the site is served while it is written."""
+        self._serving = command == "serve"
+
+    @event_priority(50)  # before anything renders a page
+    def on_config(self, config: MkDocsConfig) -> MkDocsConfig:
+        """Begin a build, unless this is a further language of one, and register the fences."""
+        _register(config)
+        if not _nested(config):
+            self._begin(config)
+        return config
+
+    @event_priority(-100)  # after every plugin that changes the text
+    def on_page_markdown(self, markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+        """Tell the fences which page they are on."""
+        build = self._current()
+        folder = page.file.src_uri.partition("/")[0]
+        language = build.languages.get(folder) or build.languages[FALLBACK]
+        source = Path(page.file.abs_src_path or page.file.src_uri)
+        path = build.library.project.relative(source)
+        build.page = PageContext(path, source.stem, language, "../" * page.url.count("/"))
+        return markdown
+
+    @event_priority(-300)  # after all that reads whole pages, which need not read our blocks
+    def on_page_content(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+        """Add the choice of machine and the downloads to a page that shows records."""
+        build = self._current()
+        try:
+            html = fill(build, append_files(build, insert_choice(build, html)))
+        except BenchbookError as error:
+            raise PluginError(str(error)) from error
+        build.slots.clear()
+        if build.here.machines:
+            self._settings[page.file.dest_uri] = page_settings(build, build.here)
+        build.page = None
+        return html
+
+    def on_page_context(
+        self, context: TemplateContext, *, page: Page, config: MkDocsConfig, nav: Navigation
+    ) -> TemplateContext:
+        """Add `benchbook` to the context of a page that shows records."""
+        settings = self._settings.get(page.file.dest_uri)
+        context["benchbook"] = settings  # type: ignore[typeddict-unknown-key]
+        return context
+
+    @event_priority(-150)  # after mkdocs-static-i18n has built the other languages
+    def on_post_build(self, *, config: MkDocsConfig) -> None:
+        """Write what all languages share, once all are built, and raise what is wrong in any."""
+        if _nested(config):
+            return
+        build = self._current()
+        site = Path(config.site_dir)
+        write_data(build, site)
+        self._downloads.write(build.library, site)
+        activate(None)
+        problems = sorted(build.problems)
+        if problems and self._serving:
+            for problem in problems:
+                _log.warning(str(problem))
+        elif problems:
+            text = "\n".join(str(problem) for problem in problems)
+            raise PluginError(f"{len(problems)} problem(s) in the pages:\n{text}")
+
+    def on_build_error(self, *, error: Exception) -> None:
+        """Forget a build that failed."""
+        activate(None)
+
+    def on_serve(self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Any) -> LiveReloadServer:
+        """Watch scripts and records beside the pages."""
+        server.watch(str(self._current().library.project.snippets))
+        return server
+
+    def _begin(self, config: MkDocsConfig) -> None:
+        self._settings.clear()
+        root = Path(self.config.root or Path(config.config_file_path or "mkdocs.yml").parent)
+        project = Project(root.resolve())
+        try:
+            mode = os.environ.get("BENCHBOOK_EXECUTE", "")
+            first = self._library is None or self._library.project != project
+            # While serving, once: what it writes makes MkDocs build again.
+            if mode and (first or not self._serving):
+                self._shown = record_here(project, mode)
+            if self._library is None or first:
+                self._library = Library(project)
+            self._library.refresh(self._shown)
+            self._build = Build(
+                self._library, load_languages(project), Commits(project), rendered=self._rendered
+            )
+        except BenchbookError as error:
+            raise PluginError(str(error)) from error
+        activate(self._build)
+
+    def _current(self) -> Build:
+        assert self._build is not None, "MkDocs calls on_config before anything else"
+        return self._build
+
+
+def _nested(config: MkDocsConfig) -> bool:
+    """Whether this build is one that mkdocs-static-i18n started inside another, for a further language."""
+    return bool(getattr(config.plugins.get("i18n"), "building", False))
+
+
+def _register(config: MkDocsConfig) -> None:
+    """Add our fences and inline format to those of mkdocs.yml, once for all languages."""
+    for extension, option, ours in (
+        ("pymdownx.superfences", "custom_fences", custom_fences()),
+        ("pymdownx.inlinehilite", "custom_inline", custom_inline()),
+    ):
+        if extension not in config.markdown_extensions:
+            config.markdown_extensions.append(extension)
+        settings = config.mdx_configs.setdefault(extension, {})
+        names = {entry["name"] for entry in ours}
+        theirs = [entry for entry in settings.get(option, []) if entry["name"] not in names]
+        settings[option] = [*theirs, *ours]
+    wanted = [name for name in config.markdown_extensions if name in _FOR_SOURCES]
+    markdown_config.save(wanted, {name: config.mdx_configs.get(name, {}) for name in wanted})

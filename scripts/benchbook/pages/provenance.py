@@ -1,0 +1,260 @@
+"""Where a number comes from: one line for every reader, the details for those who ask."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from typing import Any
+
+from benchbook.pages.downloads import notebook_path, record_path, script_path
+from benchbook.pages.languages import Language
+from benchbook.pages.measurements import Measurement, Recorded
+from benchbook.project import Project
+
+# A row of the details: its key (`fact_<key>` in the language's strings), how to show it, and what.
+# The ways: "text", "code", "block" (code on lines of its own) and "links" (pairs of text and address).
+Row = tuple[str, str, Any]
+_SHOWN_SAMPLES = 20
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What the samples of one block on one machine have in common, in one language.
+
+    Parameters:
+        line: The segments of the one line: machine, library, month.
+        rows: The details.
+        stale: Whether the script has changed since.
+    """
+
+    line: tuple[str, ...]
+    rows: tuple[Row, ...]
+    stale: bool = False
+
+
+@dataclass(frozen=True)
+class Commits:
+    """The commit that last changed each record, as far as git knows.
+
+    Parameters:
+        project: Whose records.
+    """
+
+    project: Project
+
+    @cached_property
+    def by_path(self) -> dict[str, str]:
+        """Commit by path of the record, relative to the project; empty outside a repository."""
+        command = ["git", "log", "--format=%x00%H", "--name-only", "--relative", "--", "snippets/records"]
+        try:
+            done = subprocess.run(command, cwd=self.project.root, capture_output=True, text=True, check=True)
+        except (OSError, subprocess.CalledProcessError):
+            return {}
+        found: dict[str, str] = {}
+        for entry in done.stdout.split("\0"):
+            commit, *paths = entry.strip().split("\n")
+            for path in filter(None, paths):
+                found.setdefault(path, commit)
+        return found
+
+
+def origin_key(sources: Sequence[Recorded]) -> str:
+    """A short name for the origin of `sources` that is the same in every language."""
+    parts = sorted(
+        {f"{s.machine.name}|{s.script.reference}|{s.result.campaign}|{s.verdict.state}" for s in sources}
+    )
+    parts += sorted({repr(sorted(overridden(source).items())) for source in sources})
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:10]
+
+
+def overridden(source: Recorded) -> dict[str, Any]:
+    """The parameters that ran with another value than the script shows, but for the variant's own axes."""
+    return {
+        name: source.result.parameters[name]
+        for name, shown in source.script.shown.items()
+        if name in source.result.parameters
+        and name not in source.variant.axes
+        and source.result.parameters[name] != shown
+    }
+
+
+def parameters_text(parameters: dict[str, Any]) -> str:
+    """Parameters as Python would assign them, on one line."""
+    return ", ".join(f"{name} = {value!r}" for name, value in parameters.items())
+
+
+def origin(sources: Sequence[Recorded], language: Language, project: Project, commits: Commits) -> Origin:
+    """Where `sources`, variants of one or more scripts on one machine, come from."""
+    machine = sources[0].machine
+    campaigns = [source.campaign for source in _each_once(sources)]
+    scripts = list(dict.fromkeys(source.script.reference for source in sources))
+    months = dict.fromkeys(language.month(campaign.started) for campaign in campaigns)
+    line = [machine.short, *_library_line(campaigns), ", ".join(months)]
+    if any(campaign.state.get("shared") for campaign in campaigns):
+        line.append(language.text("shared"))
+    rows: list[Row] = [("machine", "text", f"{machine.title} ({machine.name})")]
+    rows += [("device", "text", text) for text in _device(machine.details)]
+    states = dict.fromkeys(text for campaign in campaigns if (text := _state(campaign.state)))
+    rows += [("state", "text", "; ".join(states))] if states else []
+    rows.append(("versions", "text", "; ".join(dict.fromkeys(_versions(c.packages) for c in campaigns))))
+    rows.append(("date", "text", ", ".join(dict.fromkeys(language.day(c.started) for c in campaigns))))
+    people = dict.fromkeys(campaign.recorded_by for campaign in campaigns)
+    by = ", ".join(language.text("maintainers") if name == "maintainers" else name for name in people)
+    rows.append(("by", "text", by))
+    if parameters := overridden(sources[0]):
+        rows.append(("parameters", "code", parameters_text(parameters)))
+    records = [
+        (f"{language.text('raw_record')}: {name}", record_path(machine.name, name)) for name in scripts
+    ]
+    rows.append(("record", "links", records))
+    rows.append(("command", "code", f"benchbook record {' '.join(scripts)}"))
+    files = [(f"{name} ({language.text('script')})", script_path(name)) for name in scripts]
+    files += [(f"{name} ({language.text('notebook')})", notebook_path(name)) for name in scripts]
+    rows.append(("files", "links", files))
+    rows += _citation(sources, project, commits)
+    return Origin(tuple(line), tuple(rows), any(source.verdict.state == "stale" for source in sources))
+
+
+def result_rows(measurement: Measurement, language: Language, name: str) -> list[Row]:
+    """The details of one quantity, called `name`: median, spread and samples."""
+    summary = measurement.summary
+    if summary is None:
+        return []
+    rows: list[Row] = [("quantity", "code", name)]
+    if measurement.flag:
+        return [*rows, ("result", "text", language.flag(bool(summary.median)))]
+    unit = language.quantity(summary.median, measurement.unit)
+    counted = language.text("median_of", n=summary.count)
+    rows.append(("result", "text", f"{language.isolated(unit.text)} ({counted})"))
+    if summary.spread:
+        rows.append(("spread", "text", language.text("spread", spread=language.percent(summary.spread))))
+    if summary.count > 1:
+        samples = [
+            language.isolated(language.quantity(sample, measurement.unit).text)
+            for sample in measurement.samples
+        ]
+        more = ["…"] if len(samples) > _SHOWN_SAMPLES else []
+        rows.append(("samples", "text", " · ".join(samples[:_SHOWN_SAMPLES] + more)))
+    return rows
+
+
+def repeats_text(measurements: Iterable[Measurement], language: Language) -> str:
+    """How often and how alike: "median of 8, ±1 %"; the widest spread where there are several."""
+    summaries = [found for one in measurements if (found := one.summary) is not None]
+    if not summaries:
+        return ""
+    counts = sorted({summary.count for summary in summaries})
+    counted = language.text("median_of", n=counts[0])
+    if counts[-1] > 1 and all(summary.spread == 0 for summary in summaries):
+        return language.text("same_in", n=counts[0])
+    spreads = [summary.spread for summary in summaries if summary.spread]
+    if not spreads:
+        return counted
+    return (
+        f"{counted}{language.text('comma')}{language.text('spread', spread=language.percent(max(spreads)))}"
+    )
+
+
+def render_details(shown: Origin, repeats: str, rows: Sequence[Row], language: Language, root: str) -> str:
+    """The line with its details behind it; `root` leads from the page to the root of the site."""
+    segments = [*shown.line, repeats] if repeats else shown.line
+    line = ' <span class="bb-dot">·</span> '.join(f"<bdi>{escape(text)}</bdi>" for text in segments)
+    stale = f' <span class="bb-stale">{stale_mark(language)}</span>' if shown.stale else ""
+    body = "".join(_render_row(row, language, root) for row in (*rows, *shown.rows))
+    title = escape(language.text("provenance"))
+    return (
+        f'<details class="bb-provenance" data-pagefind-ignore><summary title="{title}">'
+        f'<span class="bb-line">{line}</span>{stale}</summary><dl>{body}</dl></details>'
+    )
+
+
+def stale_mark(language: Language) -> str:
+    """The mark of what was recorded before the script last changed."""
+    hint, word = escape(language.text("older_code_hint")), escape(language.text("older_code"))
+    return f'<abbr class="bb-old" title="{hint}">◷ <span class="bb-word">{word}</span></abbr>'
+
+
+def _render_row(row: Row, language: Language, root: str) -> str:
+    key, way, content = row
+    if way == "links":
+        shown = ", ".join(
+            f'<a href="{escape(_address(to, root))}"><bdi>{escape(text)}</bdi></a>' for text, to in content
+        )
+    elif way == "block":
+        shown = f'<pre lang="en" dir="ltr" tabindex="0"><code>{escape(content)}</code></pre>'
+    elif way == "code":
+        shown = f'<code lang="en" dir="ltr">{escape(content)}</code>'
+    else:
+        shown = f"<bdi>{escape(content)}</bdi>"
+    return f"<div><dt>{escape(language.text(f'fact_{key}'))}</dt><dd>{shown}</dd></div>"
+
+
+def _address(to: str, root: str) -> str:
+    return to if to.startswith("https://") else f"{root}{to}"
+
+
+def _each_once(sources: Sequence[Recorded]) -> list[Recorded]:
+    return list({source.result.campaign: source for source in sources}.values())
+
+
+def _library_line(campaigns: Sequence[Any]) -> list[str]:
+    found: dict[str, None] = {}
+    for campaign in campaigns:
+        name = "torch" if "torch" in campaign.packages else "python"
+        if name in campaign.packages:
+            major_minor = re.match(r"\d+(\.\d+)?", campaign.packages[name])
+            found[f"{name} {major_minor[0] if major_minor else campaign.packages[name]}"] = None
+    return [", ".join(found)] if found else []
+
+
+def _versions(packages: dict[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in sorted(packages.items()))
+
+
+def _device(details: dict[str, Any]) -> list[str]:
+    accelerator, cpu = details.get("accelerator"), details.get("cpu") or {}
+    if accelerator and accelerator.get("name"):
+        count = accelerator.get("count") or 1
+        return [f"{count} × {accelerator['name']}" if count > 1 else str(accelerator["name"])]
+    return [str(cpu["model"])] if cpu.get("model") else []
+
+
+def _state(state: dict[str, Any]) -> str:
+    parts = [str(state["driver"])] if state.get("driver") else []
+    parts += [f"{state['power_limit_watts']:g} W"] if state.get("power_limit_watts") else []
+    return ", ".join(parts)
+
+
+def _citation(sources: Sequence[Recorded], project: Project, commits: Commits) -> list[Row]:
+    repository = project.config.repository.rstrip("/")
+    rows: list[Row] = []
+    for script in dict.fromkeys(source.script.reference for source in sources):
+        source = next(source for source in sources if source.script.reference == script)
+        path = project.relative(project.record_path(source.machine.name, script))
+        commit = commits.by_path.get(path)
+        if not repository.startswith("https://") or commit is None:
+            continue
+        address = f"{repository}/blob/{commit}/{path}"
+        rows.append(("cite", "links", [(commit[:12], address)]))
+        rows.append(("bibtex", "block", _bibtex(source, address)))
+    return rows
+
+
+def _bibtex(source: Recorded, address: str) -> str:
+    title = re.sub(r"[^\w\s,.()+/-]", "", f"{source.script.reference} on {source.machine.title}")
+    key = re.sub(r"[^a-z0-9]+", "-", f"{source.script.reference} {source.machine.name}".lower())
+    return "\n".join(
+        (
+            f"@misc{{{key},",
+            f"  title = {{{title}}},",
+            "  howpublished = {Transformer performance handbook},",
+            f"  year = {{{source.campaign.started[:4]}}},",
+            f"  url = {{{address}}},",
+            "}",
+        )
+    )

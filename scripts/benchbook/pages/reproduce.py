@@ -1,0 +1,35 @@
+"""The foot of a page that shows records: every script behind it, to read, to run and to check."""
+
+from __future__ import annotations
+
+from html import escape
+
+from benchbook.pages.context import Build
+from benchbook.pages.downloads import notebook_path, record_path, script_path
+
+
+def append_files(build: Build, html: str) -> str:
+    """`html` with a list of the scripts that the current page shows, each with its downloads."""
+    page, language = build.here, build.here.language
+    # The start page shows a number of many guides; each has its own list.
+    if not page.scripts or page.guide == "index":
+        return html
+    items = ""
+    for script in sorted(page.scripts):
+        links = [
+            (language.text("script"), script_path(script)),
+            (language.text("notebook"), notebook_path(script)),
+        ]
+        machines = build.library.machines_with(script)
+        for machine in machines:
+            which = f": {machine.short}" if len(machines) > 1 else ""
+            links.append((language.text("raw_record") + which, record_path(machine.name, script)))
+        shown = " · ".join(
+            f'<a href="{escape(page.root + to)}" download><bdi>{escape(text)}</bdi></a>' for text, to in links
+        )
+        items += f'<li><code lang="en" dir="ltr">{escape(script)}</code> {shown}</li>'
+    title = escape(language.text("fact_files"))
+    return (
+        f'{html}<section class="bb-files" aria-label="{title}" data-pagefind-ignore>'
+        f"<p>{title}</p><ul>{items}</ul></section>"
+    )

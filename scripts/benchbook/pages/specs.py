@@ -1,0 +1,144 @@
+"""Read the YAML of a `table` or `chart` fence: known keys, known names, and the quantities it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import yaml
+
+from benchbook.pages.library import Library, Machine
+from benchbook.pages.measurements import Measurement, measure
+from benchbook.pages.references import (
+    Reference,
+    Target,
+    UnresolvedError,
+    check_unit,
+    matching_variants,
+    parse_reference,
+    unit_of,
+)
+from benchbook.problems import did_you_mean
+from benchbook.script import Script, Variant, axis_text
+from benchbook.units import Unit
+
+# The same as yaml.SafeLoader, and many times as fast where PyYAML was built with libyaml.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What a column or an axis shows.
+
+    Parameters:
+        name: The metric, or the cell whose meter it is.
+        meter: What was read around the cell, if that is meant.
+        index: The item of a series, if one is meant.
+        unit: The unit it is recorded in.
+        shown: The unit to show it in; None for a sensible one.
+        device_memory: Whether it counts bytes of the device's memory.
+        bar: Whether to draw a bar beside the number.
+        ratio: Whether to show how it compares with the first row.
+    """
+
+    name: str
+    meter: str | None
+    index: int | None
+    unit: Unit
+    shown: Unit | None = None
+    device_memory: bool = False
+    bar: bool = False
+    ratio: bool = False
+
+    @property
+    def label_key(self) -> str:
+        """By what name a language labels it."""
+        return self.meter or self.name
+
+    def reference(self, script: Script, variant: Variant) -> Reference:
+        """How a page would refer to it in one variant."""
+        axes = tuple((axis, axis_text(value)) for axis, value in variant.axes.items())
+        return Reference(script.reference, axes, self.name, self.meter, self.index)
+
+    def measure(
+        self, library: Library, script: Script, variant: Variant, machine: Machine
+    ) -> Measurement | None:
+        """What it amounts to in one variant on `machine`; None if that was never recorded."""
+        target = Target(self.reference(script, variant), script, variant, self.unit, self.device_memory)
+        return measure(library, target, machine)
+
+
+def read_spec(text: str, known: Sequence[str], needed: Sequence[str], what: str) -> dict[str, Any]:
+    """The mapping that the body of a fence is.
+
+    Raises:
+        UnresolvedError: It is none, has a key it may not have, or lacks one it must.
+    """
+    spec = _parsed(text.strip("\n"), what)
+    if not isinstance(spec, dict):
+        raise UnresolvedError(
+            f"the {what} is no mapping", f"give it {', '.join(f'`{key}:`' for key in needed)}"
+        )
+    for key in spec:
+        if key not in known:
+            raise UnresolvedError(f"a {what} has no key `{key}`", did_you_mean(str(key), known, "key"))
+    for key in needed:
+        if spec.get(key) in (None, "", []):
+            raise UnresolvedError(f"the {what} has no `{key}:`", "add it")
+    return spec
+
+
+@cache
+def _parsed(text: str, what: str) -> Any:
+    """The YAML of a fence, parsed once: a page has the same one in every language."""
+    try:
+        return yaml.load(text, Loader=_LOADER)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" in its line {mark.line + 1}" if mark else ""
+        raise UnresolvedError(f"the {what} is not valid YAML{where}", "mend its syntax") from None
+
+
+def script_of(spec: Mapping[str, Any], library: Library) -> Script:
+    """The script that `script:` names; raises as `Library.script` does."""
+    return library.script(str(spec["script"]))
+
+
+def variants_of(spec: Mapping[str, Any], script: Script) -> tuple[Variant, ...]:
+    """The variants that `where:` leaves of `script`.
+
+    Raises:
+        UnresolvedError: `where:` names an axis or a value that is not there.
+    """
+    where = spec.get("where") or {}
+    if not isinstance(where, dict):
+        raise UnresolvedError("`where:` is no mapping", "write `where: {axis: value}`")
+    return matching_variants(script, tuple((str(axis), axis_text(value)) for axis, value in where.items()))
+
+
+def quantity_of(item: Any, script: Script, options: Sequence[str] = ()) -> Quantity:
+    """The quantity that a column or axis of a block names.
+
+    Parameters:
+        item: "metric", "metric[3]", "cell.meter", or a mapping with `metric:` and options.
+        script: Whose metric it is.
+        options: The keys it may have besides `metric` and `unit`.
+
+    Raises:
+        UnresolvedError: It names nothing the script yields, or has an unknown option.
+    """
+    table = item if isinstance(item, dict) else {"metric": item}
+    for key in table:
+        if key not in ("metric", "unit", *options):
+            raise UnresolvedError(
+                f"a column has no key `{key}`", did_you_mean(str(key), ("metric", "unit", *options), "key")
+            )
+    if not table.get("metric"):
+        raise UnresolvedError("a column names no metric", "write `metric: name`")
+    reference = parse_reference(f"{script.reference}#{table['metric']}")
+    unit, device_memory = unit_of(script, reference.name, reference.meter)
+    shown = check_unit(unit, table.get("unit"))
+    flags = {name: bool(table.get(name, False)) for name in ("bar", "ratio") if name in options}
+    return Quantity(reference.name, reference.meter, reference.index, unit, shown, device_memory, **flags)

@@ -1,0 +1,139 @@
+"""The inline value: one number in a sentence, bound to a record."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from benchbook.pages.context import Build
+from benchbook.pages.languages import Language
+from benchbook.pages.library import Library, Machine
+from benchbook.pages.measurements import Computed, compute
+from benchbook.pages.provenance import Row, repeats_text, result_rows, stale_mark
+from benchbook.pages.references import UnresolvedError, ValueSpec, parse_value
+
+OUTCOMES = {
+    "out of memory": "outcome_out_of_memory",
+    "timed out": "outcome_timed_out",
+    "crashed": "outcome_crashed",
+}
+
+
+def scripts_of(spec: ValueSpec) -> tuple[str, ...]:
+    """The scripts that `spec` names, each once."""
+    return tuple(dict.fromkeys(one.script for one in (spec.first, spec.second) if one is not None))
+
+
+def value_machines(library: Library, guide: str, scripts: Sequence[str]) -> tuple[Machine, ...]:
+    """The machines that have records of all of `scripts`, the one to show first.
+
+    Raises:
+        UnresolvedError: There is none.
+    """
+    shared = [
+        machine
+        for machine in library.machines_with(scripts[0])
+        if all(machine in library.machines_with(script) for script in scripts[1:])
+    ]
+    if not shared:
+        mend = f"record them on one: benchbook record {' '.join(scripts)}"
+        raise UnresolvedError(f"no machine has a record of {' and '.join(scripts)}", mend)
+    first = library.machine_for(guide, scripts[0])
+    return tuple(sorted(shared, key=lambda machine: machine != first))
+
+
+def resolve_value(library: Library, guide: str, text: str) -> tuple[ValueSpec, Machine, Computed]:
+    """What the inline value `text` of `guide` shows by default.
+
+    Raises:
+        UnresolvedError: It means nothing, or nothing was recorded for it.
+    """
+    spec = parse_value(text)
+    for script in scripts_of(spec):
+        library.script(script)
+    machine = value_machines(library, guide, scripts_of(spec))[0]
+    computed = compute(library, spec, machine)
+    if computed is None:
+        mend = f"record it there: benchbook record {' '.join(scripts_of(spec))}"
+        raise UnresolvedError(f"`{spec}` was never recorded on {machine.name}", mend)
+    if computed.value is None and computed.parts[0].source.result.outcome == "ok":
+        raise UnresolvedError(
+            f"`{spec}` has no reading on {machine.name}", "use a meter or metric that machine has"
+        )
+    return spec, machine, computed
+
+
+def render_value(build: Build, text: str) -> str:
+    """The HTML of the inline value `text`.
+
+    Raises:
+        UnresolvedError: It means nothing, or nothing was recorded for it.
+    """
+    library, page = build.library, build.here
+    spec, machine, computed = resolve_value(library, page.guide, text)
+    for other in value_machines(library, page.guide, scripts_of(spec)):
+        found = computed if other == machine else compute(library, spec, other)
+        if found is not None:
+            build.keep("values", str(spec), other, _tree(build, spec, found))
+    stale = any(part.source.verdict.state == "stale" for part in computed.parts)
+    mark = stale_mark(page.language) if stale else ""
+    away = machine.name != library.reference_machine(page.guide)
+    tag = f'<sup class="bb-tag" dir="ltr">{escape(machine.short)}</sup>' if away else ""
+    return (
+        f'<button type="button" class="bb-value" data-bb="{escape(str(spec))}">'
+        f"{data_element(spec, machine, computed, page.language)}{tag}</button>{mark}"
+    )
+
+
+def data_element(spec: ValueSpec, machine: Machine, computed: Computed, language: Language) -> str:
+    """The `<data>` of a value, which a program can read."""
+    size = ""
+    if computed.value is not None and spec.form == "plain" and computed.parts[0].device_memory:
+        size = f' data-bytes="{raw(computed.value)}"'
+    words = computed.value is None or computed.parts[0].flag
+    direction = "" if words else ' dir="ltr"'
+    text = escape(computed_text(spec, computed, language))
+    return (
+        f'<data value="{escape(raw(computed.value))}" data-ref="{escape(spec.expression)}" '
+        f'data-machine="{escape(machine.name)}"{size}{direction}>{text}</data>'
+    )
+
+
+def computed_text(spec: ValueSpec, computed: Computed, language: Language) -> str:
+    """The number, or the word in its place, as `language` writes it."""
+    if computed.value is None:
+        outcome = next(
+            (p.source.result.outcome for p in computed.parts if p.source.result.outcome != "ok"), ""
+        )
+        return language.text(OUTCOMES.get(outcome, "not_measured"))
+    if spec.form == "plain" and computed.parts[0].flag:
+        return language.flag(bool(computed.value))
+    text = language.quantity(computed.value, computed.unit, computed.shown).text
+    return f"{text}×" if spec.unit == "x" else text
+
+
+def raw(value: float | None) -> str:
+    """A number as JSON, an empty text for none."""
+    return "" if value is None else json.dumps(value)
+
+
+def _tree(build: Build, spec: ValueSpec, computed: Computed) -> dict[str, Any]:
+    language = build.here.language
+    names = (str(spec.first), str(spec.second))
+    rows: list[Row] = []
+    for part, name in zip(computed.parts, names, strict=False):
+        rows += result_rows(part, language, name)
+    key, _ = build.keep_origin([part.source for part in computed.parts])
+    part = computed.parts[0]
+    device = spec.form == "plain" and part.device_memory
+    build.here.fits |= device
+    return {
+        "value": raw(computed.value),
+        "text": computed_text(spec, computed, language),
+        "bytes": raw(computed.value) if device and computed.value is not None else "",
+        "repeats": repeats_text(computed.parts, language),
+        "rows": rows,
+        "origin": key,
+    }

@@ -1,0 +1,73 @@
+"""Note the circumstances of a campaign: commit, state of the device, and who else uses it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchbook.machines.nvml import Identity, Nvml, find_all
+
+# More than a driver keeps on an idle device, less than any context.
+EMPTY_BYTES = 256 * 2**20
+STATE_FIELDS = ("driver", "power_limit_watts", "clocks_mhz", "temperature_celsius")
+
+
+def commit(root: Path) -> tuple[str | None, bool]:
+    """The commit that is checked out, and whether what could change a number differs from it."""
+    head = _git(root, "rev-parse", "HEAD")
+    if head is None:
+        return None, False
+    # Records are what recording changes; pages change no number.
+    changed = _git(root, "status", "--porcelain", "--", "snippets", "scripts", ":!snippets/records")
+    return head, bool(changed)
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    try:
+        answer = subprocess.run(
+            ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=False, timeout=60
+        )
+    except OSError:
+        return None
+    return answer.stdout.strip() if answer.returncode == 0 else None
+
+
+class DeviceWatch:
+    """The NVIDIA devices of this machine between runs; on any other machine all is null.
+
+    Parameters:
+        nvml: A started library, or None.
+        devices: Which devices scripts can see.
+    """
+
+    def __init__(self, nvml: Nvml | None, devices: Sequence[Identity]) -> None:
+        self._nvml = nvml
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+        self._handles = find_all(nvml, devices, visible) if nvml is not None else {}
+
+    def state(self) -> dict[str, Any]:
+        """Driver, power limit, clocks and temperature of the first device, and the load on the machine."""
+        known: dict[str, Any] = dict.fromkeys(STATE_FIELDS)
+        if self._nvml is not None and self._handles:
+            known = self._nvml.state(next(iter(self._handles.values())))
+        return known | {"load_average": round(os.getloadavg()[0], 2)}
+
+    def foreign(self) -> list[int] | None:
+        """Processes that hold a device while none of ours runs, None where nothing tells.
+
+        In a container the driver may number them as the host does, or not show them at all: memory in use on
+        a device that should be empty gives them away, and counts as process 0.
+        """
+        if self._nvml is None or not self._handles:
+            return None
+        found: set[int] = set()
+        for handle in self._handles.values():
+            listed = self._nvml.processes(handle) or []
+            found.update(listed)
+            memory = self._nvml.memory(handle)
+            if not listed and memory and memory.reserved is not None and memory.used > EMPTY_BYTES:
+                found.add(0)
+        return sorted(found)

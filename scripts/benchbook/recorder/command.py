@@ -1,0 +1,179 @@
+"""The command `benchbook record`: plan, run, write, and say what happened."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+import benchbook
+from benchbook.machines.accelerators import Found, find_accelerators
+from benchbook.machines.description import MAINTAINERS, NAME, Machine, describe
+from benchbook.problems import BenchbookError, Problem
+from benchbook.project import Project
+from benchbook.recorder.hosts import interpreter
+from benchbook.recorder.plan import Plan, left, make_plan
+from benchbook.recorder.sitting import Sitting
+from benchbook.recorder.stores import Bundle, Checkout, Store
+
+INTERRUPTED = 130
+# What hides every accelerator from a script, for records of the processor alone.
+HIDDEN = {
+    "CUDA_VISIBLE_DEVICES": "",
+    "HIP_VISIBLE_DEVICES": "",
+    "ROCR_VISIBLE_DEVICES": "",
+    "ZE_AFFINITY_MASK": "",
+}
+
+
+def record_command(
+    project: Project,
+    scripts: Sequence[str],
+    *,
+    stale: bool = True,
+    everything: bool = False,
+    machine: str | None = None,
+    repeats: int | None = None,
+    bundle: Path | None = None,
+    variant: str | None = None,
+    plan: bool = False,
+    plan_json: bool = False,
+    budget_seconds: float | None = None,
+    smallest: bool = False,
+    shared: bool = False,
+    recorded_by: str | None = None,
+) -> int:
+    """Run scripts in fresh processes on this machine and write what they yield.
+
+    Parameters:
+        project: The checkout.
+        scripts: `guide/script.py` or guides; none for all.
+        stale: Record only what is not fresh (this is also what happens by default).
+        everything: Record whatever is fresh too.
+        machine: The name to record this machine under; one that begins with `cpu-` hides the accelerator.
+        repeats: Runs per variant.
+        bundle: Write this file instead of into `snippets/records`.
+        variant: Only this one, with its baseline.
+        plan: Print what would run.
+        plan_json: Print it as JSON.
+        budget_seconds: Stop before this is spent.
+        smallest: Run everything once at its smallest and write nothing.
+        shared: Record although others use the device, and mark the times.
+        recorded_by: Who measures; by default the maintainers.
+
+    Returns:
+        The exit code: 0, 1 if anything is not right, 130 if interrupted.
+
+    Raises:
+        BenchbookError: Nothing could be begun.
+    """
+    console = Console(stderr=True, highlight=False)
+    here, found = this_machine(machine, recorded_by)
+    store: Store = Checkout(project, here)
+    if bundle is not None:
+        store = Bundle(bundle, Checkout(project, here), here)
+    chosen = make_plan(
+        project,
+        scripts,
+        here,
+        lambda script: store.load(script.reference),
+        which="all" if everything else "stale",
+        variant=variant,
+        repeats=repeats,
+        smallest=smallest,
+    )
+    if plan:
+        _print_plan(chosen, here, plan_json)
+        return _report(console, chosen.problems)
+    sitting = Sitting(
+        project=project,
+        machine=here,
+        found=found,
+        store=store,
+        console=console,
+        ends=None if budget_seconds is None else time.monotonic() + budget_seconds,
+        shared=shared,
+        recorded_by=recorded_by or MAINTAINERS,
+        environment=HIDDEN if here.kind == "cpu" and machine is not None else {},
+    )
+    before = _interrupt_on_terminate()
+    try:
+        problems = sitting.smallest(chosen.tasks) if smallest else sitting.record(chosen.tasks)
+    except KeyboardInterrupt:
+        console.print("interrupted; finished runs are kept, the same command goes on from them")
+        return INTERRUPTED
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGTERM, before)
+    return _report(console, (*chosen.problems, *problems))
+
+
+def this_machine(name: str | None = None, recorded_by: str | None = None) -> tuple[Machine, Found | None]:
+    """This machine and its accelerators, under its own name or another.
+
+    Raises:
+        BenchbookError: The name is not one a machine can have.
+    """
+    package = Path(benchbook.__file__).resolve().parent.parent
+    on_cpu = name is not None and name.startswith("cpu-")
+    found = find_accelerators(interpreter(), package, {**os.environ, **(HIDDEN if on_cpu else {})})
+    machine = describe(found, recorded_by or MAINTAINERS)
+    if name is None:
+        return machine, found
+    if not NAME.match(name) or (found is not None) == on_cpu:
+        mend = f"use lower-case letters, digits and hyphens, as in {machine.name}"
+        raise BenchbookError(Problem("--machine", 1, f"{name!r} cannot name this machine", mend))
+    return replace(machine, name=name), found
+
+
+def _interrupt_on_terminate() -> Any:
+    """Let SIGTERM end the command as Ctrl-C does; the handler to put back, None outside the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        return None
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    return signal.signal(signal.SIGTERM, interrupt)
+
+
+def _print_plan(plan: Plan, machine: Machine, as_json: bool) -> None:
+    if as_json:
+        known = [task.seconds for task in plan.tasks if task.seconds is not None]
+        table = {
+            "machine": machine.name,
+            "expected_minutes": round(sum(known) / 60, 2) if len(known) == len(plan.tasks) else None,
+            "scripts": [task.table() for task in plan.tasks],
+            "needs_another_machine": list(plan.elsewhere),
+        }
+        print(json.dumps(table, indent=2), file=sys.stdout)
+        return
+    rows = Table(title=f"{machine.name}: {left(plan.tasks)}", box=None, title_justify="left")
+    for title in ("script", "variant", "runs", "minutes", "why"):
+        rows.add_column(title, justify="right" if title in {"runs", "minutes"} else "left", overflow="fold")
+    for task in plan.tasks:
+        for variant in task.variants:
+            each = task.run_seconds[variant.name]
+            minutes = "?" if each is None else f"{variant.repeats * each / 60:.1f}"
+            reason = task.verdicts[variant.name].reason
+            # The name once, as above a group.
+            name = task.script.reference if variant is task.variants[0] else ""
+            rows.add_row(name, variant.name, str(variant.repeats), minutes, reason)
+    Console().print(rows)
+
+
+def _report(console: Console, problems: Sequence[Problem]) -> int:
+    for problem in problems:
+        console.print(str(problem), markup=False, soft_wrap=True)
+    return 1 if problems else 0

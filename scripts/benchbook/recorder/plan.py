@@ -1,0 +1,250 @@
+"""Decide what a recording runs on this machine, and estimate how long that takes."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from benchbook.freshness import Verdict, input_digests, judge
+from benchbook.machines.description import Machine
+from benchbook.metadata import NEEDS
+from benchbook.problems import BenchbookError, Problem, did_you_mean
+from benchbook.project import Project
+from benchbook.records import Record, VariantRecord
+from benchbook.script import Script, Variant, read_script
+from benchbook.units import UNITS
+
+Which = Literal["stale", "all"]
+
+# What starting a process and reading its results adds to the cells of a run, and a fork server to a script.
+RUN_SECONDS, SCRIPT_SECONDS = 0.1, 4.0
+
+
+@dataclass(frozen=True)
+class Task:
+    """One script with those of its variants that will run.
+
+    Parameters:
+        script: What runs.
+        path: Its file.
+        inputs: Digests of its inputs.
+        record: What is known on this machine so far.
+        declared: The names of all its variants, in order.
+        variants: In the declared order, the baseline among them.
+        verdicts: On each of them, why it runs (or "baseline" for one that is fresh).
+        run_seconds: Of one run of each by earlier records, None where there is none.
+    """
+
+    script: Script
+    path: Path
+    inputs: dict[str, str]
+    record: Record | None
+    declared: tuple[str, ...]
+    variants: tuple[Variant, ...]
+    verdicts: dict[str, Verdict]
+    run_seconds: dict[str, float | None]
+
+    @property
+    def runs(self) -> int:
+        """How many processes (or groups of ranks) it takes."""
+        return sum(variant.repeats for variant in self.variants)
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it takes by earlier records, None if one of its variants never ran here."""
+        total = SCRIPT_SECONDS
+        for variant in self.variants:
+            each = self.run_seconds[variant.name]
+            if each is None:
+                return None
+            total += variant.repeats * (each + RUN_SECONDS)
+        return total
+
+    def table(self) -> dict[str, Any]:
+        """This task as `record --plan --json` prints it."""
+        seconds = self.seconds
+        return {
+            "script": self.script.reference,
+            "runs": self.runs,
+            "expected_minutes": None if seconds is None else round(seconds / 60, 2),
+            "at_most_minutes": round(sum(v.repeats * v.timeout for v in self.variants) / 60, 2),
+            "variants": [
+                {
+                    "variant": variant.name,
+                    "repeats": variant.repeats,
+                    "state": self.verdicts[variant.name].state,
+                    "reason": self.verdicts[variant.name].reason,
+                }
+                for variant in self.variants
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will run, what cannot, and what was left out because this machine is of another kind."""
+
+    tasks: tuple[Task, ...]
+    problems: tuple[Problem, ...]
+    elsewhere: tuple[str, ...]
+
+
+def make_plan(
+    project: Project,
+    scripts: Sequence[str],
+    machine: Machine,
+    load: Callable[[Script], Record | None],
+    *,
+    which: Which = "stale",
+    variant: str | None = None,
+    repeats: int | None = None,
+    smallest: bool = False,
+) -> Plan:
+    """What to run.
+
+    Parameters:
+        project: The checkout.
+        scripts: `guide/script.py` or guides; none for all.
+        machine: Where it would run.
+        load: The record of a script on this machine.
+        which: Only what is not fresh, or everything.
+        variant: Only this one, with its baseline.
+        repeats: Runs per variant, instead of what each asks for.
+        smallest: Every variant at its smallest, once.
+
+    Raises:
+        BenchbookError: A script or variant that was named does not exist, or cannot run here.
+    """
+    tasks: list[Task] = []
+    problems: list[Problem] = []
+    elsewhere: list[str] = []
+    for path in choose(project, scripts):
+        try:
+            script = read_script(path, project.root)
+            if not script.runs_on(machine.kinds):
+                elsewhere.append(script.reference)
+                continue
+            task = _task(project, script, path, machine, load, which, variant, repeats, smallest)
+        except BenchbookError as error:
+            problems += error.problems
+            continue
+        if task.variants:
+            tasks.append(task)
+    if scripts and elsewhere and not tasks and not problems:
+        path = project.snippets / elsewhere[0]
+        needs = ", ".join(read_script(path, project.root).metadata.needs)
+        what = f"needs {needs}, which {machine.name} has not"
+        mend = f"record it where there is one, or add one of {', '.join(NEEDS)} to its `needs`"
+        raise BenchbookError(Problem(project.relative(path), 1, what, mend))
+    return Plan(tuple(tasks), tuple(problems), tuple(elsewhere))
+
+
+def choose(project: Project, named: Sequence[str]) -> tuple[Path, ...]:
+    """The files that `named` means: scripts (also by path) and guides; all where none is named.
+
+    Raises:
+        BenchbookError: One is neither.
+    """
+    known = {f"{path.parent.name}/{path.name}": path for path in project.script_paths()}
+    if not named:
+        return tuple(known.values())
+    chosen: dict[str, Path] = {}
+    problems = []
+    for name in named:
+        wanted = name.replace("\\", "/").rstrip("/").removeprefix("./").removeprefix("snippets/")
+        if "/" in wanted and not wanted.endswith(".py"):
+            wanted += ".py"
+        found = {key: path for key, path in known.items() if key == wanted or key.startswith(f"{wanted}/")}
+        if not found:
+            guides = {key.partition("/")[0] for key in known}
+            mend = did_you_mean(
+                wanted, known if "/" in wanted else guides, "script" if "/" in wanted else "guide"
+            )
+            problems.append(Problem(name, 1, "is neither a script nor a guide", mend))
+        chosen.update(found)
+    if problems:
+        raise BenchbookError(*problems)
+    return tuple(path for key, path in known.items() if key in chosen)
+
+
+def _task(
+    project: Project,
+    script: Script,
+    path: Path,
+    machine: Machine,
+    load: Callable[[Script], Record | None],
+    which: Which,
+    wanted: str | None,
+    repeats: int | None,
+    smallest: bool,
+) -> Task:
+    inputs = input_digests(script, path.parent)
+    for name, digest in inputs.items():
+        if digest == "missing":
+            line = script.metadata.line_of("inputs")
+            raise BenchbookError(Problem(script.path, line, f"its input {name} is not there", "add the file"))
+    variants = script.variants(machine.kinds, smallest)
+    if smallest:
+        once = tuple(replace(variant, repeats=1) for variant in variants)
+        verdicts = {variant.name: Verdict("missing", "at its smallest") for variant in once}
+        return Task(
+            script,
+            path,
+            inputs,
+            None,
+            tuple(verdicts),
+            once,
+            verdicts,
+            {variant.name: None for variant in once},
+        )
+    record = load(script)
+    verdicts = {variant.name: judge(script, variant, record, inputs) for variant in variants}
+    if wanted is not None:
+        if wanted not in verdicts:
+            mend = did_you_mean(wanted, verdicts, "variant")
+            raise BenchbookError(Problem(script.path, 1, f"has no variant `{wanted}`", mend))
+        names = {wanted}
+    else:
+        names = {name for name, verdict in verdicts.items() if which == "all" or verdict.state != "fresh"}
+    if names and (wanted is not None or is_timed(script)):
+        names.add(variants[0].name)
+    chosen = [variant for variant in variants if variant.name in names]
+    if repeats is not None:
+        chosen = [replace(variant, repeats=repeats) for variant in chosen]
+    if (
+        verdicts
+        and variants[0].name in names
+        and verdicts[variants[0].name].state == "fresh"
+        and which != "all"
+    ):
+        verdicts[variants[0].name] = Verdict("fresh", "baseline beside what is recorded")
+    measured = record.variants if record is not None else {}
+    seconds = {variant.name: run_seconds(measured.get(variant.name)) for variant in chosen}
+    return Task(
+        script, path, inputs, record, tuple(each.name for each in variants), tuple(chosen), verdicts, seconds
+    )
+
+
+def is_timed(script: Script) -> bool:
+    """Whether what it yields can only be compared within one campaign."""
+    return any(UNITS[metric.unit].noisy for metric in script.metadata.metrics.values())
+
+
+def run_seconds(variant: VariantRecord | None) -> float | None:
+    """How long a run of a variant took: the median over its runs of all its cells together."""
+    if variant is None or not variant.runs:
+        return None
+    return statistics.median(
+        sum(float(run.meter(cell, "seconds") or 0.0) for cell in run.cells) for run in variant.runs
+    )
+
+
+def left(tasks: Collection[Task]) -> str:
+    """How much `tasks` are, in words."""
+    runs = sum(task.runs for task in tasks)
+    known = [task.seconds for task in tasks if task.seconds is not None]
+    minutes = f", about {sum(known) / 60:.1f} minutes" if len(known) == len(tasks) else ""
+    return f"{len(tasks)} script(s), {runs} run(s){minutes}"

@@ -1,0 +1,225 @@
+"""One use of `benchbook record`: every task in turn, under its circumstances, into the store."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from packaging.requirements import InvalidRequirement, Requirement
+from rich.console import Console
+
+from benchbook.machines.accelerators import Found
+from benchbook.machines.description import Machine
+from benchbook.machines.nvml import Identity, open_nvml
+from benchbook.problems import BenchbookError, Problem
+from benchbook.project import Project
+from benchbook.recorder import campaign as campaigns
+from benchbook.recorder.circumstances import DeviceWatch, commit
+from benchbook.recorder.hosts import Hosts, preload_names
+from benchbook.recorder.jobs import OK, Result
+from benchbook.recorder.journal import open_journal
+from benchbook.recorder.plan import Task, left
+from benchbook.recorder.stores import Store
+from benchbook.records import Campaign
+from benchbook.script import Script
+
+
+@dataclass
+class Sitting:
+    """One use of the command.
+
+    Parameters:
+        project: The checkout.
+        machine: This machine.
+        found: Its accelerators.
+        store: Where records go.
+        console: For progress and problems.
+        ends: When the budget is spent, by the monotonic clock.
+        shared: Whether others may use the device.
+        recorded_by: Who measures.
+        environment: Variables for every script.
+    """
+
+    project: Project
+    machine: Machine
+    found: Found | None
+    store: Store
+    console: Console
+    ends: float | None
+    shared: bool
+    recorded_by: str
+    environment: Mapping[str, str]
+
+    def record(self, tasks: Sequence[Task]) -> list[Problem]:
+        """Record every task; the problems met. A task that cannot be recorded does not keep the next from it.
+
+        Raises:
+            BenchbookError: Others use the device, and that was not asked for.
+        """
+        if not tasks:
+            self.console.print(f"{self.machine.name}: everything is fresh")
+            return []
+        watch = DeviceWatch(open_nvml() if self._devices else None, self._devices)
+        foreign = watch.foreign()
+        if foreign and not self.shared:
+            what = f"{len(foreign)} other process(es) use the device, which spoils every time and some bytes"
+            mend = "end them, or record with --shared, which marks the times"
+            raise BenchbookError(Problem(f"snippets/records/{self.machine.name}/machine.json", 1, what, mend))
+        with only_recording(self.project):
+            return self._record(tasks, watch)
+
+    def _record(self, tasks: Sequence[Task], watch: DeviceWatch) -> list[Problem]:
+        self.console.print(f"{self.machine.name}: {left(tasks)}")
+        load = os.getloadavg()[0]
+        if load > 0.5:
+            busy = f"the machine is busy (load average {load:.1f}), which spoils every time"
+            self.console.print(f"[yellow]warning:[/] {busy}", soft_wrap=True)
+        at_commit = commit(self.project.root)
+        problems: list[Problem] = []
+        with self._hosts(tasks) as hosts:
+            for number, task in enumerate(tasks):
+                try:
+                    problems += self._record_task(task, hosts, watch, at_commit)
+                except campaigns.BudgetError:
+                    self.console.print(
+                        f"the budget is spent; left: {left(tasks[number:])}; the same command goes on"
+                    )
+                    break
+                except BenchbookError as error:
+                    problems += error.problems
+        return problems
+
+    def smallest(self, tasks: Sequence[Task]) -> list[Problem]:
+        """Run every variant once; what did not end well."""
+        problems: list[Problem] = []
+        with self._hosts(tasks) as hosts:
+            for task in tasks:
+                for variant in task.variants:
+                    try:
+                        result = campaigns.run_once(hosts, task, variant, self._root)
+                    except BenchbookError as error:
+                        problems += error.problems
+                        break
+                    self._say(task.script, variant.name, 1, 1, result)
+                    if result.outcome != OK:
+                        problems.append(campaigns.problem_of(task.script, variant, result))
+        return problems
+
+    @property
+    def _devices(self) -> tuple[Identity, ...]:
+        return self.found.identities if self.found is not None and self.found.kind == "cuda" else ()
+
+    @property
+    def _root(self) -> str:
+        return str(self.project.root.resolve())
+
+    def _hosts(self, tasks: Sequence[Task]) -> Hosts:
+        names = {name for task in tasks for name in _package_names(task.script)}
+        return Hosts(devices=self._devices, packages=sorted(names), environment=self.environment)
+
+    def _record_task(
+        self, task: Task, hosts: Hosts, watch: DeviceWatch, at_commit: tuple[str | None, bool]
+    ) -> list[Problem]:
+        first = task.variants[0]
+        preload = preload_names(cell.source for cell in task.script.cells)
+        packages = hosts.host(first.environment, first.ranks, preload, task.script.path).packages
+        packages = {name: version for name, version in packages.items() if _matters(name, task.script)}
+        state, began = watch.state(), campaigns.now()
+        sitting = {
+            "id": f"{began:%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}",
+            "started": campaigns.stamp(began),
+            "commit": at_commit[0],
+            "modified": at_commit[1],
+            "state": state,
+        }
+        key = {
+            "machine": self.machine.name,
+            "packages": packages,
+            "device": [state["driver"], state["power_limit_watts"]],
+            "recorded_by": self.recorded_by,
+            "shared": self.shared,
+        }
+        path = (self.project.journal / self.machine.name / task.script.reference).with_suffix(".jsonl")
+        journal = open_journal(path, campaigns.header(task, sitting, key), began)
+        total = sum(int(each["repeats"]) for each in journal.header["variants"].values())
+
+        def tell(turn: campaigns.Turn, result: Result | None) -> None:
+            if result is None:
+                status.update(f"{task.script.reference} {turn.variant}, run {turn.place + 1} of {total}")
+            else:
+                self._say(task.script, turn.variant, turn.place + 1, total, result)
+
+        with self.console.status(task.script.reference) as status:
+            gathered = campaigns.gather(
+                task,
+                journal,
+                lambda variant: campaigns.run_once(hosts, task, variant, self._root),
+                self._has_time,
+                tell,
+            )
+        opened = journal.header["campaign"]
+        foreign = watch.foreign()
+        done = Campaign(
+            started=opened["started"],
+            finished=campaigns.stamp(campaigns.now()),
+            commit=opened["commit"],
+            modified=opened["modified"],
+            recorded_by=self.recorded_by,
+            packages=packages,
+            # Whoever came while it ran is seen now.
+            state={**opened["state"], "foreign_processes": foreign, "shared": self.shared or bool(foreign)},
+        )
+        record, problems = campaigns.lay_over(task, self.machine.name, opened["id"], done, gathered)
+        if record is not None:
+            self.console.print(f"  wrote {self.store.save(record)}", soft_wrap=True)
+        journal.close()
+        return [*gathered.problems, *problems]
+
+    def _has_time(self, seconds: float) -> bool:
+        return self.ends is None or time.monotonic() + seconds <= self.ends
+
+    def _say(self, script: Script, variant: str, place: int, total: int, result: Result) -> None:
+        colour = "green" if result.outcome == OK else "red"
+        which = "" if variant == "default" else f" {variant}"
+        ending = f"[{colour}]{result.outcome}[/] {result.seconds:.2f} s"
+        self.console.print(f"  {place:>3}/{total} {script.reference}{which}: {ending}", soft_wrap=True)
+
+
+@contextlib.contextmanager
+def only_recording(project: Project) -> Iterator[None]:
+    """Hold off another recording in the same checkout: two at once would spoil each other's times.
+
+    Raises:
+        BenchbookError: One is under way.
+    """
+    project.journal.mkdir(parents=True, exist_ok=True)
+    with (project.journal / "lock").open("w") as file:
+        try:
+            # Released with the process, however that ends.
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            what = "another recording is under way in this checkout"
+            raise BenchbookError(
+                Problem(".benchbook/lock", 1, what, "wait for it to end, or end it")
+            ) from error
+        yield
+
+
+def _package_names(script: Script) -> list[str]:
+    names = []
+    for dependency in script.metadata.dependencies:
+        try:
+            names.append(Requirement(dependency).name)
+        except InvalidRequirement:
+            continue
+    return names
+
+
+def _matters(name: str, script: Script) -> bool:
+    declared = _package_names(script)
+    return name in {"python", *declared} or ("torch" in declared and name in {"triton", "numpy"})

@@ -1,0 +1,103 @@
+"""Put what a recording measured among the records of the checkout, or into one file to carry away."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Protocol
+
+from benchbook.machines.description import Machine, machine_table, write_machine
+from benchbook.problems import BenchbookError, Problem
+from benchbook.project import Project
+from benchbook.records import Record, load_record, record_from, write_record, write_text
+
+SCHEMA = 1
+
+
+class Store(Protocol):
+    """Where records are looked up and put."""
+
+    def load(self, script: str) -> Record | None:
+        """What is known of "guide/script.py" on this machine."""
+
+    def save(self, record: Record) -> str:
+        """Put a record in place, whole; the name of the file, for messages."""
+
+
+class Checkout:
+    """`snippets/records/<machine>/` of a checkout."""
+
+    def __init__(self, project: Project, machine: Machine) -> None:
+        self._project, self._machine = project, machine
+
+    def load(self, script: str) -> Record | None:
+        """What is known of "guide/script.py" on this machine."""
+        path = self._project.record_path(self._machine.name, script)
+        return load_record(path, self._project.relative(path))
+
+    def save(self, record: Record) -> str:
+        """Put a record in place, whole; the name of the file, for messages."""
+        write_machine(self._project.records / self._machine.name / "machine.json", self._machine)
+        path = self._project.record_path(self._machine.name, record.script)
+        write_record(path, record)
+        return self._project.relative(path)
+
+
+class Bundle:
+    """One file for `benchbook import`: `{"schema": 1, "machine": {...}, "records": [...]}`.
+
+    `machine` is what `machine.json` would hold, `records` what the record files would. Gzipped if its name
+    ends so, written anew, atomically, with each script that is done: a bundle that was begun is gone on with.
+
+    Raises:
+        BenchbookError: The file is there and is something else, or of another machine.
+    """
+
+    def __init__(self, path: Path, checkout: Checkout, machine: Machine) -> None:
+        self._path, self._checkout, self._machine = path, checkout, machine
+        self._records = {record.script: record for record in self._begun()}
+
+    def load(self, script: str) -> Record | None:
+        """What is known of "guide/script.py" on this machine: by this bundle, else by the checkout."""
+        return self._records.get(script) or self._checkout.load(script)
+
+    def save(self, record: Record) -> str:
+        """Put a record in place, whole; the name of the file, for messages."""
+        self._records[record.script] = record
+        table = {
+            "schema": SCHEMA,
+            "machine": machine_table(self._machine),
+            "records": [_table(each) for _, each in sorted(self._records.items())],
+        }
+        text = json.dumps(table, ensure_ascii=False, allow_nan=False)
+        if self._path.name.endswith(".gz"):
+            beside = self._path.with_name(f".{self._path.name}.part")
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            # No moment in the header: the same records make the same file.
+            beside.write_bytes(gzip.compress(text.encode(), mtime=0))
+            beside.replace(self._path)
+        else:
+            write_text(self._path, text + "\n")
+        return self._path.name
+
+    def _begun(self) -> list[Record]:
+        try:
+            raw = self._path.read_bytes()
+        except FileNotFoundError:
+            return []
+        try:
+            text = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
+            table: dict[str, Any] = json.loads(text)
+            if table["machine"]["name"] != self._machine.name:
+                what = f"holds records of {table['machine']['name']}, not of {self._machine.name}"
+                raise BenchbookError(Problem(self._path.name, 1, what, "name another file"))
+            return [record_from(record) for record in table["records"]]
+        except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+            what = f"is there and is no bundle ({error})"
+            raise BenchbookError(Problem(self._path.name, 1, what, "name another file")) from error
+
+
+def _table(record: Record) -> dict[str, Any]:
+    return asdict(record)

@@ -1,0 +1,225 @@
+"""The MkDocs plugin that gives templates their language and finishes the site after the last of them."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, cast
+from urllib.parse import urlsplit
+
+from babel import Locale
+from mkdocs.config import config_options
+from mkdocs.config.base import Config
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.plugins import BasePlugin, event_priority
+from mkdocs.structure.files import Files
+from mkdocs.structure.nav import Navigation
+from mkdocs.structure.pages import Page
+from mkdocs.utils.templates import TemplateContext
+
+from benchbook.pages.languages import Language, load_language
+from benchbook.pages.markup import finish
+from benchbook.website import search
+from benchbook.website.output import (
+    Alternate,
+    SitemapEntry,
+    hreflang_links,
+    is_unused,
+    question_url,
+    sitemap,
+    synonyms,
+)
+from benchbook.website.templates import TemplateCache, quicken
+
+THEME = Path(__file__).with_name("theme")
+
+
+class SitePluginConfig(Config):
+    """The options of the plugin in mkdocs.yml."""
+
+    search = config_options.Type(bool, default=True)
+
+
+class SitePlugin(BasePlugin[SitePluginConfig]):
+    """Runs beside mkdocs-static-i18n, which builds the languages one inside the other."""
+
+    def __init__(self) -> None:
+        self._serving = False
+        self._entries: list[SitemapEntry] = []
+        self._languages: dict[str, Language] = {}
+        self._templates = TemplateCache()
+        self._index: tempfile.TemporaryDirectory[str] | None = None
+
+    # An `on_startup` also makes MkDocs keep this instance from one build of `mkdocs serve` to the next.
+    def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:
+        """Remember whether the site is served while it is written."""
+        self._serving = command == "serve"
+
+    def on_shutdown(self) -> None:
+        """Forget the search index kept for `mkdocs serve`."""
+        if self._index:
+            self._index.cleanup()
+
+    @event_priority(-200)  # after mkdocs-static-i18n has set the language
+    def on_config(self, config: MkDocsConfig) -> MkDocsConfig:
+        """Put this package's templates before the theme's."""
+        if str(THEME) not in config.theme.dirs:
+            config.theme.dirs.insert(0, str(THEME))
+            quicken(config.theme, self._templates)
+        return config
+
+    @event_priority(-200)
+    def on_files(self, files: Files, *, config: MkDocsConfig) -> Files:
+        """Leave out what the theme ships and no page loads; each language would copy it again."""
+        for file in list(files):
+            if not file.is_documentation_page() and is_unused(file.src_uri):
+                files.remove(file)
+        return files
+
+    @event_priority(-200)  # after every plugin that writes HTML
+    def on_page_content(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+        """Finish the HTML of a page's text in the language it is written in."""
+        permalink = self._written_in(page, config).text("permalink")
+        return finish(html, right_to_left=self._is_rtl(page, config), permalink=permalink)
+
+    @event_priority(-200)
+    def on_page_context(
+        self, context: TemplateContext, *, page: Page, config: MkDocsConfig, nav: Navigation
+    ) -> TemplateContext:
+        """Add `site` to the context of a page."""
+        language = _language(config)
+        alternates = _alternates(page, config)
+        fallback = _is_fallback(page, language)
+        links = hreflang_links(config.site_url or "", alternates)
+        english = next((url for code, url in links if code == "x-default"), None)
+        canonical = english if fallback and english else page.canonical_url
+        if not fallback and canonical:
+            self._entries.append(SitemapEntry(canonical, links))
+        cast(dict[str, Any], context)["site"] = {
+            **self._common(language, config, nav),
+            "fallback": fallback,
+            "canonical": canonical,
+            "alternates": alternates,
+            "hreflang": () if fallback else links,
+            "isolate": partial(finish, right_to_left=self._is_rtl(page, config), permalink=""),
+            "question_url": question_url(config.repo_url or "", page.canonical_url or page.url),
+            "synonyms": synonyms(page.meta.get("synonyms")),
+        }
+        return context
+
+    def on_template_context(
+        self, context: TemplateContext, *, template_name: str, config: MkDocsConfig
+    ) -> TemplateContext:
+        """Add `site` to the context of the page for addresses that do not exist."""
+        home = [
+            Alternate(one.locale, one.name, one.link.lstrip("/") or ".", _direction(one.locale))
+            for one in _built_languages(config)
+        ]
+        cast(dict[str, Any], context)["site"] = {
+            **self._common(_language(config), config, context["nav"]),
+            "fallback": False,
+            "alternates": home,
+            "root": urlsplit(config.site_url or "/").path,
+        }
+        return context
+
+    def on_post_template(self, output: str, *, template_name: str, config: MkDocsConfig) -> str:
+        """Give each language its own 404 page, and hold the sitemap back until all languages are known."""
+        language = _language(config)
+        if template_name == "404.html" and language != _default_language(config):
+            target = Path(config.site_dir, language, template_name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(output, "utf-8")
+            return ""
+        return "" if template_name == "sitemap.xml" else output
+
+    @event_priority(-200)  # after mkdocs-static-i18n has built the other languages
+    def on_post_build(self, *, config: MkDocsConfig) -> None:
+        """Write the sitemap and the search index once the last language is there."""
+        if _i18n(config).building:
+            return
+        site = Path(config.site_dir)
+        (site / "sitemap.xml").write_text(sitemap(self._entries), "utf-8")
+        self._forget()
+        if self.config.search:
+            self._add_index(site)
+
+    def on_build_error(self, *, error: Exception) -> None:
+        """Forget a build that failed."""
+        self._forget()
+
+    def _forget(self) -> None:
+        self._entries.clear()
+        self._languages.clear()
+
+    def _read(self, code: str, config: MkDocsConfig) -> Language:
+        if code not in self._languages:
+            self._languages[code] = load_language(Path(config.docs_dir), code)
+        return self._languages[code]
+
+    def _written_in(self, page: Page, config: MkDocsConfig) -> Language:
+        return self._read(getattr(page.file, "locale", _language(config)), config)
+
+    def _is_rtl(self, page: Page, config: MkDocsConfig) -> bool:
+        return self._written_in(page, config).direction == "rtl"
+
+    def _common(self, code: str, config: MkDocsConfig, nav: Navigation) -> dict[str, Any]:
+        language = self._read(code, config)
+        return {
+            "language": code,
+            "direction": language.direction,
+            "text": language.text,
+            "home": nav.homepage,
+        }
+
+    def _add_index(self, site: Path) -> None:
+        # A page that is saved while it is served shows at once: the index of the first build will do.
+        if self._index is None:
+            folder = search.build_index(site)
+            if self._serving:
+                self._index = tempfile.TemporaryDirectory(prefix="benchbook-search-")
+                shutil.copytree(folder, self._index.name, dirs_exist_ok=True)
+        else:
+            shutil.copytree(self._index.name, site / search.FOLDER, dirs_exist_ok=True)
+
+
+def _i18n(config: MkDocsConfig) -> Any:
+    return config.plugins["i18n"]
+
+
+def _language(config: MkDocsConfig) -> str:
+    return str(_i18n(config).current_language)
+
+
+def _default_language(config: MkDocsConfig) -> str:
+    return str(_i18n(config).default_language)
+
+
+def _built_languages(config: MkDocsConfig) -> list[Any]:
+    return [one for one in _i18n(config).config.languages if one.build]
+
+
+def _direction(code: str) -> str:
+    return str(Locale.parse(code, sep="-").text_direction)
+
+
+def _is_fallback(page: Page, language: str) -> bool:
+    # The plugin keeps the language of the text in `locale`; the language of the address is the build's.
+    return bool(getattr(page.file, "locale", language) != language)
+
+
+def _alternates(page: Page, config: MkDocsConfig) -> tuple[Alternate, ...]:
+    files = getattr(page.file, "alternates", {})
+    return tuple(
+        Alternate(
+            language=one.locale,
+            name=one.name,
+            url=files[one.locale].url,
+            direction=_direction(one.locale),
+            translated=files[one.locale].locale == one.locale,
+        )
+        for one in _built_languages(config)
+        if one.locale in files
+    )
