@@ -179,3 +179,10 @@ def test_only_units_of_one_kind_convert() -> None:
     assert not convertible(UNITS["1"], UNITS["B/parameter"])
     assert not convertible(UNITS["samples/s"], UNITS["B/s"])
     assert sensible_unit(0, UNITS["B"]) == UNITS["B"]
+
+
+def test_a_unit_that_is_an_arabic_word_stands_to_the_left_of_its_number() -> None:
+    arabic, english = load_language(DOCS, "ar"), load_language(DOCS, "en")
+    assert arabic.quantity(35.3, UNITS["samples/s"]).text == "\u200f35.3\u00a0عينة/ثانية"
+    assert arabic.quantity(2**30, UNITS["B"]).text == "1\u00a0GiB"
+    assert english.quantity(35.3, UNITS["samples/s"]).text == "35.3\u00a0samples/s"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from dataclasses import dataclass
 from functools import cache
 
@@ -12,6 +13,7 @@ from benchbook.units import UNITS, Unit
 
 # A number and its unit never part at the end of a line.
 NO_BREAK_SPACE = "\u00a0"
+RIGHT_TO_LEFT = "\u200f"
 DIGITS = 3
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _SYMBOLS = {"us": "µs", "degC": "°C", "1": "", "count": ""}
@@ -39,8 +41,12 @@ class Quantity:
 
     @property
     def text(self) -> str:
-        """Number and unit on one line."""
-        return f"{self.number}{NO_BREAK_SPACE}{self.unit}" if self.unit else self.number
+        """Number and unit on one line, the number first in the direction that the unit is read in."""
+        if not self.unit:
+            return self.number
+        # Values stand in left-to-right isolates; this turns one whose unit is a word of Arabic.
+        mark = RIGHT_TO_LEFT if unicodedata.bidirectional(self.unit[0]) in {"R", "AL"} else ""
+        return f"{mark}{self.number}{NO_BREAK_SPACE}{self.unit}"
 
 
 def convertible(unit: Unit, other: Unit) -> bool:
