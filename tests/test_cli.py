@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,16 @@ def test_an_error_is_a_line_never_a_traceback(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "no handbook here" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_python_without_our_packages_gets_one_line(tmp_path: Path) -> None:
+    make_project(tmp_path)
+    command = [sys.executable, "-S", str(ROOT / "scripts/benchbook"), "status"]
+    environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "lacks the package typer; install" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,15 @@ if __package__ in (None, ""):
     sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != package]
     sys.path.insert(0, str(package.parent))
 
-from benchbook.cli import main
+if sys.version_info < (3, 11):  # noqa: UP036  (a checkout can be started with any Python)
+    sys.exit("benchbook needs Python 3.11 or later; this is {}.{}".format(*sys.version_info))
+
+from benchbook.problems import lacking
+
+try:
+    from benchbook.cli import main
+except ModuleNotFoundError as error:
+    sys.exit(lacking(error))
 
 if __name__ == "__main__":
     main()

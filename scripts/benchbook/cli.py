@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from benchbook.problems import BenchbookError
+from benchbook.problems import BenchbookError, lacking
 from benchbook.project import find_project
 
 # Exit codes: the content is not right; the words of the command are not.
@@ -136,10 +136,5 @@ def main() -> None:
         sys.exit(NOT_RIGHT)
     except ModuleNotFoundError as error:
         # A machine that only records has less installed than the other commands need.
-        if str(error.name).partition(".")[0] == "benchbook":
-            raise
-        typer.echo(
-            f"this command needs the package {error.name}; install benchbook with `pip install -e .`",
-            err=True,
-        )
+        typer.echo(lacking(error), err=True)
         sys.exit(NOT_RIGHT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -43,3 +44,11 @@ def did_you_mean(name: str, known: Iterable[str], what: str) -> str:
     if not near:
         return f"there is no {what} to name here"
     return f"use one of the {what}s there are: {', '.join(near)}"
+
+
+def lacking(error: ModuleNotFoundError) -> str:
+    """What to tell one whose Python lacks a package; a module missing from benchbook itself is raised."""
+    package = str(error.name).partition(".")[0]
+    if package == "benchbook":
+        raise error
+    return f"{sys.executable} lacks the package {package}; install all that benchbook needs: pip install -e ."
