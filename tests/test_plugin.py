@@ -98,6 +98,17 @@ def test_problems_of_all_languages_are_raised_together(
     assert "docs/ja/memory.md:5: `memory/methods.py` has no cell `trian`" in caplog.text
 
 
+def test_a_defect_of_the_fences_themselves_stops_the_build(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> str:
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr("benchbook.pages.fences.tables.render_table", broken)
+    with pytest.raises(RuntimeError, match="a defect"):
+        build_site(project)
+
+
 def test_a_served_page_shows_its_problems_and_stays_up(
     project: Project, caplog: pytest.LogCaptureFixture
 ) -> None:

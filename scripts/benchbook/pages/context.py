@@ -47,6 +47,7 @@ class Build:
         languages: By code.
         commits: What git knows of the records.
         problems: What is wrong, so far.
+        failures: What went wrong in this program itself while it rendered the current page.
         data: By guide, section, key, machine and language: what a page shows where another machine is chosen.
         rendered: What is the same in every language, by what it was made from, so that it is made once.
         slots: What stands in the slots of the current page, by number.
@@ -57,6 +58,7 @@ class Build:
     languages: Mapping[str, Language]
     commits: Commits
     problems: set[Problem] = field(default_factory=set)
+    failures: list[Exception] = field(default_factory=list)
     data: dict[str, dict[str, dict[str, dict[str, dict[str, Any]]]]] = field(default_factory=dict)
     rendered: dict[str, str] = field(default_factory=dict)
     slots: list[str] = field(default_factory=list)

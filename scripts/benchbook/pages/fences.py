@@ -62,19 +62,24 @@ def custom_inline() -> list[dict[str, Any]]:
 def _render(kind: str, source: str, render: Callable[[Build], str]) -> str:
     """What `render` makes, or a box in its place; a problem is kept for the end of the build.
 
-    inlinehilite swallows exceptions and would print the reference instead, so none may leave here.
+    superfences and inlinehilite swallow exceptions and would print the reference instead, so none may
+    leave here: one that is no problem of the page is raised once the page is rendered.
     """
     build = current()
     inline = kind == INLINE
     try:
-        return _slot(build, render(build), inline)
-    except UnresolvedError as error:
-        # Loads a second Markdown parser, which a page in order does not need.
-        from benchbook.pages.places import locate
+        try:
+            return _slot(build, render(build), inline)
+        except UnresolvedError as error:
+            # Loads a second Markdown parser, which a page in order does not need.
+            from benchbook.pages.places import locate
 
-        problems = [error.at(build.here.path, line) for line in locate(build, kind, source)]
+            problems = [error.at(build.here.path, line) for line in locate(build, kind, source)]
     except BenchbookError as error:
         problems = list(error.problems)
+    except Exception as error:
+        build.failures.append(error)
+        return ""
     build.problems.update(problems)
     return _slot(build, _box(build, problems, inline), inline)
 

@@ -84,6 +84,8 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
     def on_page_content(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
         """Add the choice of machine and the downloads to a page that shows records."""
         build = self._current()
+        if build.failures:
+            raise build.failures[0]
         try:
             html = fill(build, append_files(build, insert_choice(build, html)))
         except BenchbookError as error:
