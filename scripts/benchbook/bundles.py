@@ -82,7 +82,7 @@ def _refusals(project: Project, machine: Any, records: list[Any], path: str) -> 
         problems += record_problems(table, path)
     if problems:
         return problems
-    scripts = {f"{p.parent.name}/{p.name}": p for p in project.script_paths()}
+    scripts = project.scripts()
     for table in records:
         reference = table["script"]
         if table["machine"] != machine["name"]:

@@ -57,7 +57,7 @@ def _finest(problems: list[Problem]) -> tuple[Problem, ...]:
 def _scripts(project: Project) -> tuple[dict[str, Script], list[Problem]]:
     scripts: dict[str, Script] = {}
     problems: list[Problem] = []
-    for path in project.script_paths():
+    for path in project.scripts().values():
         try:
             script = read_script(path, project.root)
         except BenchbookError as error:

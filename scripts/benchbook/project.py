@@ -77,12 +77,7 @@ class Project:
                     "pyproject.toml", 1, f"[tool.benchbook] has the unknown key `{unknown[0]}`", "remove it"
                 )
             )
-        return Config(
-            reference_machine=table.get("reference_machine", ""),
-            blocking_machines=tuple(table.get("blocking_machines", ())),
-            repository=table.get("repository", ""),
-            guides=table.get("guides", {}),
-        )
+        return Config(**{**table, "blocking_machines": tuple(table.get("blocking_machines", ()))})
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -95,10 +90,14 @@ class Project:
         """The machines that have records here, by name."""
         return tuple(sorted(path.parent.name for path in self.records.glob("*/machine.json")))
 
-    def script_paths(self) -> tuple[Path, ...]:
-        """Every script, in a stable order."""
-        folders = (path for path in self.snippets.glob("*/*.py"))
-        return tuple(sorted(path for path in folders if path.parent.name not in {"records", "models"}))
+    def scripts(self) -> dict[str, Path]:
+        """The file of every script by its name ("guide/script.py"), in a stable order."""
+        paths = sorted(self.snippets.glob("*/*.py"))
+        return {
+            f"{path.parent.name}/{path.name}": path
+            for path in paths
+            if path.parent.name not in {"records", "models"}
+        }
 
     def page_paths(self) -> tuple[Path, ...]:
         """Every page of every language, in a stable order, the English ones first."""

@@ -77,7 +77,7 @@ def project_status(project: Project) -> list[Row]:
         BenchbookError: A script cannot be read.
 
     """
-    scripts = [read_script(path, project.root) for path in project.script_paths()]
+    scripts = [read_script(path, project.root) for path in project.scripts().values()]
     return [
         row
         for script in scripts

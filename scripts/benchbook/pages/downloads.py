@@ -83,8 +83,7 @@ class Downloads:
         for record in sorted(project.records.glob("*/*/*.json")):
             machine, guide = record.parent.parent.name, record.parent.name
             _copy(record, site / FOLDER / "records" / machine / guide / record.name)
-        for path in project.script_paths():
-            reference = f"{path.parent.name}/{path.name}"
+        for reference, path in project.scripts().items():
             _copy(path, site / script_path(reference))
             try:
                 text = self._notebook(library, reference)

@@ -78,9 +78,8 @@ class Library:
         """
         path = self.project.snippets / reference
         if not re.fullmatch(r"[A-Za-z0-9_-]+/[A-Za-z0-9_-]+\.py", reference) or not path.is_file():
-            known = [f"{other.parent.name}/{other.name}" for other in self.project.script_paths()]
             what = f"there is no script `{reference}`"
-            raise UnresolvedError(what, did_you_mean(reference, known, "script"))
+            raise UnresolvedError(what, did_you_mean(reference, self.project.scripts(), "script"))
         return self.once(
             ("script", reference), lambda: self._read(path, lambda: read_script(path, self.project.root))
         )

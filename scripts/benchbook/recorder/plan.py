@@ -148,7 +148,7 @@ def choose(project: Project, named: Sequence[str]) -> tuple[Path, ...]:
     Raises:
         BenchbookError: One is neither.
     """
-    known = {f"{path.parent.name}/{path.name}": path for path in project.script_paths()}
+    known = project.scripts()
     if not named:
         return tuple(known.values())
     chosen: dict[str, Path] = {}
