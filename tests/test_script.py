@@ -179,6 +179,15 @@ def test_two_points_of_a_matrix_must_differ_in_a_parameter() -> None:
     assert "two points of the matrix" in problems(with_table(table))[0].what
 
 
+@pytest.mark.parametrize(
+    "key", ["ranks = 0", 'repeats = "many"', "environment = { A = 1 }", 'meters = ["x"]']
+)
+def test_what_a_point_sets_beside_parameters_is_what_a_script_may_set(key: str) -> None:
+    (problem,) = problems(with_table(f"[[tool.benchbook.matrix]]\nsteps = 1\n{key}"))
+    assert f"a point of the matrix has the `{key.partition(' ')[0]}`" in problem.what
+    assert problem.line == 10
+
+
 def test_inputs_stay_below_the_scripts_folder() -> None:
     assert problems(with_table('[tool.benchbook]\ninputs = ["../../secret"]'))[0].mend.endswith(
         "the script's folder"

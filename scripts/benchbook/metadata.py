@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 from benchbook.problems import Problem, did_you_mean
 from benchbook.units import UNITS
@@ -16,6 +16,7 @@ from benchbook.units import UNITS
 BLOCK = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 NEEDS = ("cpu", "accelerator", "cuda", "rocm", "xpu", "mps")
 METERS_ON_REQUEST = ("cpu_allocator",)
+# What a point of a matrix may set beside parameters.
 RESERVED = ("ranks", "environment", "meters", "repeats")
 
 Scalar = bool | int | float | str | None
@@ -104,7 +105,7 @@ def is_parameter_value(value: object) -> bool:
     return all(item is None or isinstance(item, (bool, int, float, str)) for item in scalars)
 
 
-def _is_strings(value: object) -> bool:
+def _is_strings(value: object) -> TypeGuard[list[str]]:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
@@ -121,17 +122,16 @@ def _is_seconds(value: object) -> bool:
 
 
 def _is_needs(value: object) -> bool:
-    return _is_strings(value) and bool(value) and set(value) <= set(NEEDS)  # type: ignore[call-overload]
+    return _is_strings(value) and bool(value) and set(value) <= set(NEEDS)
 
 
 def _is_meters(value: object) -> bool:
-    return _is_strings(value) and set(value) <= set(METERS_ON_REQUEST)  # type: ignore[call-overload]
+    return _is_strings(value) and set(value) <= set(METERS_ON_REQUEST)
 
 
 def _is_inside(value: object) -> bool:
     return _is_strings(value) and not any(
-        item.startswith(("/", "~")) or ".." in item.split("/")
-        for item in value  # type: ignore[attr-defined]
+        item.startswith(("/", "~")) or ".." in item.split("/") for item in value
     )
 
 
@@ -179,6 +179,8 @@ def _problems(table: Mapping[str, Any], path: str, lines: Mapping[str, int]) -> 
             )
         elif not KEYS[key][0](value):
             yield Problem(path, at(key), f"`{key}` is {value!r}", f"make it {KEYS[key][1]}")
+        elif key == "matrix":
+            yield from _point_problems(value, path, at)
     metrics = own.get("metrics", {})
     for name, declared in metrics.items() if isinstance(metrics, dict) else ():
         yield from _metric_problems(name, declared, path, at(name))
@@ -188,6 +190,22 @@ def _problems(table: Mapping[str, Any], path: str, lines: Mapping[str, int]) -> 
             yield Problem(
                 path, at(kind), f"[tool.benchbook.on] `{kind}` is no table", "set parameters below it"
             )
+
+
+def _point_problems(matrix: Any, path: str, at: Callable[[str], int]) -> Iterator[Problem]:
+    for key in RESERVED:
+        fits, words = KEYS[key]
+        wrong = [point[key] for point in _points(matrix) if key in point and not fits(point[key])]
+        if wrong:
+            what = f"a point of the matrix has the `{key}` {wrong[0]!r}"
+            yield Problem(path, at(key), what, f"make it {words}")
+
+
+def _points(matrix: Any) -> list[dict[str, Any]]:
+    """The points of a matrix: the product of a table of lists, or the tables of a list as they are."""
+    if isinstance(matrix, dict):
+        return [dict(zip(matrix, point, strict=True)) for point in itertools.product(*matrix.values())]
+    return list(matrix)
 
 
 def _metric_problems(name: str, declared: object, path: str, line: int) -> Iterator[Problem]:
@@ -217,10 +235,7 @@ def _build(table: Mapping[str, Any], lines: dict[str, int]) -> ScriptMetadata:
         if key in own:
             own[key] = tuple(own[key])
     own["metrics"] = {name: Metric(name, **declared) for name, declared in own.get("metrics", {}).items()}
-    matrix = own.get("matrix", ())
-    if isinstance(matrix, dict):
-        matrix = [dict(zip(matrix, point, strict=True)) for point in itertools.product(*matrix.values())]
-    own["matrix"] = tuple(matrix)
+    own["matrix"] = tuple(_points(own.get("matrix", ())))
     return ScriptMetadata(
         requires_python=table["requires-python"],
         dependencies=tuple(table["dependencies"]),

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from benchbook.metadata import ParameterValue, ScriptMetadata, is_parameter_value, read_metadata
+from benchbook.metadata import RESERVED, ParameterValue, ScriptMetadata, is_parameter_value, read_metadata
 from benchbook.problems import BenchbookError, Problem, did_you_mean
 from benchbook.units import UNITS
 
@@ -132,6 +132,11 @@ class Script:
                 lines.extend(code_lines(cell.source))
         return "sha256:" + hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
+    @property
+    def is_timed(self) -> bool:
+        """Whether it yields what scatters from run to run, and is compared within one campaign only."""
+        return any(UNITS[metric.unit].noisy for metric in self.metadata.metrics.values())
+
     def runs_on(self, kinds: Iterable[str]) -> bool:
         """Whether it can run on a machine of these kinds (`machine_kinds`)."""
         return not set(self.metadata.needs).isdisjoint(kinds)
@@ -175,13 +180,9 @@ class Script:
             ranks=int(point.get("ranks", metadata.ranks)),
             environment=metadata.environment | dict(point.get("environment", {})),
             meters=tuple(point.get("meters", metadata.meters)),
-            repeats=int(point.get("repeats", metadata.repeats or self._usual_repeats())),
+            repeats=int(point.get("repeats", metadata.repeats or (8 if self.is_timed else 3))),
             timeout=metadata.timeout,
         )
-
-    def _usual_repeats(self) -> int:
-        noisy = any(UNITS[metric.unit].noisy for metric in self.metadata.metrics.values())
-        return 8 if noisy else 3
 
 
 def machine_kinds(kind: str, name: str) -> tuple[str, ...]:
@@ -347,7 +348,7 @@ def _override_problems(
     names: set[str] = set()
     for point in metadata.matrix:
         for axis, value in point.items():
-            if axis in {"environment", "meters", "repeats"}:
+            if axis in RESERVED and axis != "ranks":
                 continue
             if axis != "ranks" and axis not in shown:
                 what = f"the matrix sweeps `{axis}`, which is no parameter"

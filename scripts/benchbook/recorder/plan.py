@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from benchbook.problems import BenchbookError, Problem, did_you_mean
 from benchbook.project import Project
 from benchbook.records import Record, VariantRecord
 from benchbook.script import Script, Variant, read_script
-from benchbook.units import UNITS
+from benchbook.stats import median
 
 Which = Literal["stale", "all"]
 
@@ -209,7 +208,7 @@ def _task(
         names = {wanted}
     else:
         names = {name for name, verdict in verdicts.items() if which == "all" or verdict.state != "fresh"}
-    if names and (wanted is not None or is_timed(script)):
+    if names and (wanted is not None or script.is_timed):
         names.add(variants[0].name)
     chosen = [variant for variant in variants if variant.name in names]
     if repeats is not None:
@@ -228,17 +227,12 @@ def _task(
     )
 
 
-def is_timed(script: Script) -> bool:
-    """Whether what it yields can only be compared within one campaign."""
-    return any(UNITS[metric.unit].noisy for metric in script.metadata.metrics.values())
-
-
 def run_seconds(variant: VariantRecord | None) -> float | None:
     """How long a run of a variant took: the median over its runs of all its cells together."""
     if variant is None or not variant.runs:
         return None
-    return statistics.median(
-        sum(float(run.meter(cell, "seconds") or 0.0) for cell in run.cells) for run in variant.runs
+    return median(
+        [sum(float(run.meter(cell, "seconds") or 0.0) for cell in run.cells) for run in variant.runs]
     )
 
 
