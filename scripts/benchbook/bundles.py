@@ -10,7 +10,15 @@ from typing import Any
 from benchbook.freshness import input_digests
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
-from benchbook.records import Record, dump_json, load_record, record_from, write_record, write_text
+from benchbook.records import (
+    Record,
+    campaigns_of,
+    dump_json,
+    load_record,
+    record_from,
+    write_record,
+    write_text,
+)
 from benchbook.script import Script, machine_kinds, read_script
 from benchbook.validation import (
     RECORD_AGAIN,
@@ -124,7 +132,6 @@ def _merge(old: Record | None, new: Record) -> Record:
     if old is None:
         return new
     variants = old.variants | new.variants
-    used = {variant.campaign for variant in variants.values()}
-    campaigns = {name: item for name, item in (old.campaigns | new.campaigns).items() if name in used}
+    campaigns = campaigns_of(variants, old.campaigns | new.campaigns)
     history = (*old.history, *(line for line in new.history if line not in old.history))
     return Record(new.script, new.machine, campaigns, variants, history, new.licence)

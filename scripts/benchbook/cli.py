@@ -13,8 +13,8 @@ import typer
 from benchbook.problems import BenchbookError, lacking
 from benchbook.project import find_project
 
-# Exit codes: the content is not right; the words of the command are not.
-NOT_RIGHT, WRONG_USAGE = 1, 2
+# The exit code where the content is not right; typer's own is 2 where the words of the command are not.
+NOT_RIGHT = 1
 
 app = typer.Typer(
     add_completion=False,
@@ -74,7 +74,6 @@ def record(
     code = record_command(
         find_project(),
         scripts or [],
-        stale=stale,
         everything=everything,
         machine=machine,
         repeats=repeats,

@@ -16,7 +16,6 @@ from benchbook.problems import BenchbookError, Problem
 SCHEMA = 1
 LICENCE = "CC0-1.0"
 NOT_A_RECORD = "is not a record"
-OUTCOMES = ("ok", "out of memory", "timed out", "crashed")
 
 Number = int | float | bool
 MetricValue = Number | list[Number]
@@ -99,6 +98,14 @@ class Record:
     history: tuple[dict[str, Any], ...] = ()
     licence: str = LICENCE
     schema: int = SCHEMA
+
+
+def campaigns_of(
+    variants: Mapping[str, VariantRecord], campaigns: Mapping[str, Campaign]
+) -> dict[str, Campaign]:
+    """Those of `campaigns` that one of `variants` was measured in."""
+    used = {variant.campaign for variant in variants.values()}
+    return {name: campaign for name, campaign in campaigns.items() if name in used}
 
 
 T = TypeVar("T")

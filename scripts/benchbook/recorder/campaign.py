@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -14,8 +13,9 @@ from benchbook.recorder.hosts import HostError, Hosts, preload_names
 from benchbook.recorder.jobs import CRASHED, FAILED, OK, TIMED_OUT, Failure, Job, Result
 from benchbook.recorder.journal import TIME, Finished, Journal
 from benchbook.recorder.plan import Task
-from benchbook.records import Campaign, RankRun, Record, Run, VariantRecord
+from benchbook.records import Campaign, RankRun, Record, Run, VariantRecord, campaigns_of
 from benchbook.script import Script, Variant
+from benchbook.stats import median
 
 
 @dataclass(frozen=True)
@@ -179,8 +179,7 @@ def lay_over(
             problems.append(problem_of(task.script, variant, _bad(gathered.runs[variant.name])))
     if not written:
         return None, problems
-    used = {variant.campaign for variant in variants.values()}
-    campaigns = {key: each for key, each in (old.campaigns | {campaign_id: campaign}).items() if key in used}
+    campaigns = campaigns_of(variants, old.campaigns | {campaign_id: campaign})
     line = {
         "date": campaign.finished[:10],
         "campaign": campaign_id,
@@ -252,7 +251,7 @@ def medians(runs: Sequence[Run]) -> dict[str, float]:
     for name in runs[0].metrics:
         values = [value for run in runs if not isinstance(value := run.metrics[name], list)]
         if len(values) == len(runs):
-            found[name] = float(statistics.median(values))
+            found[name] = float(median(values))
     return found
 
 

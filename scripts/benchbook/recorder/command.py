@@ -41,7 +41,6 @@ def record_command(
     project: Project,
     scripts: Sequence[str],
     *,
-    stale: bool = True,
     everything: bool = False,
     machine: str | None = None,
     repeats: int | None = None,
@@ -59,8 +58,7 @@ def record_command(
     Parameters:
         project: The checkout.
         scripts: `guide/script.py` or guides; none for all.
-        stale: Record only what is not fresh (this is also what happens by default).
-        everything: Record whatever is fresh too.
+        everything: Record whatever is fresh too, not only what is stale or missing.
         machine: The name to record this machine under; one that begins with `cpu-` hides the accelerator.
         repeats: Runs per variant.
         bundle: Write this file instead of into `snippets/records`.

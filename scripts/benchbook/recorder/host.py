@@ -146,7 +146,3 @@ def _packages(names: Sequence[str]) -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue
     return found
-
-
-if __name__ == "__main__":
-    main()

@@ -69,7 +69,7 @@ class Bundle:
         table = {
             "schema": SCHEMA,
             "machine": machine_table(self._machine),
-            "records": [_table(each) for _, each in sorted(self._records.items())],
+            "records": [asdict(each) for _, each in sorted(self._records.items())],
         }
         text = json.dumps(table, ensure_ascii=False, allow_nan=False)
         if self._path.name.endswith(".gz"):
@@ -97,7 +97,3 @@ class Bundle:
         except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
             what = f"is there and is no bundle ({error})"
             raise BenchbookError(Problem(self._path.name, 1, what, "name another file")) from error
-
-
-def _table(record: Record) -> dict[str, Any]:
-    return asdict(record)
