@@ -17,19 +17,13 @@ from benchbook.machines.allocators import (
     find_allocator,
     held_by_cell,
 )
-from benchbook.machines.meters import NAMES, CellMeters
+from benchbook.machines.meters import CellMeters
 from benchbook.machines.nvml import Nvml
 from benchbook.machines.sampling import Sampler
 from benchbook.recorder.hosts import Hosts
 from benchbook.recorder.jobs import OK
-from benchbook.units import METERS
 from fakes import MIB, FakeGpu, FakeModule, FakeNvml, fake_torch, nvidia
 from running import run_in
-
-
-def test_the_meters_are_those_that_pages_know() -> None:
-    assert set(NAMES) == set(METERS)
-
 
 # Process memory
 

@@ -15,6 +15,8 @@ from benchbook.problems import BenchbookError, Problem
 
 SCHEMA = 1
 LICENCE = "CC0-1.0"
+# Model, memory, partition or count, and behind two hyphens who measured.
+MACHINE_NAME = r"[a-z0-9]+(?:[.-][a-z0-9]+)*(?:--[a-z0-9]+(?:-[a-z0-9]+)*)?"
 NOT_A_RECORD = "is not a record"
 
 Number = int | float | bool

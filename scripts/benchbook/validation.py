@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from benchbook.problems import Problem
+from benchbook.records import MACHINE_NAME
 from benchbook.script import Script
 from benchbook.units import METERS, UNITS
 
@@ -24,7 +25,7 @@ RECORD_AGAIN = "record it again with `benchbook record`"
 
 MachineName = Annotated[
     str,
-    StringConstraints(pattern=r"^[a-z0-9]+(?:[.-][a-z0-9]+)*(?:--[a-z0-9]+(?:-[a-z0-9]+)*)?$", max_length=80),
+    StringConstraints(pattern=f"^{MACHINE_NAME}$", max_length=80),
 ]
 Reference = Annotated[
     str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*/[a-z][a-z0-9_]*\.py$", max_length=120)

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.machines.accelerators import Found, mig_profile, model_words
-from benchbook.records import dump_json, write_text
+from benchbook.records import MACHINE_NAME, dump_json, write_text
 from benchbook.script import machine_kinds
 
 SCHEMA = 1
 MAINTAINERS = "maintainers"
-NAME = re.compile(r"[a-z0-9]+(-{1,2}[a-z0-9]+)*\Z")
+NAME = re.compile(MACHINE_NAME + r"\Z")
 # Instruction sets that change how fast a transformer runs; the other hundred flags do not.
 FLAGS = re.compile(r"(avx|amx|fma$|f16c$|sse4_2$|asimd|sve|sme(2|_|$)|bf16|i8mm|neon|gfni|rvv|v$|vsx)")
 

@@ -10,18 +10,11 @@ from typing import Any
 
 from benchbook.machines import process_memory
 from benchbook.machines.accelerators import identity_of
-from benchbook.machines.allocators import READINGS, Allocator, CpuAllocator, ModuleAllocator, find_allocator
+from benchbook.machines.allocators import Allocator, CpuAllocator, ModuleAllocator, find_allocator
 from benchbook.machines.nvml import Nvml, open_nvml
+from benchbook.units import METERS
 
 Reading = dict[str, float | int | None]
-NAMES = (
-    "seconds",
-    "process_memory",
-    "process_memory_peak",
-    *READINGS,
-    "device_memory",
-    "device_memory_peak",
-)
 
 
 class DeviceMeter:
@@ -101,7 +94,7 @@ class CellMeters:
             after.synchronize()
         seconds = time.perf_counter() - clock
         self.spans[cell] = (started, time.monotonic())
-        reading: Reading = dict.fromkeys(NAMES)
+        reading: Reading = dict.fromkeys(METERS)
         reading["seconds"] = seconds
         reading["process_memory"] = process_memory.resident()
         reading["process_memory_peak"] = process_memory.resident_peak() if peak_is_ours else None
