@@ -29,8 +29,8 @@ EXTENSIONS = [
     "admonition",
     "pymdownx.superfences",
     "pymdownx.inlinehilite",
+    "pymdownx.tabbed",
 ]
-EXTENSIONS += ["pymdownx.tabbed"]
 MKDOCS = """site_name: Small
 docs_dir: docs
 theme: {name: null, custom_dir: theme}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,7 +55,7 @@ def test_paths_become_relative_and_homes_nobodys() -> None:
     assert scrub("/home/john/.cache/x and /Users/ann/y") == "~/.cache/x and ~/y"
 
 
-def test_paths_of_libraries_are_the_libraries(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_paths_of_libraries_are_the_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "benchbook.recorder.capture.site.getsitepackages", lambda: ["/opt/env/lib/python3.11/site-packages"]
     )

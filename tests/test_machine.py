@@ -213,7 +213,7 @@ def test_an_apple_gpu_has_no_memory_of_its_own() -> None:
     )
 
 
-def test_a_machine_without_an_accelerator_has_none(tmp_path: Path) -> None:
+def test_a_machine_without_an_accelerator_has_none() -> None:
     assert ask_torch(fake_torch(None), None, None) is None
 
 
