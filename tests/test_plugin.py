@@ -161,8 +161,7 @@ def test_a_replay_build_imports_no_torch(tmp_path: Path) -> None:
         " standalone_mode=False)\n"
         "sys.exit(int(any(name in sys.modules for name in ('torch', 'transformers', 'accelerate', 'numpy'))))"
     )
-    environment = {**os.environ, "BENCHBOOK_ROOT": str(FIXTURE), "NO_MKDOCS_2_WARNING": "1"}
-    environment["DISABLE_MKDOCS_2_WARNING"] = "true"
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"}
     environment["PYTHONPATH"] = str(Path(__file__).parents[1] / "scripts")
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False

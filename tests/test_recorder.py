@@ -474,7 +474,6 @@ def test_a_variant_that_fails_once_is_not_recorded_from_its_other_runs(project: 
 
 COMMAND = """
 import sys
-import tempfile
 from pathlib import Path
 from benchbook.recorder import command as recording
 from benchbook.project import Project

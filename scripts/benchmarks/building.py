@@ -126,21 +126,14 @@ def pasted_block(kind: str, body: str, guide: str, library: Library, language: L
             for row, shown in zip(table.rows, entries, strict=True)
         ]
         return "\n".join(f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *rows))
-    chart, machine = charts.resolve_chart(library, guide, body)
-    drawn = charts.chart_lines(library, chart, machine)
-    assert drawn is not None
+    _, _, drawn = charts.resolve_chart(library, guide, body)
     return "```text\n" + "\n".join(f"{x:g} {points}" for x, points in drawn.rows) + "\n```"
 
 
 def build(root: Path) -> float:
     """Processor seconds that one build of all languages takes, in a process of its own."""
     shutil.rmtree(root / "site", ignore_errors=True)
-    environment = {
-        **os.environ,
-        "BENCHBOOK_ROOT": str(root),
-        "NO_MKDOCS_2_WARNING": "1",
-        "DISABLE_MKDOCS_2_WARNING": "true",
-    }
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"}
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "-f", "mkdocs.yml", "-d", "site"]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, cwd=root, env=environment, check=True)

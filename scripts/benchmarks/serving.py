@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import socket
 import statistics
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from benchbook.project import find_project
+from benchbook.recorder.processes import free_port
 
 COPIED = ("mkdocs.yml", "pyproject.toml", "docs", "snippets", "scripts/benchbook/website/theme")
 BAR = 1.0
@@ -51,13 +51,9 @@ def main() -> int:
 
 def measure(root: Path, environment: dict[str, str], language: str, page: Path, saves: int) -> list[float]:
     """Seconds from each save of `page` to the first answer that holds what was saved."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "mkdocs", "serve", "--quiet", "--dev-addr", f"127.0.0.1:{port}"]
-    server = subprocess.Popen(
-        command, cwd=root, env={**os.environ, **environment, "BENCHBOOK_ROOT": str(root)}
-    )
+    server = subprocess.Popen(command, cwd=root, env={**os.environ, **environment})
     try:
         site = f"http://127.0.0.1:{port}{site_path()}"
         url = f"{site}{language}/{'' if page.stem == 'index' else f'{page.stem}/'}"

@@ -142,28 +142,28 @@ def chart_lines(library: Library, chart: Chart, machine: Machine) -> Drawn | Non
     return Drawn(tuple(name for name, _ in found.values()), lines, unit)
 
 
-def resolve_chart(library: Library, guide: str, text: str) -> tuple[Chart, Machine]:
-    """The chart that a fence of `guide` asks for, and the machine it shows by default.
+def resolve_chart(library: Library, guide: str, text: str) -> tuple[Chart, Machine, Drawn]:
+    """The chart that a fence of `guide` asks for, the machine it shows by default, and what it shows there.
 
     Raises:
         UnresolvedError: It asks for something that is not there.
     """
     chart = read_chart(text, library)
     machine = library.machine_for(guide, chart.script.reference)
-    if chart_lines(library, chart, machine) is None:
+    drawn = chart_lines(library, chart, machine)
+    if drawn is None:
         mend = f"record it there: benchbook record {chart.script.reference}"
         raise UnresolvedError(f"nothing of this chart was recorded on {machine.name}", mend)
-    return chart, machine
+    return chart, machine, drawn
 
 
 def render_chart(build: Build, text: str) -> str:
     """The HTML of a `chart` fence with the body `text`; raises as `resolve_chart` does."""
     library, page = build.library, build.here
-    language, scope = page.language, ""
-    chart, shown = resolve_chart(library, page.guide, text)
-    scope = chart.script.reference
-    for machine in library.machines_with(scope):
-        drawn = chart_lines(library, chart, machine)
+    language = page.language
+    chart, shown, known = resolve_chart(library, page.guide, text)
+    for machine in library.machines_with(chart.script.reference):
+        drawn = known if machine == shown else chart_lines(library, chart, machine)
         if drawn is None:
             continue
         sources = [

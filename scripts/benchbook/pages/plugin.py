@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from markdown_exec import markdown_config
-from mkdocs.config import config_options
 from mkdocs.config.base import Config
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
@@ -39,9 +38,7 @@ _FOR_SOURCES = ("pymdownx.highlight", "pymdownx.superfences", "pymdownx.tabbed",
 
 
 class BenchbookConfig(Config):
-    """The options of the plugin in mkdocs.yml."""
-
-    root = config_options.Optional(config_options.Type(str))
+    """The plugin has no options in mkdocs.yml."""
 
 
 class BenchbookPlugin(BasePlugin[BenchbookConfig]):
@@ -133,8 +130,7 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
 
     def _begin(self, config: MkDocsConfig) -> None:
         self._settings.clear()
-        root = Path(self.config.root or Path(config.config_file_path or "mkdocs.yml").parent)
-        project = Project(root.resolve())
+        project = Project(Path(config.config_file_path or "mkdocs.yml").resolve().parent)
         try:
             mode = os.environ.get("BENCHBOOK_EXECUTE", "")
             first = self._library is None or self._library.project != project
