@@ -75,7 +75,7 @@ def make_project(root: Path, script: str = SCRIPT, page: str = PAGE) -> Project:
         f'[tool.benchbook]\nreference_machine = "{MACHINE}"\nblocking_machines = ["{MACHINE}"]\n',
     )
     write(root / "mkdocs.yml", "site_name: Test\n")
-    write(root / "docs/en/_language.yml", "name: English\nstrings: {}\nlabels: {}\n")
+    write(root / "docs/en/_language.yml", "strings: {}\nlabels: {}\n")
     write(root / "docs/en/sums.md", page)
     write(root / "snippets/sums/add.py", script)
     project = Project(root)

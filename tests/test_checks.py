@@ -55,14 +55,14 @@ def test_what_is_wrong_in_a_page_is_named_with_its_line(
 
 def test_problems_of_all_languages_come_in_one_run(project: Project) -> None:
     for code in ("ar", "zh"):
-        write(project.docs / code / "_language.yml", "name: x\nstrings: {}\nlabels: {}\n")
+        write(project.docs / code / "_language.yml", "strings: {}\nlabels: {}\n")
         write(project.docs / code / "sums.md", PAGE.replace("The total", "5 秒。The total"))
     found = lines(project)
     assert [line.partition(":")[0] for line in found] == ["docs/ar/sums.md", "docs/zh/sums.md"]
 
 
 def test_a_translation_without_an_english_page_is_a_problem(project: Project) -> None:
-    write(project.docs / "ja/_language.yml", "name: x\nstrings: {}\nlabels: {}\n")
+    write(project.docs / "ja/_language.yml", "strings: {}\nlabels: {}\n")
     write(project.docs / "ja/other.md", PAGE)
     assert "translates a page that English does not have" in lines(project)[0]
 

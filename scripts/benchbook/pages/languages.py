@@ -10,11 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import yaml
 from babel import Locale, UnknownLocaleError, dates
 
 from benchbook.pages.markup import isolated_words
-from benchbook.pages.quantities import Quantity, format_number, format_percent, quantity
+from benchbook.pages.quantities import FormattedQuantity, format_number, format_percent, format_quantity
+from benchbook.pages.yaml_text import InvalidYamlError, parse_yaml
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 from benchbook.units import Unit
@@ -23,8 +23,6 @@ FILE = "_language.yml"
 FALLBACK = "en"
 # What each file held when it was last read: a build asks for every language several times.
 _kept: dict[Path, tuple[int, dict[str, Any]]] = {}
-# The safe loader written in C, several times as fast, where PyYAML was built with it.
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _HOLE = re.compile(r"\{([a-z_]+)\}")
 
 Text = str | dict[str, str]
@@ -108,9 +106,9 @@ class Language:
         """A share (0.38) as a percentage."""
         return format_percent(share, self.locale)
 
-    def quantity(self, value: float, unit: Unit, shown: Unit | None = None) -> Quantity:
+    def quantity(self, value: float, unit: Unit, shown: Unit | None = None) -> FormattedQuantity:
         """`value` in `unit`, shown in the unit `shown` or a sensible one."""
-        return quantity(value, unit, self.locale, shown, dict(self.units))
+        return format_quantity(value, unit, self.locale, shown, self.units)
 
     def flag(self, value: bool) -> str:
         """The word for yes or no."""
@@ -188,16 +186,14 @@ def _date(moment: str) -> datetime.date:
 
 def _read(path: Path, shown: str) -> dict[str, Any]:
     try:
-        table = yaml.load(path.read_text("utf-8"), Loader=_LOADER)
+        table = parse_yaml(path.read_text("utf-8"))
     except FileNotFoundError as error:
         mend = "copy it from docs/en/ and translate it"
         raise BenchbookError(Problem(shown, 1, "there is no such file", mend)) from error
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = mark.line + 1 if mark else 1
-        raise BenchbookError(Problem(shown, line, "is not valid YAML", "mend its syntax")) from error
+    except InvalidYamlError as error:
+        raise BenchbookError(Problem(shown, error.line, "is not valid YAML", "mend its syntax")) from error
     if not isinstance(table, dict):
-        raise BenchbookError(Problem(shown, 1, "is no mapping", "begin it with `name:` and `strings:`"))
+        raise BenchbookError(Problem(shown, 1, "is no mapping", "begin it with `strings:`"))
     return table
 
 

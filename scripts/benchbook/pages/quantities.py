@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -28,7 +29,7 @@ _FAMILIES = (frozenset({"B/s", "GB/s"}), frozenset({"1", "percent"}))
 
 
 @dataclass(frozen=True)
-class Quantity:
+class FormattedQuantity:
     """A formatted number with the unit it is in.
 
     Parameters:
@@ -116,9 +117,13 @@ def format_percent(share: float, locale: Locale) -> str:
     return text.replace("-", "\u2212")
 
 
-def quantity(
-    value: float, unit: Unit, locale: Locale, target: Unit | None = None, names: dict[str, str] | None = None
-) -> Quantity:
+def format_quantity(
+    value: float,
+    unit: Unit,
+    locale: Locale,
+    target: Unit | None = None,
+    names: Mapping[str, str] | None = None,
+) -> FormattedQuantity:
     """`value` as text.
 
     Parameters:
@@ -131,11 +136,11 @@ def quantity(
     shown = target or sensible_unit(value, unit)
     amount = convert(value, unit, shown)
     if shown.symbol == "percent":
-        return Quantity(format_percent(amount / 100, locale))
+        return FormattedQuantity(format_percent(amount / 100, locale))
     if shown.dimension == "count":
-        return Quantity(format_number(amount, locale))
+        return FormattedQuantity(format_number(amount, locale))
     symbol = (names or {}).get(shown.symbol, _SYMBOLS.get(shown.symbol, shown.symbol))
-    return Quantity(format_number(amount, locale), symbol)
+    return FormattedQuantity(format_number(amount, locale), symbol)
 
 
 def _plain(value: float, digits: int, locale: Locale) -> str:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import yaml
-
 from benchbook.pages.library import Library, Machine
 from benchbook.pages.measurements import Measurement, measure
 from benchbook.pages.references import (
@@ -20,12 +18,10 @@ from benchbook.pages.references import (
     parse_reference,
     unit_of,
 )
+from benchbook.pages.yaml_text import InvalidYamlError, parse_yaml
 from benchbook.problems import did_you_mean
 from benchbook.script import Script, Variant, axis_text
 from benchbook.units import Unit
-
-# The same as yaml.SafeLoader, and many times as fast where PyYAML was built with libyaml.
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True)
@@ -94,11 +90,11 @@ def read_spec(text: str, known: Sequence[str], needed: Sequence[str], what: str)
 def _parsed(text: str, what: str) -> Any:
     """The YAML of a fence, parsed once: a page has the same one in every language."""
     try:
-        return yaml.load(text, Loader=_LOADER)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" in its line {mark.line + 1}" if mark else ""
-        raise UnresolvedError(f"the {what} is not valid YAML{where}", "mend its syntax") from None
+        return parse_yaml(text)
+    except InvalidYamlError as error:
+        raise UnresolvedError(
+            f"the {what} is not valid YAML in its line {error.line}", "mend its syntax"
+        ) from None
 
 
 def script_of(spec: Mapping[str, Any], library: Library) -> Script:
