@@ -13,10 +13,12 @@ from benchbook.units import UNITS, WORDS_IN_PROSE
 
 _SYMBOLS = [unit.symbol for unit in UNITS.values() if unit.typed]
 _UNITS = "|".join(re.escape(word) for word in sorted({*_SYMBOLS, *WORDS_IN_PROSE}, key=len, reverse=True))
-# A number and a unit behind it; `4 x 512` is a shape and `1990s` a decade.
+_DIGITS = r"0-9\u0660-\u0669\uff10-\uff19"
+# A number and a unit behind it; `4 x 512` is a shape, `1990s` a decade, `bf16` and `GPT-2` are names. Letters
+# of scripts that put no space before a number may stand right before it: `需要42毫秒`, `بنسبة38٪`.
 TYPED = re.compile(
-    rf"(?<![\w.,])(?!\d{{4}}s\b)[0-9\u0660-\u0669][0-9\u0660-\u0669.,]*[\s\u00a0\u202f]?(?:{_UNITS})"
-    r"(?![A-Za-z0-9/])(?!\s?\d)"
+    rf"(?<![A-Za-z_.,{_DIGITS}])(?<![A-Za-z]-)(?!\d{{4}}s\b)[{_DIGITS}][{_DIGITS}.,\u066b\u066c]*"
+    rf"[\s\u00a0\u202f]?(?:{_UNITS})(?![A-Za-z0-9/])(?!\s?\d)"
 )
 ID = re.compile(r"[a-z][a-z0-9-]*\Z")
 BIND = "bind it to a record with `#!value ...`, or put a link to its source beside it"
