@@ -110,6 +110,16 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         lambda b: variant(b)["runs"][0]["cells"]["add"].update(allocated_peak=10**12),
         "more than the machine's",
     ),
+    "more than the device, later": (
+        lambda b: variant(b)["runs"][2]["cells"]["add"].update(allocated_peak=10**12),
+        "more than the machine's",
+    ),
+    "a peak below the end": (
+        lambda b: variant(b)["runs"][1]["cells"]["add"].update(
+            process_memory=10**8, process_memory_peak=1000
+        ),
+        "add.process_memory_peak is 1000 B, less than the 100000000 B held at its end",
+    ),
     "no list": (lambda b: b.update(records={}), "is not a bundle of records"),
 }
 
