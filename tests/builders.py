@@ -61,6 +61,15 @@ MACHINE_JSON: dict[str, Any] = {
 }
 
 
+def with_table(table: str, source: str = SCRIPT) -> str:
+    """`source` with more lines of TOML at the end of its metadata."""
+    lines = "".join(f"# {line}\n" for line in table.strip().splitlines())
+    return source.replace("# ///\n\n", f"{lines}# ///\n\n", 1)
+
+
+SWEEP = with_table("[tool.benchbook.matrix]\nsteps = [1, 2]")
+
+
 def write(path: Path, text: str) -> Path:
     """Write a file, making its folders."""
     path.parent.mkdir(parents=True, exist_ok=True)

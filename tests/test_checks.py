@@ -10,7 +10,7 @@ import pytest
 
 from benchbook.checks import check_project
 from benchbook.project import Project
-from builders import MACHINE, PAGE, SCRIPT, make_project, write
+from builders import MACHINE, PAGE, SCRIPT, make_project, with_table, write
 
 
 @pytest.fixture
@@ -128,8 +128,7 @@ def test_a_script_with_broken_metadata_is_named_with_its_line(project: Project) 
 
 
 def test_an_input_that_is_not_there_is_named(project: Project) -> None:
-    source = SCRIPT.replace("#\n# [tool", '#\n# [tool.benchbook]\n# inputs = ["data.txt"]\n# [tool', 1)
-    write(project.snippets / "sums/add.py", source)
+    write(project.snippets / "sums/add.py", with_table('[tool.benchbook]\ninputs = ["data.txt"]'))
     assert any("its input `data.txt` is not there" in line for line in lines(project))
 
 

@@ -11,9 +11,7 @@ from benchbook.freshness import Verdict, input_digests, judge
 from benchbook.records import Record
 from benchbook.script import machine_kinds, parse_script
 from benchbook.status import project_status
-from builders import MACHINE, SCRIPT, make_project, make_record, write
-
-SWEEP = SCRIPT.replace("# ///\n\n", "#\n# [tool.benchbook.matrix]\n# steps = [1, 2]\n# ///\n\n", 1)
+from builders import MACHINE, SCRIPT, SWEEP, make_project, make_record, with_table, write
 
 
 def verdict(now: str, record: Record | None, name: str = "default") -> Verdict:
@@ -42,12 +40,12 @@ def test_editing_a_parameter_makes_it_stale_and_names_both_values() -> None:
 
 
 def test_a_parameter_that_only_this_machine_overrides_counts_too() -> None:
-    changed = SCRIPT.replace("# ///\n\n", f"# [tool.benchbook.on.{MACHINE}]\n# steps = 2\n# ///\n\n", 1)
+    changed = with_table(f"[tool.benchbook.on.{MACHINE}]\nsteps = 2")
     assert verdict(changed, make_record()).reason == "parameter changed (steps: 4 -> 2)"
 
 
 def test_editing_an_input_makes_it_stale(tmp_path: Path) -> None:
-    source = SCRIPT.replace("#\n# [tool", '#\n# [tool.benchbook]\n# inputs = ["data.txt"]\n# [tool', 1)
+    source = with_table('[tool.benchbook]\ninputs = ["data.txt"]')
     script = parse_script(source, "snippets/sums/add.py", "sums/add.py")
     write(tmp_path / "data.txt", "one")
     record = make_record(source, inputs=input_digests(script, tmp_path))
@@ -60,7 +58,7 @@ def test_editing_an_input_makes_it_stale(tmp_path: Path) -> None:
 
 
 def test_a_changed_environment_makes_it_stale() -> None:
-    changed = SCRIPT.replace("#\n# [tool", '#\n# [tool.benchbook]\n# environment = { A = "1" }\n# [tool', 1)
+    changed = with_table('[tool.benchbook]\nenvironment = { A = "1" }')
     assert verdict(changed, make_record()).reason == "environment changed"
 
 
@@ -118,5 +116,5 @@ def test_a_record_that_cannot_be_read_is_invalid_with_the_reason(tmp_path: Path)
 
 
 def test_a_script_is_not_expected_on_a_machine_it_cannot_run_on(tmp_path: Path) -> None:
-    source = SCRIPT.replace("#\n# [tool", '#\n# [tool.benchbook]\n# needs = ["cuda"]\n# [tool', 1)
+    source = with_table('[tool.benchbook]\nneeds = ["cuda"]')
     assert project_status(make_project(tmp_path, script=source)) == []
