@@ -34,7 +34,7 @@ def check_project(project: Project) -> Report:
         broken = list(_machine_problems(project, machine, scripts))
         problems += broken
         if not any(problem.path.endswith("machine.json") for problem in broken):
-            found = _freshness(project, machine, scripts)
+            found = _freshness(project, machine, scripts, {problem.path for problem in broken})
             (problems if machine in project.config.blocking_machines else warnings).extend(found)
     reference = project.config.reference_machine
     if reference and reference not in project.machines:
@@ -50,8 +50,8 @@ def check_project(project: Project) -> Report:
 def _finest(problems: list[Problem]) -> tuple[Problem, ...]:
     """Each problem once; a reader that only knows "is not a record" yields to the check that says where."""
     named = {problem.path for problem in problems if not problem.what.startswith(NOT_A_RECORD)}
-    coarse = {p for p in problems if p.what.startswith(NOT_A_RECORD) and p.path in named}
-    return tuple(sorted(set(problems) - coarse))
+    fine = (p for p in problems if not (p.what.startswith(NOT_A_RECORD) and p.path in named))
+    return tuple(sorted({(p.path, p.line, p.what): p for p in fine}.values()))
 
 
 def _scripts(project: Project) -> tuple[dict[str, Script], list[Problem]]:
@@ -108,11 +108,14 @@ def _record_problems(
         yield Problem(shown, 1, f"its script {table['script']} is not there", "remove the record")
 
 
-def _freshness(project: Project, machine: str, scripts: dict[str, Script]) -> Iterator[Problem]:
+def _freshness(
+    project: Project, machine: str, scripts: dict[str, Script], reported: set[str]
+) -> Iterator[Problem]:
     for script in scripts.values():
+        known = project.relative(project.record_path(machine, script.reference)) in reported
         for row in script_status(project, script, machine):
-            # A misshapen record is reported with its line already.
-            if row.state != "fresh" and not (row.state == "invalid" and "record" in row.reason):
+            # What makes a record invalid is reported with its line already.
+            if row.state != "fresh" and not (row.state == "invalid" and known):
                 yield _unfresh(project, script, row)
 
 
