@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +16,7 @@ from benchbook.units import UNITS
 # The regular expression that PEP 723 prescribes.
 BLOCK = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 NEEDS = ("cpu", "accelerator", "cuda", "rocm", "xpu", "mps")
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,79}\Z")
 METERS_ON_REQUEST = ("cpu_allocator",)
 # What a point of a matrix may set beside parameters.
 RESERVED = ("ranks", "environment", "meters", "repeats")
@@ -102,7 +104,23 @@ def _key_lines(text: str, first: int) -> dict[str, int]:
 def is_parameter_value(value: object) -> bool:
     """Whether a parameter can have this value: JSON keeps it as it is."""
     scalars = value if isinstance(value, list) else [value]
-    return all(item is None or isinstance(item, (bool, int, float, str)) for item in scalars)
+    return all(
+        item is None
+        or isinstance(item, (bool, int, str))
+        or (isinstance(item, float) and math.isfinite(item))
+        for item in scalars
+    )
+
+
+def _is_scalar(value: object) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or isinstance(value, (bool, int, str))
+
+
+def is_name(text: str) -> bool:
+    """Whether parameters and metrics can be called so: references and records spell names in ASCII."""
+    return NAME.match(text) is not None
 
 
 def _is_strings(value: object) -> TypeGuard[list[str]]:
@@ -110,7 +128,10 @@ def _is_strings(value: object) -> TypeGuard[list[str]]:
 
 
 def _is_environment(value: object) -> bool:
-    return isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
+    return isinstance(value, dict) and all(
+        is_name(name) and isinstance(item, str) and "\0" not in item and len(item) <= 400
+        for name, item in value.items()
+    )
 
 
 def _is_count(value: object) -> bool:
@@ -118,7 +139,7 @@ def _is_count(value: object) -> bool:
 
 
 def _is_seconds(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < math.inf
 
 
 def _is_needs(value: object) -> bool:
@@ -171,7 +192,11 @@ def _problems(table: Mapping[str, Any], path: str, lines: Mapping[str, int]) -> 
         yield Problem(
             path, lines[""], "its metadata lacks `dependencies`", "add the list of packages it imports"
         )
-    own = table.get("tool", {}).get("benchbook", {})
+    tools = table.get("tool", {})
+    own = tools.get("benchbook", {}) if isinstance(tools, dict) else None
+    if not isinstance(own, dict):
+        yield Problem(path, at("tool"), "its [tool.benchbook] is no table", "set the keys below that heading")
+        return
     for key, value in own.items():
         if key not in KEYS:
             yield Problem(
@@ -209,8 +234,9 @@ def _points(matrix: Any) -> list[dict[str, Any]]:
 
 
 def _metric_problems(name: str, declared: object, path: str, line: int) -> Iterator[Problem]:
-    if not name.isidentifier():
-        yield Problem(path, line, f"the metric `{name}` is no Python name", "name it as the script does")
+    if not is_name(name):
+        mend = "name it as the script does, with ASCII letters, digits and underscores"
+        yield Problem(path, line, f"the metric `{name}` is no name of a script", mend)
     if not isinstance(declared, dict) or not isinstance(declared.get("unit"), str):
         yield Problem(path, line, f"the metric `{name}` has no unit", f'write {name} = {{ unit = "..." }}')
         return

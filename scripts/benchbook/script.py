@@ -8,19 +8,21 @@ import io
 import itertools
 import re
 import tokenize
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from benchbook.metadata import RESERVED, ParameterValue, ScriptMetadata, is_parameter_value, read_metadata
-from benchbook.problems import BenchbookError, Problem, did_you_mean
+from benchbook.metadata import ParameterValue, ScriptMetadata, read_metadata
+from benchbook.parameters import axis_text, differs, override_problems, shown_parameters
+from benchbook.problems import BenchbookError, Problem
 from benchbook.units import UNITS
 
 MARKER = re.compile(r"^# %%(?:[ \t]+(?P<name>.*?))?[ \t]*$")
 CELL_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
-SAFE_VALUE = re.compile(r"[A-Za-z0-9_.+-]+\Z")
+REFERENCE = re.compile(r"[a-z][a-z0-9_]*/[a-z][a-z0-9_]*\.py\Z")
 
 # Cells with a role of their own, which no page shows unless it asks for them by name.
 PARAMETERS, CHECKS = "parameters", "checks"
@@ -176,7 +178,7 @@ class Script:
             name=",".join(f"{name}={axis_text(value)}" for name, value in axes.items()) or "default",
             axes=axes,
             parameters=parameters,
-            overridden={k: v for k, v in parameters.items() if v != self.shown[k]},
+            overridden={k: v for k, v in parameters.items() if differs(v, self.shown[k])},
             ranks=int(point.get("ranks", metadata.ranks)),
             environment=metadata.environment | dict(point.get("environment", {})),
             meters=tuple(point.get("meters", metadata.meters)),
@@ -188,11 +190,6 @@ class Script:
 def machine_kinds(kind: str, name: str) -> tuple[str, ...]:
     """What a machine is, from the widest to the narrowest, as `needs` and `on` name it."""
     return (kind, name) if kind == "cpu" else ("accelerator", kind, name)
-
-
-def axis_text(value: ParameterValue) -> str:
-    """A value of an axis as variant names and references write it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def read_script(path: Path, root: Path) -> Script:
@@ -218,13 +215,19 @@ def parse_script(source: str, path: str, reference: str) -> Script:
     tree = _parse(source, path)
     cells = tuple(_cells(source))
     problems = [*_head_problems(tree, cells, path), *_cell_problems(cells, path)]
+    if not REFERENCE.match(reference):
+        mend = "name folder and file with lower-case letters, digits and underscores, beginning with a letter"
+        problems.append(Problem(path, 1, f"`{reference}` cannot be referred to", mend))
     if problems:
         raise BenchbookError(*problems)
-    shown, shown_problems = _shown_parameters(cells, path)
+    shown: dict[str, ParameterValue] = {}
+    shown_problems: list[Problem] = []
+    if cells[0].name == PARAMETERS:
+        shown, shown_problems = shown_parameters(cells[0].source, cells[0].start, path)
     metadata, metadata_problems = read_metadata(source, path)
     problems = [*shown_problems, *metadata_problems]
     if metadata is not None:
-        problems += _override_problems(metadata, shown, path)
+        problems += override_problems(metadata, shown, path)
     if problems or metadata is None:
         raise BenchbookError(*problems)
     return Script(path, reference, source, ast.get_docstring(tree) or "", metadata, cells, shown)
@@ -259,7 +262,11 @@ def code_lines(source: str) -> list[str]:
 
 def _parse(source: str, path: str) -> ast.Module:
     try:
-        return ast.parse(source)
+        with warnings.catch_warnings(action="ignore"):
+            tree = ast.parse(source)
+            # Only compiling finds a `return` outside a function, or a `__future__` that comes too late.
+            compile(source, path, "exec", dont_inherit=True)
+        return tree
     except SyntaxError as error:
         what = f"is not valid Python ({error.msg})"
         raise BenchbookError(Problem(path, error.lineno or 1, what, "mend the syntax")) from error
@@ -292,6 +299,7 @@ def _head_problems(tree: ast.Module, cells: Sequence[Cell], path: str) -> Iterat
 
 def _cell_problems(cells: Sequence[Cell], path: str) -> Iterator[Problem]:
     seen: dict[str, int] = {}
+    parts: dict[str, ast.Module] = {}
     for cell in cells:
         if not CELL_NAME.match(cell.name):
             mend = "name it with lower-case letters, digits and underscores, beginning with a letter"
@@ -300,65 +308,19 @@ def _cell_problems(cells: Sequence[Cell], path: str) -> Iterator[Problem]:
             what = f"the cell `{cell.name}` is there twice (first on line {seen[cell.name]})"
             yield Problem(path, cell.line, what, "rename one of the two")
         seen.setdefault(cell.name, cell.line)
+        try:
+            parts[cell.name] = ast.parse(cell.source)
+        except SyntaxError as error:
+            what = f"the cell `{cell.name}` does not stand alone ({error.msg})"
+            mend = (
+                "begin each cell between two statements of the top level, and indent `# %%` within a string"
+            )
+            yield Problem(path, cell.line, what, mend)
+            return
     if PARAMETERS in seen and cells[0].name != PARAMETERS:
         yield Problem(path, seen[PARAMETERS], "the `parameters` cell is not the first", "move it to the top")
     if not cells or cells[-1].name != CHECKS:
         mend = "end the script with `# %% checks`, a cell that asserts what must be true of the result"
         yield Problem(path, cells[-1].line if cells else 1, "its last cell is not `checks`", mend)
-    elif not any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(cells[-1].source))):
+    elif not any(isinstance(node, ast.Assert) for node in ast.walk(parts[CHECKS])):
         yield Problem(path, cells[-1].line, "its `checks` cell asserts nothing", "assert what must be true")
-
-
-def _shown_parameters(cells: Sequence[Cell], path: str) -> tuple[dict[str, ParameterValue], list[Problem]]:
-    shown: dict[str, ParameterValue] = {}
-    problems: list[Problem] = []
-    if cells[0].name != PARAMETERS:
-        return shown, problems
-    for statement in ast.parse(cells[0].source).body:
-        line = cells[0].start + statement.lineno - 1
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                pass
-            case _:
-                mend = "leave only `name = literal` in that cell"
-                problems.append(Problem(path, line, "the `parameters` cell holds more than parameters", mend))
-                continue
-        try:
-            literal = ast.literal_eval(value)
-        except ValueError:
-            literal = ()
-        if not is_parameter_value(literal):
-            mend = "give it a number, a string, a boolean, None or a list of those"
-            problems.append(Problem(path, line, f"the parameter `{name}` is not a plain value", mend))
-            continue
-        shown[name] = literal
-    return shown, problems
-
-
-def _override_problems(
-    metadata: ScriptMetadata, shown: Mapping[str, ParameterValue], path: str
-) -> Iterator[Problem]:
-    tables = [(f"on.{kind}", table) for kind, table in metadata.on.items()]
-    tables += [("smallest", metadata.smallest)]
-    for title, table in tables:
-        for name in table:
-            if name not in shown:
-                what = f"[tool.benchbook.{title}] sets `{name}`, which is no parameter"
-                yield Problem(path, metadata.line_of(name), what, did_you_mean(name, shown, "parameter"))
-    names: set[str] = set()
-    for point in metadata.matrix:
-        for axis, value in point.items():
-            if axis in RESERVED and axis != "ranks":
-                continue
-            if axis != "ranks" and axis not in shown:
-                what = f"the matrix sweeps `{axis}`, which is no parameter"
-                yield Problem(path, metadata.line_of(axis), what, did_you_mean(axis, shown, "parameter"))
-            if not SAFE_VALUE.match(axis_text(value)):
-                what = f"the matrix value {value!r} of `{axis}` cannot stand in a reference"
-                yield Problem(path, metadata.line_of(axis), what, "use letters, digits and `_ . + -` only")
-        name = ",".join(f"{axis}={point[axis]}" for axis in point if axis == "ranks" or axis in shown)
-        if name in names:
-            what = f"two points of the matrix are called `{name or 'default'}`"
-            mend = "tell them apart by a parameter, so that a page can refer to each"
-            yield Problem(path, metadata.line_of("matrix"), what, mend)
-        names.add(name)

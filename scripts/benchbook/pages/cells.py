@@ -17,7 +17,8 @@ from benchbook.pages.measurements import Recorded, recorded, shown_variant
 from benchbook.pages.provenance import overridden, parameters_text, render_details
 from benchbook.pages.references import UnresolvedError, cell_of, matching_variants, parse_reference
 from benchbook.pages.values import OUTCOMES
-from benchbook.script import PARAMETERS, Cell, Script, Variant, axis_text
+from benchbook.parameters import axis_text
+from benchbook.script import PARAMETERS, Cell, Script, Variant
 
 PLACES = ("above", "below", "block", "tabbed-left", "tabbed-right", "none")
 # What may stand in a cell's fence beside `source`: options of the code block that shows the source.
@@ -154,9 +155,10 @@ def _notes(cell: Cell, source: Recorded, printed: bool, language: Language) -> l
         return notes
     if source.variant.axes and printed:
         point = ", ".join(f"{axis} = {axis_text(value)}" for axis, value in source.variant.axes.items())
-        notes.append(f"{language.text('variant')}: \u2066{point}\u2069")
+        notes.append(f"{language.text('variant')}{language.text('colon')}\u2066{point}\u2069")
     if changed := overridden(source):
-        notes.append(f"{language.text('overridden')}: \u2066{parameters_text(changed)}\u2069")
+        text = parameters_text(changed)
+        notes.append(f"{language.text('overridden')}{language.text('colon')}\u2066{text}\u2069")
     return notes
 
 

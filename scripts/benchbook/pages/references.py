@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from benchbook.pages.quantities import convertible, targets
+from benchbook.parameters import axis_text
 from benchbook.problems import Problem, did_you_mean
-from benchbook.script import Cell, Script, Variant, axis_text
+from benchbook.script import Cell, Script, Variant
 from benchbook.units import DEVICE_METERS, METERS, UNITS, Unit
 
 _SCRIPT = re.compile(

@@ -19,8 +19,9 @@ from benchbook.pages.references import (
     unit_of,
 )
 from benchbook.pages.yaml_text import InvalidYamlError, parse_yaml
+from benchbook.parameters import axis_text
 from benchbook.problems import did_you_mean
-from benchbook.script import Script, Variant, axis_text
+from benchbook.script import Script, Variant
 from benchbook.units import Unit
 
 

@@ -18,8 +18,9 @@ from benchbook.pages.quantities import sensible_unit
 from benchbook.pages.references import UnresolvedError
 from benchbook.pages.specs import Quantity, quantity_of, read_spec, script_of, variants_of
 from benchbook.pages.values import OUTCOMES, raw
+from benchbook.parameters import axis_text
 from benchbook.problems import did_you_mean
-from benchbook.script import CHECKS, PARAMETERS, Script, Variant, axis_text
+from benchbook.script import CHECKS, PARAMETERS, Script, Variant
 from benchbook.units import METERS
 
 KEYS = ("script", "rows", "columns", "where", "caption")

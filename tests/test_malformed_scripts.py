@@ -1,0 +1,109 @@
+"""What could not be run, or measured and not recorded, is said before anything runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchbook.problems import BenchbookError
+from benchbook.script import parse_script
+from running import parsed, script_text
+
+ONE_PARAMETER = "# %% parameters\nx = 1\n\n# %% checks\nassert x"
+
+
+def problems_of(body: str, table: str = "") -> str:
+    with pytest.raises(BenchbookError) as caught:
+        parsed(body, table)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ('# %% work\nx = """\n# %% inner\n"""\n\n# %% checks\nassert True', "`work` does not stand alone"),
+        (
+            "# %% work\nfor i in (1, 2):\n# %% more\n    print(i)\n\n# %% checks\nassert True",
+            "`work` does not",
+        ),
+        (
+            "# %% work\nif 1:\n    x = 1\n# %% more\nelse:\n    x = 2\n# %% checks\nassert x",
+            "`more` does not",
+        ),
+        (
+            "# %% parameters\nx = [1,\n# %% more\n 2]\n# %% checks\nassert x",
+            "`parameters` does not stand alone",
+        ),
+    ],
+)
+def test_a_cell_that_ends_within_a_statement_is_a_problem(body: str, said: str) -> None:
+    assert said in problems_of(body)
+
+
+def test_a_marker_indented_within_a_string_begins_no_cell() -> None:
+    script = parsed('# %% work\nx = """\n  # %% inner\n"""\n\n# %% checks\nassert x')
+    assert [cell.name for cell in script.cells] == ["work", "checks"]
+
+
+@pytest.mark.parametrize("line", ["return 1", "from __future__ import annotations"])
+def test_what_only_a_compiler_refuses_is_a_problem(line: str) -> None:
+    assert "is not valid Python" in problems_of(f"# %% work\nx = 1\n{line}\n\n# %% checks\nassert x")
+
+
+@pytest.mark.parametrize("value", ["1e999", "{[]: 1}", "[[1]]"])
+def test_a_parameter_that_a_record_cannot_hold_is_a_problem(value: str) -> None:
+    assert "the parameter `x` is not a plain value" in problems_of(
+        f"# %% parameters\nx = {value}\n\n# %% checks\nassert x"
+    )
+
+
+@pytest.mark.parametrize("table", ["smallest", "on.cpu"])
+@pytest.mark.parametrize("value", ["inf", "nan", "1979-05-27", "[[1]]"])
+def test_what_a_table_sets_a_parameter_to_is_a_plain_value(table: str, value: str) -> None:
+    said = problems_of(ONE_PARAMETER, f"[tool.benchbook.{table}]\nx = {value}")
+    assert f"[tool.benchbook.{table}] sets `x` to" in said
+
+
+def test_an_override_that_equals_what_is_shown_and_is_another_type_is_applied() -> None:
+    script = parsed(ONE_PARAMETER, 'needs = ["cpu"]\n[tool.benchbook.on.cpu]\nx = 1.0')
+    (variant,) = script.variants(("cpu",))
+    assert repr(variant.overridden) == "{'x': 1.0}"
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ('[tool.benchbook.metrics]\n"größe" = { unit = "B" }', "is no name of a script"),
+        ("timeout = inf", "`timeout` is inf"),
+        ('environment = { "A=B" = "1" }', "`environment` is"),
+        ('[tool.benchbook.matrix]\nx = [true, "true"]', "two points of the matrix are called `x=true`"),
+        (f'[tool.benchbook.matrix]\nx = ["{"a" * 200}"]', "is called by 202 characters"),
+    ],
+)
+def test_what_could_be_measured_and_not_recorded_is_a_problem(table: str, said: str) -> None:
+    assert said in problems_of(ONE_PARAMETER, table)
+
+
+def test_a_parameter_with_a_name_that_matrices_reserve_cannot_be_swept() -> None:
+    body = "# %% parameters\nrepeats = 1\n\n# %% checks\nassert repeats"
+    assert "the matrix sweeps `repeats`" in problems_of(body, "[tool.benchbook.matrix]\nrepeats = [1, 2]")
+    assert parsed(body).shown == {"repeats": 1}
+
+
+def test_a_parameter_whose_name_records_cannot_hold_is_a_problem() -> None:
+    said = problems_of("# %% parameters\ngröße = 1\n\n# %% checks\nassert True")
+    assert "the parameter `größe` cannot be referred to" in said
+
+
+@pytest.mark.parametrize("line", ["tool = 3", "tool = { benchbook = 3 }"])
+def test_a_table_that_is_none_is_a_problem(line: str) -> None:
+    source = script_text(ONE_PARAMETER).replace("# dependencies = []", f"# dependencies = []\n# {line}")
+    with pytest.raises(BenchbookError, match=r"its \[tool.benchbook\] is no table"):
+        parse_script(
+            source.replace("# [tool.benchbook]\n", "").replace('# needs = ["cpu"]\n', ""), "x", "g/x.py"
+        )
+
+
+@pytest.mark.parametrize("name", ["guide/Small.py", "guide/small-one.py", "Guide/small.py", "guide/1.py"])
+def test_a_file_that_records_cannot_name_is_a_problem(name: str) -> None:
+    with pytest.raises(BenchbookError, match=f"`{name}` cannot be referred to"):
+        parse_script(script_text(ONE_PARAMETER), f"snippets/{name}", name)
