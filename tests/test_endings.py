@@ -97,3 +97,32 @@ def test_a_tensor_is_told_how_to_become_a_number() -> None:
         read_metrics(["loss"], {"loss": torch.tensor(1.0)}, "loss = 1")
     assert "Tensor" in caught.value.failure.what
     assert ".item()" in caught.value.failure.mend
+
+
+def test_a_number_that_no_float_can_hold_is_refused() -> None:
+    with pytest.raises(MetricError, match="`flops` is too large a number"):
+        read_metrics(["flops"], {"flops": 10**5000}, "flops = 1")
+    assert read_metrics(["flops"], {"flops": 10**24}, "") == {"flops": 10**24}
+
+
+def test_a_number_keeps_its_kind_and_its_sign() -> None:
+    values = {"flag": True, "zero": -0.0, "flags": [True, False]}
+    assert repr(read_metrics(list(values), values, "")) == repr(values)
+
+
+def test_an_integer_of_numpy_is_told_how_to_become_a_number() -> None:
+    with pytest.raises(MetricError, match="`n` is a int64"):
+        read_metrics(["n"], {"n": np.int64(1)}, "n = 1")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "CUDA driver error: out of memory",
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "NCCL error, unhandled cuda error: Cuda failure 2 'out of memory'",
+        "Triton Error [CUDA]: out of memory",
+    ],
+)
+def test_a_library_that_finds_no_memory_says_so_in_its_own_words(words: str) -> None:
+    assert outcome_of(RuntimeError(words)) == OUT_OF_MEMORY

@@ -90,3 +90,24 @@ def test_a_machine_without_the_driver_has_no_nvml(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(pynvml, "nvmlInit", refuse)
     assert open_nvml() is None
+
+
+def test_a_driver_that_knows_a_question_in_an_older_form_only_answers_null() -> None:
+    library = FakeNvml(FIRST)
+
+    def refuse(_gpu: FakeGpu) -> None:
+        raise pynvml.NVMLLibraryMismatchError
+
+    library.nvmlDeviceGetComputeRunningProcesses = refuse  # type: ignore[method-assign, assignment]
+    library.NVMLLibraryMismatchError = pynvml.NVMLLibraryMismatchError  # type: ignore[attr-defined]
+    assert Nvml(library).processes(FIRST) is None
+
+
+def test_an_instance_that_was_found_is_not_asked_for_instances() -> None:
+    class Talkative(FakeNvml):
+        def nvmlDeviceGetMigMode(self, gpu: FakeGpu) -> list[int]:  # noqa: N802
+            return [1, 1]
+
+    small = FakeGpu("MIG-1")
+    nvml = Nvml(Talkative(FakeGpu("GPU-aaaa", instances=[FakeGpu("MIG-2"), small])))
+    assert nvml.find(Identity("1")) is small

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
+from benchbook.identity import find
 from benchbook.problems import Problem
 from benchbook.records import MACHINE_NAME
 from benchbook.script import Script
 from benchbook.units import METERS, UNITS
 
-# What would tell whose machine it was: home folders, device and system identifiers, e-mail addresses.
-IDENTIFYING = re.compile(
-    r"/(?:home|Users|root)/|[A-Za-z]:\\Users\\|\b(?:GPU|MIG)-[0-9a-f]{8}-|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-"
-    r"|[\w.+-]+@[\w-]+\.\w+"
-)
 # Some kernels count a process's pages in batches: two readings, one behind the other, need not quite agree.
 SLACK = 0.95
 RECORD_AGAIN = "record it again with `benchbook record`"
@@ -290,8 +285,8 @@ def _shape(model: type[BaseModel], table: Any, path: str, text: str) -> Iterator
 
 
 def _identity(value: Any, path: str, text: str, keys: tuple[str | int, ...] = ()) -> Iterator[Problem]:
-    if isinstance(value, str) and (found := IDENTIFYING.search(value)):
-        what = f"{'.'.join(map(str, keys))} holds {found[0]!r}, which can identify someone's machine"
+    if isinstance(value, str) and (found := find(value)) is not None:
+        what = f"{'.'.join(map(str, keys))} holds {found!r}, which can identify someone's machine"
         yield Problem(
             path, find_line(text, keys), what, "remove it from what the script prints, and record again"
         )

@@ -45,12 +45,15 @@ class Nvml:
 
     def __init__(self, library: Any) -> None:
         self.library = library
+        # The second for a question that the driver has in an older form only.
+        mismatch = getattr(library, "NVMLLibraryMismatchError", library.NVMLError)
+        self._refusals = (library.NVMLError, mismatch, AttributeError)
 
     def ask(self, function: str, *arguments: Any) -> Any:
         """What `function` returns, None where it is missing, unsupported or not permitted."""
         try:
             answer = getattr(self.library, function)(*arguments)
-        except (self.library.NVMLError, AttributeError):
+        except self._refusals:
             return None
         return answer.decode() if isinstance(answer, bytes) else answer
 
@@ -74,12 +77,12 @@ class Nvml:
             visible: The value of `CUDA_VISIBLE_DEVICES`, which names the instance where MIG divides the GPU
                 and CUDA reports the UUID of the whole.
         """
-        by_uuid = None
-        for prefix in ("GPU-", "MIG-"):
-            by_uuid = by_uuid or self.ask("nvmlDeviceGetHandleByUUID", prefix + identity.bare)
-        handle = by_uuid or (
-            self.ask("nvmlDeviceGetHandleByPciBusId", identity.pci) if identity.pci else None
-        )
+        instance = self.ask("nvmlDeviceGetHandleByUUID", f"MIG-{identity.bare}")
+        if instance is not None:
+            return instance
+        handle = self.ask("nvmlDeviceGetHandleByUUID", f"GPU-{identity.bare}")
+        if handle is None and identity.pci:
+            handle = self.ask("nvmlDeviceGetHandleByPciBusId", identity.pci)
         if handle is None or not self.mig_enabled(handle):
             return handle
         named = [name for name in (visible or "").split(",") if name.startswith("MIG-")]

@@ -12,6 +12,8 @@ import sysconfig
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from benchbook.identity import cut
+
 HEAD, TAIL = 48 * 1024, 16 * 1024
 ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-Z\\-_])")
 CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -84,8 +86,6 @@ class Scrubber:
             # Short and common names are also words of their own ("vm", "root"), which tell nothing.
             if len(word) > 3 and word not in {"root", "user", "localhost", "runner", "ubuntu", "debian"}
         ]
-        # Whatever is left of other people's homes.
-        self._homes = re.compile(r"/(home|Users)/[^/\s\"']+")
 
     def __call__(self, text: str) -> str:
         """`text` without them."""
@@ -93,7 +93,7 @@ class Scrubber:
             text = text.replace(path, replacement)
         for pattern, replacement in self._words:
             text = pattern.sub(replacement, text)
-        return self._homes.sub("~", text)
+        return cut(text)
 
 
 def _name(given: str | None, ask: Callable[[], str]) -> str:

@@ -18,6 +18,13 @@ MEMORY_WORDS = (
     "DefaultCPUAllocator: not enough memory",
     "CUDA out of memory",
     "CUDA error: out of memory",
+    "CUDA driver error: out of memory",
+    "Triton Error [CUDA]: out of memory",
+    # By NCCL, and by the libraries that find no room for their handles and workspaces.
+    "'out of memory'",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUDNN_STATUS_ALLOC_FAILED",
+    "CUSOLVER_STATUS_ALLOC_FAILED",
     "HIP out of memory",
     "HIP error: out of memory",
     "XPU out of memory",
@@ -118,6 +125,11 @@ def _number(name: str, value: Any, line: int) -> bool | int | float:
     if isinstance(value, bool):
         return value
     if isinstance(value, int):
+        try:
+            float(value)
+        except OverflowError:
+            mend = "give it in a larger unit"
+            raise MetricError(Failure(line, f"the metric `{name}` is too large a number", mend)) from None
         return int(value)
     if isinstance(value, float):
         if math.isfinite(value):

@@ -29,8 +29,9 @@ COMPANIONS = (
     "accelerate",
     "numpy",
     "triton",
-    "nvidia-nccl-cu12",
-    "nvidia-cudnn-cu12",
+    *(f"nvidia-{library}-cu{version}" for library in ("cudnn", "nccl") for version in (12, 13)),
+    # From CUDA 13 on named without it.
+    "nvidia-cublas",
 )
 
 

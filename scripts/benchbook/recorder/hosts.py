@@ -9,7 +9,6 @@ import os
 import secrets
 import select
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -23,7 +22,7 @@ import benchbook
 from benchbook.machines.nvml import Identity
 from benchbook.problems import BenchbookError, Problem
 from benchbook.recorder.jobs import Job, Result, result_from
-from benchbook.recorder.processes import MARK, end_marked
+from benchbook.recorder.processes import MARK, end_marked, signal_name
 
 # What is worth importing once for all runs. Anything else may start threads, which a fork does not survive.
 PRELOADED = ("torch", "transformers", "accelerate", "numpy")
@@ -81,7 +80,8 @@ class Host:
         self._mark = secrets.token_hex(8)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115
         inherited = path_of_scripts(os.environ.get("PYTHONPATH"))
-        temporary = package / self._mark[:4]
+        # A short name, for the sockets below it.
+        temporary = package / str(sum(1 for _ in package.iterdir()))
         temporary.mkdir()
         environment = {
             **os.environ,
@@ -174,7 +174,7 @@ class Host:
         end_marked(self._mark)
         self._log.seek(0)
         said = self._log.read().decode("utf-8", "replace").strip().splitlines()
-        how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        how = f"killed by {signal_name(-code)}" if code < 0 else f"exit code {code}"
         return f"{how}{f': {said[-1]}' if said else ''}"
 
 

@@ -78,6 +78,14 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
+def signal_name(number: int) -> str:
+    """What a signal is called; most of the real-time ones have numbers only."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
 def oom_kills(vmstat: Path = Path("/proc/vmstat")) -> int:
     """How many processes the kernel has killed for want of memory so far, 0 where it does not tell."""
     try:

@@ -231,7 +231,7 @@ def _ending(job: Job, rank: _Rank, killed: bool) -> tuple[str, Failure] | None:
     where, line = rank.cell, _line(job, rank.cell)
     code = rank.process.exitcode
     if code is not None and code < 0:
-        name = signal.Signals(-code).name
+        name = processes.signal_name(-code)
         if -code == signal.SIGKILL and killed:
             what = f"the kernel killed it for want of memory in the cell `{where}`"
             return OUT_OF_MEMORY, Failure(line, what, SMALLER)

@@ -5,6 +5,7 @@ import __future__
 
 import contextlib
 import ctypes
+import io
 import json
 import linecache
 import multiprocessing
@@ -157,7 +158,8 @@ def _make_main(job: Job) -> types.ModuleType:
     # What `python script.py` would search, and nothing of the recorder's.
     own = str(Path(benchbook.__file__).parent.parent)
     sys.path[:] = [str(Path(job.script).parent), *(entry for entry in sys.path if entry not in {"", own})]
-    linecache.cache[job.script] = (len(job.source), None, job.source.splitlines(True), job.script)
+    # Lines end where Python ends them: not at a form feed, as `splitlines` has it.
+    linecache.cache[job.script] = (len(job.source), None, io.StringIO(job.source).readlines(), job.script)
     for category in DEPRECATIONS:
         warnings.filterwarnings("error", category=category)
     warnings.filterwarnings("ignore", FORK_WARNING, DeprecationWarning)
