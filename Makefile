@@ -35,11 +35,19 @@ $(TEST)/.installed: pyproject.toml constraints.txt
 	$(TEST)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[test]'
 	@touch $@
 
-site: $(SITE)/.installed
+# BENCHBOOK_EXECUTE=stale, or all: measure first, with the recording environment unless told of another.
+NEEDED := $(SITE)/.installed
+ifneq ($(filter stale all,$(BENCHBOOK_EXECUTE)),)
+ifeq ($(BENCHBOOK_PYTHON),)
+NEEDED += $(RECORD)/.installed
+endif
+endif
+
+site: $(NEEDED)
 	$(SITE)/bin/mkdocs build --quiet
 
 # Serving one language leaves the others out, but for English, which the others fall back to.
-serve: $(SITE)/.installed
+serve: $(NEEDED)
 	$(if $(LANGUAGE),env $(foreach code,$(filter-out en $(LANGUAGE),$(LANGUAGES)),BUILD_$(shell echo $(code) | tr a-z- A-Z_)=false)) \
 	$(SITE)/bin/mkdocs serve
 
