@@ -18,20 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.project import Project, find_project
+from benchbook.website.chromium import FLAGS, find_chromium
 from benchbook.website.static_server import serving
 
 BARS = {"performance": 95, "accessibility": 100, "best-practices": 100, "seo": 100}
 VERSION = "13"
-FLAGS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 
 
 def main() -> int:
@@ -83,13 +74,16 @@ def install(project: Project) -> Path:
 
 def measure(lighthouse: Path, url: str) -> dict[str, Any]:
     """The report on `url`."""
-    names = (os.environ.get("CHROMIUM"), "chromium", "chromium-browser", "google-chrome")
-    chromium = next((path for name in names if name and (path := shutil.which(name))), "")
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder, "report.json")
         command = [str(lighthouse), url, "--quiet", "--output=json", f"--output-path={target}"]
-        command += [f"--chrome-flags={' '.join(FLAGS)}", f"--only-categories={','.join(BARS)}"]
-        subprocess.run(command, check=True, env={**os.environ, "CHROME_PATH": chromium}, capture_output=True)
+        command += [
+            f"--chrome-flags={' '.join(('--headless=new', *FLAGS))}",
+            f"--only-categories={','.join(BARS)}",
+        ]
+        subprocess.run(
+            command, check=True, env={**os.environ, "CHROME_PATH": find_chromium()}, capture_output=True
+        )
         report: dict[str, Any] = json.loads(target.read_text("utf-8"))
     return report
 

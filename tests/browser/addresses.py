@@ -1,9 +1,11 @@
-"""The pages of the handbook and of the small one, as addresses below the start page."""
+"""Where the browser tests look: pages, as addresses below the start page, and how wide the window is."""
 
 from pathlib import Path
 
 from benchbook.project import Project
 
+DESKTOP = {"width": 1280, "height": 860}
+PHONE = {"width": 360, "height": 740}
 ROOT = Path(__file__).parents[2]
 LANGUAGES = Project(ROOT).languages
 TRANSLATIONS = tuple(code for code in LANGUAGES if code != "en")

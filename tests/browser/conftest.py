@@ -2,42 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from benchbook.website.chromium import FLAGS, find_chromium
 from benchbook.website.static_server import serving
+from browser.addresses import DESKTOP, PHONE
 from browser.building import FIXTURE, ROOT, build
-
-DESKTOP = {"width": 1280, "height": 860}
-PHONE = {"width": 360, "height": 740}
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
-def find_chromium() -> str:
-    """The browser to drive: the one CHROMIUM names, or one on the path."""
-    names = (os.environ.get("CHROMIUM"), "chromium", "chromium-browser", "google-chrome")
-    found = next((path for name in names if name and (path := shutil.which(name))), None)
-    assert found, "no Chromium: run `make chromium`, or set CHROMIUM to one"
-    return found
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=find_chromium(), args=ARGUMENTS)
+        opened = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
         yield opened
         opened.close()
 
@@ -73,7 +53,7 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
     """Opens pages, each in a browser of its own: `open_page(url, viewport=..., color_scheme=...)`."""
     contexts = []
 
-    def open_one(url: str, **options: object) -> Page:
+    def open_one(url: str = "about:blank", **options: object) -> Page:
         context = browser.new_context(**{"viewport": DESKTOP, "color_scheme": "light", **options})
         contexts.append(context)
         page = context.new_page()
@@ -87,20 +67,12 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
+def page(open_page: Callable[..., Page]) -> Page:
     """An empty page the width of a desktop."""
-    context = browser.new_context(viewport=DESKTOP, color_scheme="light")
-    opened = context.new_page()
-    opened.set_default_timeout(15_000)
-    yield opened
-    context.close()
+    return open_page()
 
 
 @pytest.fixture
-def phone(browser: Browser) -> Iterator[Page]:
+def phone(open_page: Callable[..., Page]) -> Page:
     """An empty page the width of a small telephone."""
-    context = browser.new_context(viewport=PHONE, color_scheme="light", has_touch=True, is_mobile=True)
-    opened = context.new_page()
-    opened.set_default_timeout(15_000)
-    yield opened
-    context.close()
+    return open_page(viewport=PHONE, has_touch=True, is_mobile=True)

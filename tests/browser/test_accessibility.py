@@ -6,11 +6,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from browser.addresses import ADDRESSES
+from browser.addresses import ADDRESSES, DESKTOP, PHONE
 
 OpenPage = Callable[..., Page]
-PHONE = {"width": 360, "height": 740}
-DESKTOP = {"width": 1280, "height": 860}
 
 
 def violations(page: Page) -> list[str]:

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from browser.addresses import ADDRESSES, LANGUAGES, TRANSLATIONS, address
+from browser.addresses import ADDRESSES, LANGUAGES, PHONE, TRANSLATIONS, address
 
 OpenPage = Callable[..., Page]
 
@@ -151,7 +151,7 @@ def test_without_a_script_the_page_the_menus_and_the_dark_scheme_work(
         fixture_url + "memory/",
         java_script_enabled=False,
         color_scheme="dark",
-        viewport={"width": 360, "height": 740},
+        viewport=PHONE,
     )
     page.locator("[popovertarget=site-nav]").click()
     assert page.locator("#site-nav a[aria-current=page]").is_visible()

@@ -1,0 +1,29 @@
+"""Find the browser that tests and benchmarks drive, and start it so that it asks nothing of the network."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+def find_chromium() -> str:
+    """The path of the Chromium that CHROMIUM names, else of one on the path.
+
+    Raises:
+        FileNotFoundError: There is none.
+    """
+    names = (os.environ.get("CHROMIUM"), "chromium", "chromium-browser", "google-chrome")
+    found = next((path for name in names if name and (path := shutil.which(name))), None)
+    if found is None:
+        raise FileNotFoundError("no Chromium: run `make chromium`, or set CHROMIUM to one")
+    return found
