@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchbook.recorder.capture import Bounded, Scrubber, plain
+from benchbook.recorder.capture import Bounded, Scrubber
+from benchbook.terminal import plain
 
 
 @given(st.lists(st.binary(max_size=40)))

@@ -19,6 +19,7 @@ from benchbook.pages.references import UnresolvedError, cell_of, matching_varian
 from benchbook.pages.values import OUTCOMES
 from benchbook.parameters import axis_text
 from benchbook.script import PARAMETERS, Cell, Script, Variant
+from benchbook.terminal import plain
 
 PLACES = ("above", "below", "block", "tabbed-left", "tabbed-right", "none")
 # What may stand in a cell's fence beside `source`: options of the code block that shows the source.
@@ -27,8 +28,6 @@ MAX_LINES, MAX_CHARACTERS = 60, 20_000
 _FENCE = "`" * 8
 # markdown-exec numbers ids over the whole build, which would make them differ from language to language.
 _COUNTED_ID = re.compile(r'\b(id|for|name)="exec-\d+--')
-_ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _OUTPUT = "benchbook-output-goes-here"
 
 
@@ -164,7 +163,7 @@ def _notes(cell: Cell, source: Recorded, printed: bool, language: Language) -> l
 
 def bounded(text: str) -> tuple[str, int]:
     """`text` without its last line break, cut to what a page can hold, and the number of lines cut."""
-    lines = [_printed(line) for line in text.rstrip("\n").split("\n")] if text.strip() else []
+    lines = plain(text).rstrip("\n").split("\n") if text.strip() else []
     kept: list[str] = []
     size = 0
     for line in lines[:MAX_LINES]:
@@ -174,12 +173,6 @@ def bounded(text: str) -> tuple[str, int]:
             break
         kept.append(line)
     return "\n".join(kept), len(lines) - len(kept)
-
-
-def _printed(line: str) -> str:
-    """What a terminal would show of `line` in the end: no colours, and of what was overwritten the last."""
-    shown = line.rstrip("\r").rpartition("\r")[2]
-    return _CONTROL.sub("", _ANSI.sub("", shown))
 
 
 def _check_shown(script: Script, cell: Cell) -> None:

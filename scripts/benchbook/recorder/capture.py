@@ -1,4 +1,4 @@
-"""Keep what a cell prints: bounded, as text, and without anything that tells whose machine it ran on."""
+"""Keep what a cell prints: bounded, and without anything that tells whose machine it ran on."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from pathlib import Path
 from benchbook.identity import cut
 
 HEAD, TAIL = 48 * 1024, 16 * 1024
-ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-Z\\-_])")
-CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 class Bounded:
@@ -44,13 +42,6 @@ class Bounded:
             return (self._head + tail).decode("utf-8", "replace")
         note = f"\n[... {left_out} of {self.total} bytes left out ...]\n"
         return self._head.decode("utf-8", "replace") + note + tail.decode("utf-8", "replace")
-
-
-def plain(text: str) -> str:
-    """`text` as a terminal shows it in the end: no escape sequences, of a progress bar its last state."""
-    lines = ESCAPES.sub("", text).replace("\r\n", "\n").split("\n")
-    shown = (line.rstrip("\r").rpartition("\r")[2] for line in lines)
-    return CONTROLS.sub("", "\n".join(shown))
 
 
 class Scrubber:

@@ -18,9 +18,10 @@ from typing import Any
 
 from benchbook.machines.sampling import INTERVAL, Sampler
 from benchbook.recorder import processes, worker
-from benchbook.recorder.capture import Bounded, Scrubber, plain
+from benchbook.recorder.capture import Bounded, Scrubber
 from benchbook.recorder.endings import SAME_SHOWN, SMALLER
 from benchbook.recorder.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT, Failure, Job, Result
+from benchbook.terminal import plain
 
 # How long the other processes of a run may go on once one has failed: their own errors tell little.
 GRACE = 2.0
