@@ -83,7 +83,7 @@ def test_another_machine_is_named_where_the_reference_machine_has_no_record(proj
     project.record_path(CPU, "memory/losses.py").unlink()
     shown = render(start(project), "`#!value memory/losses.py#difference`")
     assert f'data-machine="{GPU}"' in shown
-    assert '<sup class="bb-tag" dir="ltr">Fixture GPU</sup>' in shown
+    assert '<sup class="bb-tag" dir="auto">Fixture GPU</sup>' in shown
 
 
 def test_a_ratio_of_times_needs_one_campaign(project: Project) -> None:
@@ -137,7 +137,7 @@ def test_output_is_english_and_left_to_right_in_every_language() -> None:
 def test_other_parameters_of_a_machine_are_named_in_the_page_s_language() -> None:
     build = start(Project(FIXTURE), "ja")
     words = build.here.language.text("overridden")
-    assert f"{words}: \u2066steps = 2\u2069" in render(build, cell(f"{ONE}#train"))
+    assert f"{words}：\u2066steps = 2\u2069" in render(build, cell(f"{ONE}#train"))
 
 
 def test_a_cell_of_a_sweep_shows_the_variant_that_runs_what_is_shown() -> None:
@@ -295,3 +295,10 @@ def test_a_record_without_the_variant_is_a_problem(project: Project) -> None:
     build = start(project)
     render(build, cell("memory/losses.py#train"))
     assert "was never recorded on fixture-cpu" in str(*build.problems)
+
+
+def test_no_line_begins_with_the_full_stop_after_a_value() -> None:
+    build = start(Project(FIXTURE), "ja")
+    shown = render(build, f"値は `#!value {ONE}#peak_memory`。次へ")
+    assert '<span class="bb-kept"><button' in shown
+    assert "</button>。</span>次へ" in shown

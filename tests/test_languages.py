@@ -6,6 +6,8 @@ import pytest
 
 from benchbook.checks import check_project
 from benchbook.pages.languages import Language, load_language, load_languages, missing_strings
+from benchbook.pages.library import Machine
+from benchbook.pages.machine_names import machine_short, machine_title
 from benchbook.pages.quantities import convertible, format_percent, sensible_unit
 from benchbook.problems import BenchbookError
 from benchbook.project import Project
@@ -186,3 +188,24 @@ def test_a_unit_that_is_an_arabic_word_stands_to_the_left_of_its_number() -> Non
     assert arabic.quantity(35.3, UNITS["samples/s"]).text == "\u200f35.3\u00a0عينة/ثانية"
     assert arabic.quantity(2**30, UNITS["B"]).text == "1\u00a0GiB"
     assert english.quantity(35.3, UNITS["samples/s"]).text == "35.3\u00a0samples/s"
+
+
+@pytest.mark.parametrize(
+    ("code", "title", "short"),
+    [
+        ("en", "2-core CPU, 24\u00a0GB", "2-core CPU"),
+        ("ar", "معالج CPU بنواتين، \u206824\u00a0GB\u2069", "معالج CPU بنواتين"),
+        ("zh", "2 核 CPU，24\u00a0GB", "2 核 CPU"),
+        ("ja", "2 コア CPU、24\u00a0GB", "2 コア CPU"),
+    ],
+)
+def test_a_nameless_cpu_machine_is_called_by_words_of_the_language(code: str, title: str, short: str) -> None:
+    machine = Machine("cpu-2core-24gb", "cpu", "2-core CPU, 24 GB", "CPU 2-core", None, {})
+    language = load_language(DOCS, code)
+    assert (machine_title(machine, language), machine_short(machine, language)) == (title, short)
+
+
+def test_a_machine_of_its_own_name_keeps_it_in_every_language(language: Language) -> None:
+    machine = Machine("nvidia-h200-141gb", "cuda", "NVIDIA H200, 141 GB", "H200", None, {})
+    shown = machine_title(machine, language), machine_short(machine, language)
+    assert shown == ("NVIDIA H200, 141 GB", "H200")

@@ -39,7 +39,7 @@ export function staleMark() {
 export function line(origin, repeats) {
   const shown = make("span", { class: "bb-line" });
   for (const text of repeats ? [...origin.line, repeats] : origin.line) {
-    if (shown.hasChildNodes()) shown.append(" ", make("span", { class: "bb-dot" }, "·"), " ");
+    if (shown.hasChildNodes()) shown.append("\u00a0", make("span", { class: "bb-dot" }, "·"), " ");
     shown.append(make("bdi", {}, text));
   }
   return shown;

@@ -68,7 +68,7 @@ function showValue(button, data, name) {
     // Ten times "not measured" in a paragraph cannot be read: keep the value, and say in small whose it is.
     button.querySelector("data").replaceWith(original.shown.cloneNode(true));
     const home = data && settings.machines.find((machine) => machine.name === original.shown.dataset.machine);
-    if (home) button.append(make("sup", { class: "bb-tag", dir: "ltr" }, home.short));
+    if (home) button.append(make("sup", { class: "bb-tag", dir: "auto" }, home.short));
     else if (original.tag) button.append(original.tag);
   }
   const stale = value ? data.origins[value.origin][name].stale : original.stale;

@@ -7,7 +7,9 @@ from html import escape
 from typing import Any
 
 from benchbook.pages.context import Build, PageContext
+from benchbook.pages.languages import Language
 from benchbook.pages.library import Machine
+from benchbook.pages.machine_names import machine_title
 from benchbook.pages.page_data import data_path, machine_entry
 
 # Texts that the scripts of a page need in its language.
@@ -62,14 +64,14 @@ def render_choice(build: Build, page: PageContext) -> str:
     shown = page.machines[reference]
     label = escape(language.text("measured_on"))
     if len(machines) > 1:
-        options = "".join(_option(one, one == shown) for one in machines)
+        options = "".join(_option(one, one == shown, language) for one in machines)
         control = (
             f'<label for="bb-machine">{label}</label> '
-            f'<span class="bb-plain"><bdi>{escape(shown.title)}</bdi></span>'
+            f'<span class="bb-plain"><bdi>{escape(machine_title(shown, language))}</bdi></span>'
             f'<select id="bb-machine" class="bb-live" dir="auto" autocomplete="off">{options}</select>'
         )
     else:
-        control = f"<span>{label}</span> <bdi>{escape(shown.title)}</bdi>"
+        control = f"<span>{label}</span> <bdi>{escape(machine_title(shown, language))}</bdi>"
     if not any(machine.has_accelerator for machine in machines):
         control += f' <span class="bb-none">{language.words(language.text("not_on_gpu"))}</span>'
     gpu = ""
@@ -101,14 +103,16 @@ def page_settings(build: Build, page: PageContext) -> dict[str, Any]:
         "data": page.root + data_path(page.guide),
         "gpus": page.root + "assets/gpus.json",
         "reference": reference,
-        "machines": [machine_entry(machine) for machine in _ordered(page, reference)],
+        "machines": [machine_entry(machine, language) for machine in _ordered(page, reference)],
         "strings": strings,
     }
 
 
-def _option(machine: Machine, selected: bool) -> str:
+def _option(machine: Machine, selected: bool, language: Language) -> str:
     chosen = " selected" if selected else ""
-    return f'<option value="{escape(machine.name)}"{chosen}>{escape(machine.title)}</option>'
+    return (
+        f'<option value="{escape(machine.name)}"{chosen}>{escape(machine_title(machine, language))}</option>'
+    )
 
 
 def _reference(build: Build, page: PageContext) -> str:

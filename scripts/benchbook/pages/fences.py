@@ -16,7 +16,7 @@ from benchbook.problems import BenchbookError, Problem
 
 FENCES = ("cell", "table", "chart")
 INLINE = "value"
-_SLOT = re.compile(r'<(span|div) data-bb-slot="(\d+)"></\1>')
+_SLOT = re.compile(r'<(span|div) data-bb-slot="(\d+)"></\1>([、。，．：；！？）」』】》”’]+)?')
 
 
 def validator(
@@ -93,7 +93,13 @@ def _slot(build: Build, html: str, inline: bool) -> str:
 
 def fill(build: Build, html: str) -> str:
     """`html` with what belongs into its slots."""
-    return _SLOT.sub(lambda match: fill(build, build.slots[int(match[2])]), html)
+
+    def filled(match: re.Match[str]) -> str:
+        content = fill(build, build.slots[int(match[2])])
+        # A browser may break a line after a button, even before a mark that no line may begin with.
+        return f'<span class="bb-kept">{content}{match[3]}</span>' if match[3] else content
+
+    return _SLOT.sub(filled, html)
 
 
 def _box(build: Build, problems: list[Problem], inline: bool) -> str:

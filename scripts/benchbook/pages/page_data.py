@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.pages.context import Build
+from benchbook.pages.languages import Language
 from benchbook.pages.library import Machine
+from benchbook.pages.machine_names import machine_short, machine_title
 
 FOLDER = "assets/data"
 # Marks, in place of a tree, that it differs between languages: {"@": {"en": ..., "ja": ...}}.
@@ -57,6 +59,7 @@ def write_data(build: Build, site: Path) -> None:
         target.write_text(text + "\n", "utf-8")
 
 
-def machine_entry(machine: Machine) -> dict[str, Any]:
+def machine_entry(machine: Machine, language: Language) -> dict[str, Any]:
     """What the choice of machines needs of one."""
-    return {"name": machine.name, "title": machine.title, "short": machine.short}
+    title, short = machine_title(machine, language), machine_short(machine, language)
+    return {"name": machine.name, "title": title, "short": short}

@@ -13,7 +13,9 @@ from typing import Any
 
 from benchbook.pages.downloads import notebook_path, record_path, script_path
 from benchbook.pages.languages import Language
+from benchbook.pages.machine_names import machine_short, machine_title
 from benchbook.pages.measurements import Measurement, Recorded
+from benchbook.pages.quantities import NO_BREAK_SPACE
 from benchbook.project import Project
 
 # A row of the details: its key (`fact_<key>` in the language's strings), how to show it, and what.
@@ -94,27 +96,29 @@ def origin(sources: Sequence[Recorded], language: Language, project: Project, co
     campaigns = [source.campaign for source in _each_once(sources)]
     scripts = list(dict.fromkeys(source.script.reference for source in sources))
     months = dict.fromkeys(language.month(campaign.started) for campaign in campaigns)
-    line = [machine.short, *_library_line(campaigns), ", ".join(months)]
+    comma = language.text("comma")
+    line = [machine_short(machine, language), *_library_line(campaigns), comma.join(months)]
     if any(campaign.state.get("shared") for campaign in campaigns):
         line.append(language.text("shared"))
-    rows: list[Row] = [("machine", "text", f"{machine.title} ({machine.name})")]
+    rows: list[Row] = [("machine", "text", _with(language, machine_title(machine, language), machine.name))]
     rows += [("device", "text", text) for text in _device(machine.details)]
     states = dict.fromkeys(text for campaign in campaigns if (text := _state(campaign.state)))
     rows += [("state", "text", "; ".join(states))] if states else []
     rows.append(("versions", "text", "; ".join(dict.fromkeys(_versions(c.packages) for c in campaigns))))
-    rows.append(("date", "text", ", ".join(dict.fromkeys(language.day(c.started) for c in campaigns))))
+    rows.append(("date", "text", comma.join(dict.fromkeys(language.day(c.started) for c in campaigns))))
     people = dict.fromkeys(campaign.recorded_by for campaign in campaigns)
-    by = ", ".join(language.text("maintainers") if name == "maintainers" else name for name in people)
+    by = comma.join(language.text("maintainers") if name == "maintainers" else name for name in people)
     rows.append(("by", "text", by))
     if parameters := overridden(sources[0]):
         rows.append(("parameters", "code", parameters_text(parameters)))
     records = [
-        (f"{language.text('raw_record')}: {name}", record_path(machine.name, name)) for name in scripts
+        (f"{language.text('raw_record')}{language.text('colon')}{name}", record_path(machine.name, name))
+        for name in scripts
     ]
     rows.append(("record", "links", records))
     rows.append(("command", "code", f"benchbook record {' '.join(scripts)}"))
-    files = [(f"{name} ({language.text('script')})", script_path(name)) for name in scripts]
-    files += [(f"{name} ({language.text('notebook')})", notebook_path(name)) for name in scripts]
+    files = [(_with(language, name, language.text("script")), script_path(name)) for name in scripts]
+    files += [(_with(language, name, language.text("notebook")), notebook_path(name)) for name in scripts]
     rows.append(("files", "links", files))
     rows += _citation(sources, project, commits)
     return Origin(tuple(line), tuple(rows), any(source.verdict.state == "stale" for source in sources))
@@ -130,7 +134,7 @@ def result_rows(measurement: Measurement, language: Language, name: str) -> list
         return [*rows, ("result", "text", language.flag(bool(summary.median)))]
     unit = language.quantity(summary.median, measurement.unit)
     counted = language.text("median_of", n=summary.count)
-    rows.append(("result", "text", f"{language.isolated(unit.text)} ({counted})"))
+    rows.append(("result", "text", _with(language, unit.text, counted)))
     if summary.spread:
         rows.append(("spread", "text", language.text("spread", spread=language.percent(summary.spread))))
     if summary.count > 1:
@@ -163,7 +167,9 @@ def repeats_text(measurements: Iterable[Measurement], language: Language) -> str
 def render_details(shown: Origin, repeats: str, rows: Sequence[Row], language: Language, root: str) -> str:
     """The line with its details behind it; `root` leads from the page to the root of the site."""
     segments = [*shown.line, repeats] if repeats else shown.line
-    line = ' <span class="bb-dot">·</span> '.join(f"<bdi>{escape(text)}</bdi>" for text in segments)
+    line = f'{NO_BREAK_SPACE}<span class="bb-dot">·</span> '.join(
+        f"<bdi>{escape(text)}</bdi>" for text in segments
+    )
     stale = f' <span class="bb-stale">{stale_mark(language)}</span>' if shown.stale else ""
     body = "".join(_render_row(row, language, root) for row in (*rows, *shown.rows))
     title = escape(language.text("provenance"))
@@ -192,6 +198,11 @@ def _render_row(row: Row, language: Language, root: str) -> str:
     else:
         shown = f"<bdi>{escape(content)}</bdi>"
     return f"<div><dt>{escape(language.text(f'fact_{key}'))}</dt><dd>{shown}</dd></div>"
+
+
+def _with(language: Language, text: str, remark: str) -> str:
+    """`text` with a remark in the brackets of the language."""
+    return language.text("with_remark", text=text, remark=remark)
 
 
 def _address(to: str, root: str) -> str:

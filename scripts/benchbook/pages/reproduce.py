@@ -6,6 +6,8 @@ from html import escape
 
 from benchbook.pages.context import Build
 from benchbook.pages.downloads import notebook_path, record_path, script_path
+from benchbook.pages.machine_names import machine_short
+from benchbook.pages.quantities import NO_BREAK_SPACE
 
 
 def append_files(build: Build, html: str) -> str:
@@ -22,9 +24,11 @@ def append_files(build: Build, html: str) -> str:
         ]
         machines = build.library.machines_with(script)
         for machine in machines:
-            which = f": {machine.short}" if len(machines) > 1 else ""
-            links.append((language.text("raw_record") + which, record_path(machine.name, script)))
-        shown = " · ".join(
+            text = language.text("raw_record")
+            if len(machines) > 1:
+                text += language.text("colon") + machine_short(machine, language)
+            links.append((text, record_path(machine.name, script)))
+        shown = f"{NO_BREAK_SPACE}· ".join(
             f'<a href="{escape(page.root + to)}" download><bdi>{escape(text)}</bdi></a>' for text, to in links
         )
         items += f'<li><code lang="en" dir="ltr">{escape(script)}</code> {shown}</li>'

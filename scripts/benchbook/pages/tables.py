@@ -25,6 +25,8 @@ from benchbook.units import METERS
 
 KEYS = ("script", "rows", "columns", "where", "caption")
 CELLS = "cells"
+# Up to so many characters, the head of a column stays on one line.
+_SHORT = 5
 
 
 @dataclass(frozen=True)
@@ -190,9 +192,12 @@ def _kept(entry: Entry) -> dict[str, Any]:
 def _html(table: Table, entries: Sequence[Sequence[Entry]], machine: Machine, language: Language) -> str:
     scope = table.script.reference
     axis_names = ["cell" if axis == CELLS else axis for axis in table.axes]
-    heads = [name_label(language, axis, scope) for axis in axis_names]
-    heads += [name_label(language, quantity.label_key, scope) for quantity in table.rows[0].quantities]
-    head = "".join(f'<th scope="col">{label}</th>' for label in heads)
+    columns = [*axis_names, *(quantity.label_key for quantity in table.rows[0].quantities)]
+    heads = [name_label(language, name, scope) for name in columns]
+    head = "".join(
+        f'<th scope="col"{_kept_whole(language.label(name, scope) or name)}>{label}</th>'
+        for name, label in zip(columns, heads, strict=True)
+    )
     caption = f"<caption>{language.words(table.caption)}</caption>" if table.caption else ""
     body = ""
     for index, (row, cells) in enumerate(zip(table.rows, entries, strict=True)):
@@ -208,6 +213,11 @@ def _html(table: Table, entries: Sequence[Sequence[Entry]], machine: Machine, la
         )
         body += f'<tr data-row="{index}">{names}{shown}</tr>'
     return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _kept_whole(label: str) -> str:
+    """The class of a head too short to break, which a script without spaces would break anywhere."""
+    return ' class="bb-short"' if len(label) <= _SHORT else ""
 
 
 def _cell_html(entry: Entry, quantity: Quantity, machine: Machine) -> str:

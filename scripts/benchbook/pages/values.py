@@ -10,6 +10,7 @@ from typing import Any
 from benchbook.pages.context import Build
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Library, Machine
+from benchbook.pages.machine_names import machine_short
 from benchbook.pages.measurements import Computed, compute
 from benchbook.pages.provenance import Row, repeats_text, result_rows, stale_mark
 from benchbook.pages.references import UnresolvedError, ValueSpec, parse_value
@@ -80,7 +81,11 @@ def render_value(build: Build, text: str) -> str:
     stale = any(part.source.verdict.state == "stale" for part in computed.parts)
     mark = stale_mark(page.language) if stale else ""
     away = machine.name != library.reference_machine(page.guide)
-    tag = f'<sup class="bb-tag" dir="ltr">{escape(machine.short)}</sup>' if away else ""
+    tag = (
+        f'<sup class="bb-tag" dir="auto">{escape(machine_short(machine, page.language))}</sup>'
+        if away
+        else ""
+    )
     return (
         f'<button type="button" class="bb-value" data-bb="{escape(str(spec))}">'
         f"{data_element(spec, machine, computed, page.language)}{tag}</button>{mark}"
@@ -111,7 +116,7 @@ def computed_text(spec: ValueSpec, computed: Computed, language: Language) -> st
     if spec.form == "plain" and computed.parts[0].flag:
         return language.flag(bool(computed.value))
     text = language.quantity(computed.value, computed.unit, computed.shown).text
-    return f"{text}×" if spec.unit == "x" else text
+    return f"{text}{language.text('times')}" if spec.unit == "x" else text
 
 
 def raw(value: float | None) -> str:
