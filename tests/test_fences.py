@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from benchbook.page_source import parse_page
 from benchbook.pages.cells import bounded
+from benchbook.pages.library import Library
 from benchbook.pages.places import check_page, page_references
 from benchbook.pages.references import UnresolvedError
 from benchbook.pages.values import resolve_value
+from benchbook.problems import Problem
 from benchbook.project import Project
 from benchbook.records import load_record, write_record
 from benchbook.script import read_script
@@ -28,6 +31,10 @@ def project(tmp_path: Path) -> Project:
 
 def cell(reference: str, options: str = "") -> str:
     return f"```cell{' ' + options if options else ''}\n{reference}\n```\n"
+
+
+def checked(project: Project, path: Path) -> list[Problem]:
+    return check_page(path, parse_page(path.read_text("utf-8")), Library(project))
 
 
 def change_record(project: Project, machine: str, script: str, old: str, new: str) -> None:
@@ -88,8 +95,6 @@ def test_another_machine_is_named_where_the_reference_machine_has_no_record(proj
 
 def test_a_ratio_of_times_needs_one_campaign(project: Project) -> None:
     change_record(project, CPU, "memory/methods.py", '"fixture": {', '"other": {')
-    record = load_record(project.record_path(CPU, "memory/losses.py"))
-    assert record is not None
     text = f"{ONE}#train.seconds / memory/losses.py#train.seconds"
     path = project.record_path(CPU, "memory/methods.py")
     path.write_text(path.read_text("utf-8").replace('"campaign": "fixture"', '"campaign": "other"'), "utf-8")
@@ -254,19 +259,19 @@ def test_what_cannot_be_resolved_is_a_box_and_a_problem_with_its_line(
     assert what in problem.what
     assert (problem.path, problem.line) == ("docs/en/memory.md", 5)
     assert problem.mend
-    assert problem in check_page(page, project)
+    assert problem in checked(project, page)
 
 
 def test_a_page_is_checked_without_building_it(project: Project) -> None:
     page = project.docs / "en/memory.md"
     page.write_text("# T { #t }\n\n`#!value a/b.py#c`\n\n`#!value d/e.py#f`\n\n" + cell("g/h.py#i"), "utf-8")
-    assert [problem.line for problem in check_page(page, project)] == [3, 5, 7]
+    assert [problem.line for problem in checked(project, page)] == [3, 5, 7]
 
 
 def test_a_value_in_a_heading_is_a_problem(project: Project) -> None:
     page = project.docs / "en/memory.md"
     page.write_text("# Title `#!value memory/losses.py#difference` { #t }\n", "utf-8")
-    assert [problem.what for problem in check_page(page, project)] == ["a heading holds a value"]
+    assert [problem.what for problem in checked(project, page)] == ["a heading holds a value"]
 
 
 def test_references_are_found_with_their_lines_wherever_markdown_nests_them(tmp_path: Path) -> None:
@@ -277,7 +282,7 @@ def test_references_are_found_with_their_lines_wherever_markdown_nests_them(tmp_
     )
     page = tmp_path / "page.md"
     page.write_text(text, "utf-8")
-    found = [(line, kind, body.strip()) for line, kind, body in page_references(page, Project(tmp_path))]
+    found = [(line, kind, body.strip()) for line, kind, body in page_references(page)]
     assert found == [
         (6, "value", "a/b.py#c"),
         (10, "cell", "a/b.py#d"),

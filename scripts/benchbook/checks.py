@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchbook.page_source import PageSource, parse_page
 from benchbook.pages.languages import missing_strings
+from benchbook.pages.library import Library
 from benchbook.pages.places import check_page
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
@@ -134,12 +135,13 @@ def _language_problems(project: Project) -> Sequence[Problem]:
 
 def _page_problems(project: Project) -> Iterator[Problem]:
     english: dict[Path, PageSource] = {}
+    library = Library(project)
     for path in project.page_paths():
         shown = project.relative(path)
         page = parse_page(path.read_text("utf-8"))
         language, _, name = path.relative_to(project.docs).as_posix().partition("/")
         yield from prose_problems(page, shown)
-        yield from check_page(path, project)
+        yield from check_page(path, page, library)
         if language == "en":
             english[Path(name)] = page
         elif Path(name) in english:

@@ -94,7 +94,7 @@ def configuration(names: list[str], copies: int, *, pasted: bool) -> str:
 def paste(text: str, path: Path, library: Library, language: Language) -> str:
     """`text` with each fence and inline value replaced by what it shows."""
     lines = text.splitlines()
-    for line, kind, body in reversed(page_references(path, library.project)):
+    for line, kind, body in reversed(page_references(path)):
         if kind == "value":
             spec, _, computed = values.resolve_value(library, path.stem, body)
             lines[line - 1] = lines[line - 1].replace(

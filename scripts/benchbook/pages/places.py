@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from pathlib import Path
 
-from benchbook.page_source import parse_page
+from benchbook.page_source import PageSource, parse_page
 from benchbook.pages.cells import check_options, resolve_cell
 from benchbook.pages.charts import resolve_chart
 from benchbook.pages.context import Build
@@ -16,7 +15,6 @@ from benchbook.pages.references import UnresolvedError
 from benchbook.pages.tables import resolve_table
 from benchbook.pages.values import resolve_value
 from benchbook.problems import BenchbookError, Problem
-from benchbook.project import Project
 
 FENCES = ("cell", "table", "chart")
 VALUE = "#!value "
@@ -25,22 +23,22 @@ VALUE = "#!value "
 Place = tuple[int, str, str]
 
 
-def page_references(path: Path, project: Project) -> list[Place]:
+def page_references(path: Path) -> list[Place]:
     """Every fence and inline value of the page `path`, in order."""
-    return [(line, kind, text) for line, kind, text, _, _ in _places(path.read_text("utf-8"))]
+    page = parse_page(path.read_text("utf-8"))
+    return [(line, kind, text) for line, kind, text, _, _ in _places(page)]
 
 
-def check_page(path: Path, project: Project) -> list[Problem]:
-    """What is wrong with the references of the page `path`, all of it."""
+def check_page(path: Path, page: PageSource, library: Library) -> list[Problem]:
+    """What is wrong with the references of `page`, whose file is `path`, all of it."""
+    project = library.project
     shown = project.relative(path)
-    library = _library(project)
-    library.refresh("")
     try:
         language = load_language(project.docs, path.relative_to(project.docs).parts[0])
     except BenchbookError as error:
         return list(error.problems)
     problems: list[Problem] = []
-    for line, kind, text, options, heading in _places(path.read_text("utf-8")):
+    for line, kind, text, options, heading in _places(page):
         if heading:
             problems.append(
                 Problem(shown, line, "a heading holds a value", "say it in the text below the heading")
@@ -54,16 +52,10 @@ def check_page(path: Path, project: Project) -> list[Problem]:
     return problems
 
 
-@lru_cache(maxsize=1)
-def _library(project: Project) -> Library:
-    """One for all pages of a project, so that each record is parsed once."""
-    return Library(project)
-
-
 def locate(build: Build, kind: str, text: str) -> list[int]:
     """The lines of the current page on which `text` stands in a fence or value of this kind; at least one."""
     path = build.library.project.root / build.here.path
-    places = page_references(path, build.library.project) if path.is_file() else []
+    places = page_references(path) if path.is_file() else []
     return [line for line, other, body in places if other == kind and body.strip() == text.strip()] or [1]
 
 
@@ -81,10 +73,10 @@ def _resolve(
         resolve_value(library, guide, text)
 
 
-def _places(text: str) -> Iterator[tuple[int, str, str, dict[str, str], bool]]:
+def _places(page: PageSource) -> Iterator[tuple[int, str, str, dict[str, str], bool]]:
     """Line, kind, text, fence options and whether it stands in a heading, of every reference."""
     block, heading = 0, False
-    for token in parse_page(text).tokens:
+    for token in page.tokens:
         if token.map is not None:
             block = token.map[0]
         if token.type in ("heading_open", "heading_close"):
