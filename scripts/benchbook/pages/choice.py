@@ -9,8 +9,8 @@ from typing import Any
 from benchbook.pages.context import Build, PageContext
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Machine
-from benchbook.pages.machine_names import machine_title
-from benchbook.pages.page_data import data_path, machine_entry
+from benchbook.pages.machine_names import machine_short, machine_title
+from benchbook.pages.page_data import data_path
 
 # Texts that the scripts of a page need in its language.
 _STRINGS = (
@@ -21,9 +21,7 @@ _STRINGS = (
     "sort",
     "fits",
     "fits_not",
-    "fits_rule",
     "my_gpu_unknown",
-    "not_measured",
 )
 _FACTS = (
     "machine",
@@ -97,13 +95,15 @@ def page_settings(build: Build, page: PageContext) -> dict[str, Any]:
     strings |= {f"fact_{name}": language.text(f"fact_{name}") for name in _FACTS}
     reference = _reference(build, page)
     return {
-        "guide": page.guide,
         "language": language.code,
         "root": page.root,
         "data": page.root + data_path(page.guide),
         "gpus": page.root + "assets/gpus.json",
         "reference": reference,
-        "machines": [machine_entry(machine, language) for machine in _ordered(page, reference)],
+        "machines": [
+            {"name": machine.name, "short": machine_short(machine, language)}
+            for machine in _ordered(page, reference)
+        ],
         "strings": strings,
     }
 

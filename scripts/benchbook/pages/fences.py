@@ -14,7 +14,6 @@ from benchbook.pages.context import Build, current
 from benchbook.pages.references import UnresolvedError
 from benchbook.problems import BenchbookError, Problem
 
-FENCES = ("cell", "table", "chart")
 INLINE = "value"
 _SLOT = re.compile(r'<(span|div) data-bb-slot="(\d+)"></\1>([、。，．：；！？）」』】》”’]+)?')
 
@@ -51,7 +50,10 @@ def value(source: str, language: str, css_class: str, md: Markdown) -> str:
 def custom_fences() -> list[dict[str, Any]]:
     """The entries for `pymdownx.superfences: custom_fences`."""
     formats = {"cell": cell, "table": table, "chart": chart}
-    return [{"name": name, "class": name, "format": formats[name], "validator": validator} for name in FENCES]
+    return [
+        {"name": name, "class": name, "format": render, "validator": validator}
+        for name, render in formats.items()
+    ]
 
 
 def custom_inline() -> list[dict[str, Any]]:

@@ -8,9 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.pages.context import Build
-from benchbook.pages.languages import Language
-from benchbook.pages.library import Machine
-from benchbook.pages.machine_names import machine_short, machine_title
 
 FOLDER = "assets/data"
 # Marks, in place of a tree, that it differs between languages: {"@": {"en": ..., "ja": ...}}.
@@ -57,9 +54,3 @@ def write_data(build: Build, site: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps(guide_data(build, guide), ensure_ascii=False, separators=(",", ":"))
         target.write_text(text + "\n", "utf-8")
-
-
-def machine_entry(machine: Machine, language: Language) -> dict[str, Any]:
-    """What the choice of machines needs of one."""
-    title, short = machine_title(machine, language), machine_short(machine, language)
-    return {"name": machine.name, "title": title, "short": short}
