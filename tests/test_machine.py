@@ -24,6 +24,8 @@ from benchbook.machines.description import (
     write_machine,
 )
 from benchbook.machines.nvml import Nvml
+from benchbook.problems import BenchbookError
+from benchbook.recorder import command
 from benchbook.validation import machine_problems
 from fakes import MIB, FakeGpu, FakeModule, FakeNvml, fake_torch, nvidia
 
@@ -221,6 +223,24 @@ def test_an_interpreter_without_torch_finds_no_accelerator(tmp_path: Path) -> No
     (tmp_path / "torch.py").write_text("raise ImportError\n")
     package = Path("scripts").resolve()
     assert find_accelerators(sys.executable, package, {"PYTHONPATH": str(tmp_path)}) is None
+
+
+def test_an_interpreter_that_cannot_tell_is_a_problem_and_no_processor(tmp_path: Path) -> None:
+    package = Path("scripts").resolve()
+    (tmp_path / "torch.py").write_text("raise RuntimeError('the driver is too old')\n")
+    with pytest.raises(BenchbookError, match="the driver is too old"):
+        find_accelerators(sys.executable, package, {"PYTHONPATH": str(tmp_path)})
+    with pytest.raises(BenchbookError, match="cannot tell which accelerators"):
+        find_accelerators(str(tmp_path / "absent"), package)
+
+
+@pytest.mark.parametrize("who", ["张三", "...", "x" * 80])
+def test_whoever_would_make_no_name_of_a_machine_is_refused(
+    who: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "find_accelerators", lambda *_: None)
+    with pytest.raises(BenchbookError, match="with Latin letters"):
+        command.this_machine(recorded_by=who)
 
 
 def test_this_machine_passes_strict_validation() -> None:

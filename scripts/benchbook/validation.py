@@ -18,6 +18,8 @@ from benchbook.units import METERS, UNITS
 
 # Some kernels count a process's pages in batches: two readings, one behind the other, need not quite agree.
 SLACK = 0.95
+# No description and no record has this many levels; what is below them is refused for its shape.
+DEEPEST = 20
 RECORD_AGAIN = "record it again with `benchbook record`"
 
 MachineName = Annotated[
@@ -34,7 +36,11 @@ Instant = Annotated[str, StringConstraints(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:
 Short = Annotated[str, StringConstraints(max_length=400)]
 Text = Annotated[str, StringConstraints(max_length=200_000)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
-Value = bool | int | Finite
+# Any that a float can hold: medians and drawings are made of floats.
+Whole = Annotated[int, Field(ge=-(10**308), le=10**308)]
+Value = bool | Whole | Finite
+Plain = Short | Value | None
+Series = Annotated[list[Value], Field(min_length=1)]
 Bytes = Annotated[int, Field(ge=0)]
 
 
@@ -53,13 +59,13 @@ class CampaignModel(Strict):
     modified: bool
     recorded_by: Short
     packages: dict[Short, Short]
-    state: dict[Name, Any]
+    state: dict[Name, Plain | list[Plain] | dict[Name, Plain]]
 
 
 class RankModel(Strict):
     """What one process of a run yielded."""
 
-    metrics: dict[Name, Value | list[Value]]
+    metrics: dict[Name, Value | Series]
     cells: dict[Name, dict[Literal[tuple(METERS)], Annotated[Value, Field(ge=0)] | None]]  # type: ignore[valid-type]
     baseline_memory: Bytes | None = None
 
@@ -77,7 +83,7 @@ class VariantModel(Strict):
     campaign: Short
     outcome: Literal["ok", "out of memory", "timed out", "crashed"]
     error: Text | None
-    parameters: dict[Name, Any]
+    parameters: dict[Name, Text | Value | list[Text | Value | None] | None]
     ranks: Annotated[int, Field(ge=1)]
     environment: dict[Name, Short]
     meters: list[Name]
@@ -93,11 +99,23 @@ class VariantModel(Strict):
             raise ValueError(f"outcome {self.outcome!r} with {len(self.runs)} runs")
         if len({frozenset(run.metrics) for run in self.runs}) > 1:
             raise ValueError("its runs hold different metrics")
+        for name in self.runs[0].metrics if self.runs else ():
+            if len({isinstance(run.metrics[name], list) for run in self.runs}) > 1:
+                raise ValueError(f"{name} is a series in some of its runs and a number in others")
         if len({run.place for run in self.runs}) != len(self.runs):
             raise ValueError("two of its runs have one place")
         if any(len(run.other_ranks) + 1 != self.ranks for run in self.runs):
             raise ValueError(f"not each of its runs holds {self.ranks} ranks")
         return self
+
+
+class HistoryModel(Strict):
+    """What one campaign wrote, in short."""
+
+    date: Annotated[str, StringConstraints(pattern=r"^\d{4}-\d\d-\d\d$")]
+    campaign: Short
+    variants: list[VariantName]
+    medians: dict[VariantName, dict[Name, Value]]
 
 
 class RecordModel(Strict):
@@ -109,7 +127,7 @@ class RecordModel(Strict):
     licence: Literal["CC0-1.0"]
     campaigns: dict[Short, CampaignModel]
     variants: dict[VariantName, VariantModel]
-    history: list[dict[Name, Any]]
+    history: list[HistoryModel]
 
     @model_validator(mode="after")
     def described(self) -> RecordModel:
@@ -217,11 +235,14 @@ def plausibility_problems(
         for what in _odd_memory(variant["runs"], device):
             yield Problem(path, line, f"variant {name}: {what}", RECORD_AGAIN)
         for metric in sorted(measured & set(declared)):
+            # A thermometer may well show the same whole degree each time.
+            if UNITS[declared[metric].unit].dimension not in {"time", "rate"}:
+                continue
             values = [run["metrics"][metric] for run in variant["runs"]]
-            if UNITS[declared[metric].unit].noisy and len(values) > 2 and all(v == values[0] for v in values):
+            if len(values) > 2 and all(v == values[0] for v in values):
                 what = f"variant {name}: {metric} is the same in {len(values)} runs, as no time is"
                 yield Problem(path, line, what, RECORD_AGAIN)
-            if UNITS[declared[metric].unit].noisy and any(item <= 0 for v in values for item in _flat(v)):
+            if any(item <= 0 for v in values for item in _flat(v)):
                 yield Problem(path, line, f"variant {name}: {metric} is not positive", RECORD_AGAIN)
 
 
@@ -290,6 +311,8 @@ def _identity(value: Any, path: str, text: str, keys: tuple[str | int, ...] = ()
         yield Problem(
             path, find_line(text, keys), what, "remove it from what the script prints, and record again"
         )
+    elif len(keys) > DEEPEST:
+        return
     elif isinstance(value, Mapping):
         for key, item in value.items():
             yield from _identity(item, path, text, (*keys, str(key)))

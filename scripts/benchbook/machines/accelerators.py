@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.machines.nvml import Identity, Nvml, open_nvml
+from benchbook.problems import BenchbookError, Problem
 
 # What a description of an accelerator holds; null where it is unknown.
 FIELDS = (
@@ -48,24 +49,36 @@ def find_accelerators(python: str, path: Path, environment: Mapping[str, str] | 
         python: The interpreter that will run the scripts.
         path: The folder that holds the `benchbook` package.
         environment: Of the process that asks; by default this one's.
+
+    Raises:
+        BenchbookError: Asking failed; what a machine has must be known, not guessed.
     """
     start = "from benchbook.machines.accelerators import main; main()"
     code = f"import sys; sys.path.insert(0, sys.argv[1]); {start}"
-    answer = subprocess.run(
-        [python, "-P", "-c", code, str(path)],
-        env=dict(os.environ if environment is None else environment),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        check=False,
-        timeout=300,
-    )
+    try:
+        answer = subprocess.run(
+            [python, "-P", "-c", code, str(path)],
+            env=dict(os.environ if environment is None else environment),
+            capture_output=True,
+            check=False,
+            timeout=300,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise _unknown(python, str(error)) from error
     lines = answer.stdout.decode(errors="replace").splitlines()
     if answer.returncode != 0 or not lines:
-        return None
+        said = answer.stderr.decode(errors="replace").strip().splitlines()
+        raise _unknown(python, said[-1] if said else f"exit code {answer.returncode}")
     table = json.loads(lines[-1])
     if table is None:
         return None
     return Found(table["kind"], table["description"], tuple(Identity(**each) for each in table["identities"]))
+
+
+def _unknown(python: str, why: str) -> BenchbookError:
+    what = f"it cannot tell which accelerators this machine has ({why})"
+    mend = "name an interpreter by BENCHBOOK_PYTHON whose torch works, or record as a cpu- --machine"
+    return BenchbookError(Problem(Path(python).name, 1, what, mend))
 
 
 def main() -> None:

@@ -22,6 +22,7 @@ from benchbook.script import machine_kinds
 SCHEMA = 1
 MAINTAINERS = "maintainers"
 NAME = re.compile(MACHINE_NAME + r"\Z")
+LONGEST_NAME = 80
 # Instruction sets that change how fast a transformer runs; the other hundred flags do not.
 FLAGS = re.compile(r"(avx|amx|fma$|f16c$|sse4_2$|asimd|sve|sme(2|_|$)|bf16|i8mm|neon|gfni|rvv|v$|vsx)")
 
@@ -106,7 +107,8 @@ def named(machine: Machine) -> Machine:
             short=f"CPU {cores}-core",
         )
     vendor, full = accelerator["vendor"], accelerator["name"] or ""
-    words = model_words(full)
+    # Some drivers know a device by its vendor alone ("AMD Radeon Graphics"), or by no name at all.
+    words = model_words(full) or model_words(accelerator.get("compute_capability") or "") or ["GPU"]
     count = accelerator["count"] or 1
     profile = mig_profile(full)
     # Apple's GPU has no memory of its own: it shares the machine's.

@@ -19,7 +19,7 @@ from rich.table import Table
 
 import benchbook
 from benchbook.machines.accelerators import Found, find_accelerators
-from benchbook.machines.description import MAINTAINERS, NAME, Machine, describe
+from benchbook.machines.description import LONGEST_NAME, MAINTAINERS, NAME, Machine, describe
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 from benchbook.recorder.hosts import interpreter
@@ -127,9 +127,13 @@ def this_machine(name: str | None = None, recorded_by: str | None = None) -> tup
     on_cpu = name is not None and name.startswith("cpu-")
     found = find_accelerators(interpreter(), package, {**os.environ, **(HIDDEN if on_cpu else {})})
     machine = describe(found, recorded_by or MAINTAINERS)
+    if not NAME.match(machine.name) or len(machine.name) > LONGEST_NAME:
+        what = f"{machine.name!r} would be the machine's name, with {recorded_by!r} in it, and cannot be"
+        mend = "say who measures with Latin letters or digits, briefly"
+        raise BenchbookError(Problem("--recorded-by", 1, what, mend))
     if name is None:
         return machine, found
-    if not NAME.match(name) or (found is not None) == on_cpu:
+    if not NAME.match(name) or len(name) > LONGEST_NAME or (found is not None) == on_cpu:
         mend = f"use lower-case letters, digits and hyphens, as in {machine.name}"
         raise BenchbookError(Problem("--machine", 1, f"{name!r} cannot name this machine", mend))
     return replace(machine, name=name), found

@@ -1,0 +1,142 @@
+"""Whatever stands in a record from outside, it is refused with its problems or can be read, judged and written."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchbook.freshness import judge
+from benchbook.problems import Problem
+from benchbook.records import dump_json, dump_record, record_from
+from benchbook.script import parse_script
+from benchbook.validation import machine_problems, parse_json, plausibility_problems, record_problems
+from builders import MACHINE_JSON, SCRIPT, make_record
+
+SOURCE = SCRIPT.replace("dependencies = []", 'dependencies = ["torch>=2"]')
+PARSED = parse_script(SOURCE, "snippets/sums/add.py", "sums/add.py")
+RECORD: dict[str, Any] = json.loads(dump_record(make_record(SOURCE)))
+(CAMPAIGN,) = RECORD["campaigns"]
+RECORD["campaigns"][CAMPAIGN]["packages"]["torch"] = "2.11.0+cu130"
+RECORD["campaigns"][CAMPAIGN]["state"] = {
+    "driver": "580.95.05",
+    "clocks_mhz": {"sm": 345, "memory": None},
+    "foreign_processes": [7],
+    "shared": True,
+    "load_average": 0.1,
+}
+RECORD["history"] = [
+    {
+        "date": "2026-11-20",
+        "campaign": CAMPAIGN,
+        "variants": ["default"],
+        "medians": {"default": {"total": 7.0}},
+    }
+]
+MACHINE: dict[str, Any] = MACHINE_JSON | {
+    "kind": "cuda",
+    "accelerator": {
+        "name": "NVIDIA H200",
+        "vendor": "NVIDIA",
+        "memory_bytes": 143771 * 2**20,
+        "count": 1,
+        "driver": "580.95.05",
+        "runtime": "CUDA 13.0",
+        "power_limit_watts": 700.0,
+        "clocks_mhz": {"sm": 1980, "memory": None},
+        "mig": False,
+        "ecc": True,
+        "compute_capability": "9.0",
+        "multiprocessors": 132,
+    },
+}
+Place = tuple[str | int, ...]
+
+ODD = st.sampled_from([10**400, -1, -0.0, "\ud800", "", "a" * 500, "2026-13-45T99:99:99Z", True, [], {}])
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | ODD
+ANYTHING = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+)
+
+
+def places(value: Any, above: Place = ()) -> Iterator[Place]:
+    yield above
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield from places(item, (*above, key))
+
+
+@st.composite
+def damaged(draw: st.DrawFn, table: dict[str, Any]) -> Any:
+    place = draw(st.sampled_from(list(places(table))))
+    made = copy.deepcopy(table)
+    if not place:
+        return draw(ANYTHING)
+    at = made
+    for key in place[:-1]:
+        at = at[key]
+    match draw(st.sampled_from(["remove", "replace", "replace", "add"])):
+        case "remove":
+            del at[place[-1]]
+        case "replace":
+            at[place[-1]] = draw(ANYTHING)
+        case _ if isinstance(at, list):
+            at.append(draw(ANYTHING))
+        case _:
+            at[draw(st.text(max_size=8))] = draw(ANYTHING)
+    return made
+
+
+@settings(max_examples=400, deadline=None)
+@given(damaged(RECORD))
+def test_a_damaged_record_is_refused_or_can_be_used(table: Any) -> None:
+    problems = record_problems(table, "record.json")
+    assert all(isinstance(problem, Problem) for problem in problems)
+    if not problems:
+        record = record_from(table)
+        assert record_from(json.loads(dump_record(record).encode())) == record
+        judge(PARSED, PARSED.variants(("cpu",))[0], record, {})
+        list(plausibility_problems(table, MACHINE, PARSED, "record.json"))
+
+
+@settings(max_examples=200, deadline=None)
+@given(damaged(MACHINE))
+def test_a_damaged_description_is_refused_or_can_be_used(table: Any) -> None:
+    problems = machine_problems(table, "machine.json")
+    if not problems:
+        dump_json(table).encode()
+        list(plausibility_problems(RECORD, table, PARSED, "record.json"))
+    assert all(isinstance(problem, Problem) for problem in problems)
+
+
+def test_the_undamaged_ones_are_accepted() -> None:
+    assert record_problems(RECORD, "record.json") == machine_problems(MACHINE, "machine.json") == []
+
+
+def test_a_value_nested_too_deeply_is_a_problem() -> None:
+    table = copy.deepcopy(RECORD)
+    deep: Any = 0
+    for _ in range(3000):
+        deep = [deep]
+    table["variants"]["default"]["parameters"]["steps"] = deep
+    assert record_problems(table, "record.json") != []
+    assert parse_json("[" * 100_000, "record.json")[1] != []
+
+
+def test_a_series_in_some_runs_and_a_number_in_others_is_refused() -> None:
+    table = copy.deepcopy(RECORD)
+    table["variants"]["default"]["runs"][1]["metrics"]["total"] = [1, 2]
+    assert "total is a series in some of its runs" in str(record_problems(table, "record.json")[0])
+
+
+def test_a_whole_degree_may_be_the_same_in_each_run() -> None:
+    warm = parse_script(SCRIPT.replace('"count"', '"degC"'), "snippets/sums/add.py", "sums/add.py")
+    table = copy.deepcopy(RECORD)
+    for run in table["variants"]["default"]["runs"]:
+        run["metrics"]["total"] = 31
+    assert list(plausibility_problems(table, MACHINE, warm, "record.json")) == []
