@@ -134,3 +134,17 @@ def test_an_input_that_is_not_there_is_named(project: Project) -> None:
 def test_a_reference_machine_without_records_is_a_problem(project: Project) -> None:
     write(project.root / "pyproject.toml", '[tool.benchbook]\nreference_machine = "cpu-other"\n')
     assert any("the reference machine cpu-other has no records" in line for line in lines(project))
+
+
+def test_a_page_that_the_navigation_leaves_out_is_named(project: Project) -> None:
+    write(project.root / "mkdocs.yml", "nav:\n  - Start: index.md\n")
+    for name in ("index", "new"):
+        write(project.docs / f"en/{name}.md", "---\ndescription: A page.\n---\n# Title { #title }\n")
+    assert "docs/en/new.md:1: is in no navigation; list it under `nav:` in mkdocs.yml" in lines(project)
+    assert not any(line.startswith("docs/en/index.md") for line in lines(project))
+
+
+def test_a_dead_link_is_a_problem(project: Project) -> None:
+    text = "---\ndescription: A page.\n---\n# Title { #title }\n\n[x](nowhere.md)\n"
+    write(project.docs / "en/linking.md", text)
+    assert any(line.startswith("docs/en/linking.md:6: there is no page") for line in lines(project))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchbook.page_source import PageSource, parse_page
+from benchbook.links import anchors, link_problems
+from benchbook.page_source import parse_page
 from benchbook.pages.languages import missing_strings
 from benchbook.pages.library import Library
 from benchbook.pages.places import check_page
@@ -134,18 +136,32 @@ def _language_problems(project: Project) -> Sequence[Problem]:
 
 
 def _page_problems(project: Project) -> Iterator[Problem]:
-    english: dict[Path, PageSource] = {}
     library = Library(project)
-    for path in project.page_paths():
+    pages = {path: parse_page(path.read_text("utf-8")) for path in project.page_paths()}
+    english = {
+        path.relative_to(project.docs / "en").as_posix(): page
+        for path, page in pages.items()
+        if path.is_relative_to(project.docs / "en")
+    }
+    known = anchors(english)
+    for path, page in pages.items():
         shown = project.relative(path)
-        page = parse_page(path.read_text("utf-8"))
         language, _, name = path.relative_to(project.docs).as_posix().partition("/")
         yield from prose_problems(page, shown)
+        yield from link_problems(page, name, project.docs / language, shown, known)
         yield from check_page(path, page, library)
-        if language == "en":
-            english[Path(name)] = page
-        elif Path(name) in english:
-            yield from parity_problems(page, english[Path(name)], shown)
-        else:
+        if name not in english:
             mend = "write the English page first, or remove this one"
             yield Problem(shown, 1, "translates a page that English does not have", mend)
+        elif language != "en":
+            yield from parity_problems(page, english[name], shown)
+        elif not _navigable(project, name):
+            yield Problem(shown, 1, "is in no navigation", "list it under `nav:` in mkdocs.yml")
+
+
+def _navigable(project: Project, name: str) -> bool:
+    """Whether the navigation lists a page; a site without one lists them all."""
+    path = project.root / "mkdocs.yml"
+    text = path.read_text("utf-8") if path.is_file() else ""
+    listed = re.compile(rf"^\s*- (?:.*: )?[\"']?{re.escape(name)}[\"']?\s*$", re.MULTILINE)
+    return re.search(r"^nav:", text, re.MULTILINE) is None or listed.search(text) is not None

@@ -1,0 +1,54 @@
+"""A link to a page, a section or a file that is not there is named with its line, in every language."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchbook.links import anchors, link_problems
+from benchbook.page_source import parse_page
+
+PAGES = {
+    "index.md": parse_page("# Start { #start }\n"),
+    "sums.md": parse_page("# Sums { #sums }\n\n## Adding { #adding }\n"),
+}
+
+
+def problems(text: str, folder: Path) -> list[str]:
+    found = link_problems(parse_page(text), "index.md", folder, "docs/ja/index.md", anchors(PAGES))
+    return [str(problem) for problem in found]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            "One,\n[two](sum.md).",
+            "docs/ja/index.md:2: there is no page `sum.md` to link to; use one of the pages",
+        ),
+        (
+            "[x](sums.md#ading)",
+            "docs/ja/index.md:1: `sums.md` has no section `#ading` to link to; use one of",
+        ),
+        ("[x](#begin)", "docs/ja/index.md:1: `index.md` has no section `#begin` to link to"),
+        ("![x](picture.svg)", "docs/ja/index.md:1: there is no file `picture.svg` to link to; add it"),
+    ],
+)
+def test_a_dead_link_is_named_with_its_line(text: str, problem: str, tmp_path: Path) -> None:
+    (found,) = problems(text, tmp_path)
+    assert found.startswith(problem)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[x](sums.md), [y](sums.md#adding), [z](#start) and [w](./sums.md)",
+        "[x](https://example.org/sum.md#a), [y](mailto:a@example.org), [z](/elsewhere)",
+        "`[x](sum.md)`",
+        "![x](there.svg)",
+    ],
+)
+def test_other_links_are_left_alone(text: str, tmp_path: Path) -> None:
+    (tmp_path / "there.svg").write_text("<svg/>", "utf-8")
+    assert problems(text, tmp_path) == []
