@@ -11,12 +11,12 @@ from markdown import Markdown
 from markdown_exec import base_format
 
 from benchbook.pages.context import Build
+from benchbook.pages.labels import OUTCOMES
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Library
 from benchbook.pages.measurements import Recorded, recorded, shown_variant
 from benchbook.pages.provenance import overridden, parameters_text, render_details
 from benchbook.pages.references import UnresolvedError, cell_of, matching_variants, parse_reference
-from benchbook.pages.values import OUTCOMES
 from benchbook.parameters import axis_text
 from benchbook.script import PARAMETERS, Cell, Script, Variant
 from benchbook.terminal import plain
@@ -38,7 +38,7 @@ def resolve_cell(library: Library, guide: str, text: str) -> tuple[Script, Cell,
         UnresolvedError: It names nothing, or nothing was recorded for it.
     """
     reference = parse_reference(text)
-    script = library.script_of(reference)
+    script = library.script(reference.script)
     if reference.meter or reference.index is not None:
         raise UnresolvedError(
             f"`{reference}` is no cell", "name the cell alone, or use an inline value for a number"

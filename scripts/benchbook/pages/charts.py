@@ -11,14 +11,14 @@ from typing import Any
 from benchbook.metadata import ParameterValue
 from benchbook.pages.context import Build
 from benchbook.pages.drawing import MAX_SERIES, SHAPES, Line, draw
+from benchbook.pages.labels import axis_label, name_label
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Library, Machine
 from benchbook.pages.measurements import Measurement, Recorded, measure_series, recorded
 from benchbook.pages.provenance import render_details, repeats_text
 from benchbook.pages.quantities import convert, sensible_unit
 from benchbook.pages.references import Target, UnresolvedError, axis_values
-from benchbook.pages.specs import Quantity, quantity_of, read_spec, script_of, variants_of
-from benchbook.pages.tables import axis_label, name_label
+from benchbook.pages.specs import Quantity, quantity_of, read_spec, variants_of
 from benchbook.problems import did_you_mean
 from benchbook.script import Script, Variant
 from benchbook.units import Unit
@@ -80,7 +80,7 @@ def read_chart(text: str, library: Library) -> Chart:
         UnresolvedError: It asks for something that is not there, or that no line chart can show.
     """
     spec = read_spec(text, KEYS, ("script", "x", "y", "title"), "chart")
-    script = script_of(spec, library)
+    script = library.script(str(spec["script"]))
     variants = variants_of(spec, script)
     x, series = str(spec["x"]), spec.get("series")
     known = sorted({axis for variant in script.variants(()) for axis in variant.axes})

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from benchbook.freshness import Verdict, input_digests, judge
-from benchbook.pages.references import Reference, UnresolvedError
+from benchbook.pages.references import UnresolvedError
 from benchbook.problems import BenchbookError, Problem, did_you_mean
 from benchbook.project import Project
 from benchbook.records import Record, load_record
@@ -83,10 +83,6 @@ class Library:
         return self.once(
             ("script", reference), lambda: self._read(path, lambda: read_script(path, self.project.root))
         )
-
-    def script_of(self, reference: Reference) -> Script:
-        """The script that `reference` names; raises as `script` does."""
-        return self.script(reference.script)
 
     def record(self, machine: str, script: str) -> Record | None:
         """What `script` yielded on `machine`; None if it was never recorded there.

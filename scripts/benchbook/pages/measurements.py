@@ -150,12 +150,12 @@ def compute(library: Library, spec: ValueSpec, machine: Machine) -> Computed | N
     Raises:
         UnresolvedError: It means nothing, or compares times of two campaigns.
     """
-    first = target_of(spec.first, library.script_of(spec.first))
+    first = target_of(spec.first, library.script(spec.first.script))
     if spec.second is None:
         shown = check_unit(first.unit, spec.unit)
         part = measure(library, first, machine)
         return None if part is None else Computed(part.value, first.unit, shown, (part,))
-    second = target_of(spec.second, library.script_of(spec.second))
+    second = target_of(spec.second, library.script(spec.second.script))
     check_comparable(first, second)
     parts = (measure(library, first, machine), measure(library, second, machine))
     if parts[0] is None or parts[1] is None:

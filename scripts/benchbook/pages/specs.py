@@ -24,6 +24,9 @@ from benchbook.problems import did_you_mean
 from benchbook.script import Script, Variant
 from benchbook.units import Unit
 
+# What `rows:` names in place of an axis for a row per cell.
+CELLS = "cells"
+
 
 @dataclass(frozen=True)
 class Quantity:
@@ -96,11 +99,6 @@ def _parsed(text: str, what: str) -> Any:
         raise UnresolvedError(
             f"the {what} is not valid YAML in its line {error.line}", "mend its syntax"
         ) from None
-
-
-def script_of(spec: Mapping[str, Any], library: Library) -> Script:
-    """The script that `script:` names; raises as `Library.script` does."""
-    return library.script(str(spec["script"]))
 
 
 def variants_of(spec: Mapping[str, Any], script: Script) -> tuple[Variant, ...]:

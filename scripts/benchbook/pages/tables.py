@@ -10,21 +10,20 @@ from typing import Any
 
 from benchbook.metadata import ParameterValue
 from benchbook.pages.context import Build
+from benchbook.pages.labels import OUTCOMES, axis_label, name_label
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Library, Machine
 from benchbook.pages.measurements import Measurement, Recorded, check_one_campaign, recorded
 from benchbook.pages.provenance import render_details, repeats_text
 from benchbook.pages.quantities import sensible_unit
 from benchbook.pages.references import UnresolvedError
-from benchbook.pages.specs import Quantity, quantity_of, read_spec, script_of, variants_of
-from benchbook.pages.values import OUTCOMES, raw
-from benchbook.parameters import axis_text
+from benchbook.pages.specs import CELLS, Quantity, quantity_of, read_spec, variants_of
+from benchbook.pages.values import raw
 from benchbook.problems import did_you_mean
 from benchbook.script import CHECKS, PARAMETERS, Script, Variant
 from benchbook.units import METERS
 
 KEYS = ("script", "rows", "columns", "where", "caption")
-CELLS = "cells"
 # Up to so many characters, the head of a column stays on one line.
 _SHORT = 5
 
@@ -83,7 +82,7 @@ def read_table(text: str, library: Library) -> Table:
         UnresolvedError: It asks for something that is not there.
     """
     spec = read_spec(text, KEYS, ("script", "rows", "columns"), "table")
-    script = script_of(spec, library)
+    script = library.script(str(spec["script"]))
     variants = variants_of(spec, script)
     columns = spec["columns"] if isinstance(spec["columns"], list) else [spec["columns"]]
     key = "table-" + _digest((script.reference, spec["rows"], columns, spec.get("where")))
@@ -158,28 +157,6 @@ def render_table(build: Build, text: str) -> str:
             html = _html(table, entries, machine, language) + details
     key = escape(table.key)
     return f'<div class="bb-table" data-bb="{key}" data-machine="{escape(shown.name)}">{html}</div>'
-
-
-def axis_label(language: Language, axis: str, value: ParameterValue, scope: str) -> str:
-    """The HTML of an axis value: its label, or the value as Python writes it."""
-    label = language.label(f"{axis}={axis_text(value)}", scope)
-    if label is None and axis == CELLS:
-        label = language.label(str(value), scope)
-    if label is not None:
-        return f"<bdi>{language.words(label)}</bdi>"
-    if isinstance(value, bool):
-        return f"<bdi>{escape(language.flag(value))}</bdi>"
-    if isinstance(value, (int, float)):
-        return f'<bdi dir="ltr">{escape(language.number(value))}</bdi>'
-    return f'<code lang="en" dir="ltr">{escape(str(value))}</code>'
-
-
-def name_label(language: Language, name: str, scope: str) -> str:
-    """The HTML of the name of an axis, a metric or a meter: its label, or the name itself."""
-    label = language.label(name, scope)
-    return (
-        f"<bdi>{language.words(label)}</bdi>" if label else f'<code lang="en" dir="ltr">{escape(name)}</code>'
-    )
 
 
 def _kept(entry: Entry) -> dict[str, Any]:

@@ -8,18 +8,13 @@ from html import escape
 from typing import Any
 
 from benchbook.pages.context import Build
+from benchbook.pages.labels import OUTCOMES
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Library, Machine
 from benchbook.pages.machine_names import machine_short
 from benchbook.pages.measurements import Computed, compute
 from benchbook.pages.provenance import Row, repeats_text, result_rows, stale_mark
 from benchbook.pages.references import UnresolvedError, ValueSpec, parse_value
-
-OUTCOMES = {
-    "out of memory": "outcome_out_of_memory",
-    "timed out": "outcome_timed_out",
-    "crashed": "outcome_crashed",
-}
 
 
 def scripts_of(spec: ValueSpec) -> tuple[str, ...]:

@@ -1,0 +1,39 @@
+"""The words of a language for what scripts call things, and for how their runs ended."""
+
+from __future__ import annotations
+
+from html import escape
+
+from benchbook.metadata import ParameterValue
+from benchbook.pages.languages import Language
+from benchbook.pages.specs import CELLS
+from benchbook.parameters import axis_text
+
+# How a run ended, other than well, and the interface string that says so.
+OUTCOMES = {
+    "out of memory": "outcome_out_of_memory",
+    "timed out": "outcome_timed_out",
+    "crashed": "outcome_crashed",
+}
+
+
+def axis_label(language: Language, axis: str, value: ParameterValue, scope: str) -> str:
+    """The HTML of an axis value: its label, or the value as Python writes it."""
+    label = language.label(f"{axis}={axis_text(value)}", scope)
+    if label is None and axis == CELLS:
+        label = language.label(str(value), scope)
+    if label is not None:
+        return f"<bdi>{language.words(label)}</bdi>"
+    if isinstance(value, bool):
+        return f"<bdi>{escape(language.flag(value))}</bdi>"
+    if isinstance(value, (int, float)):
+        return f'<bdi dir="ltr">{escape(language.number(value))}</bdi>'
+    return f'<code lang="en" dir="ltr">{escape(str(value))}</code>'
+
+
+def name_label(language: Language, name: str, scope: str) -> str:
+    """The HTML of the name of an axis, a metric or a meter: its label, or the name itself."""
+    label = language.label(name, scope)
+    return (
+        f"<bdi>{language.words(label)}</bdi>" if label else f'<code lang="en" dir="ltr">{escape(name)}</code>'
+    )
