@@ -1,5 +1,6 @@
 """Interface strings, plural forms, and numbers as each language writes them."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,16 @@ def language(request: pytest.FixtureRequest) -> Language:
 
 def test_every_language_has_every_string_label_and_unit() -> None:
     assert missing_strings(Project(DOCS.parent)) == []
+
+
+def test_every_text_that_the_package_asks_for_is_there() -> None:
+    asked = {
+        name
+        for path in (DOCS.parent / "scripts/benchbook").rglob("*.py")
+        for name in re.findall(r"""\.text\(["'](\w+)["']""", path.read_text("utf-8"))
+    }
+    assert len(asked) > 20
+    assert asked <= set(load_language(DOCS, "en").strings)
 
 
 def test_what_a_language_lacks_is_a_problem(tmp_path: Path) -> None:

@@ -51,4 +51,5 @@ def lacking(error: ModuleNotFoundError) -> str:
     package = str(error.name).partition(".")[0]
     if package == "benchbook":
         raise error
-    return f"{sys.executable} lacks the package {package}; install all that benchbook needs: pip install -e ."
+    mend = "install all that benchbook needs: pip install -e '.[site]'"
+    return f"{sys.executable} lacks the package {package}; {mend}"
