@@ -40,6 +40,14 @@ def test_every_package_that_is_imported_is_declared() -> None:
     assert not undeclared
 
 
+def test_arrows_between_the_rooms_run_one_way() -> None:
+    rooms = {"machines": set(), "recorder": {"machines"}, "pages": set(), "website": {"pages"}}
+    for room, allowed in rooms.items():
+        text = "".join(path.read_text("utf-8") for path in (ROOT / "scripts/benchbook" / room).glob("*.py"))
+        found = set(re.findall(r"^ *(?:from|import) benchbook\.(\w+)", text, re.MULTILINE))
+        assert found & {*rooms, "cli"} <= {room, *allowed}
+
+
 def test_every_declared_package_is_pinned() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     lines = [

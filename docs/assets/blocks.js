@@ -53,7 +53,7 @@ export function details(rows) {
     if (way === "links") {
       content.forEach(([text, to], place) => {
         const address = to.startsWith("https://") ? to : settings.root + to;
-        shown.append(place ? ", " : "", make("a", { href: address }, make("bdi", {}, text)));
+        shown.append(place ? words.comma : "", make("a", { href: address }, make("bdi", {}, text)));
       });
     } else if (way === "block") {
       shown.append(make("pre", { lang: "en", dir: "ltr", tabindex: "0" }, make("code", {}, content)));

@@ -100,7 +100,8 @@ function entry(url, title, excerpt, kind) {
   const name = document.createElement("b");
   name.textContent = title;
   const passage = document.createElement("p");
-  passage.innerHTML = excerpt; // Pagefind escapes the text and adds <mark> alone.
+  // Pagefind escapes the text and adds <mark> alone; what ended the sentence before is no beginning.
+  passage.innerHTML = excerpt.replace(/^[\s.,:;!?)\]。、，：；！？）」』؟،؛·]+/, "");
   link.append(name, passage);
   return link;
 }

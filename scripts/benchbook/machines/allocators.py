@@ -29,8 +29,8 @@ class Allocator(Protocol):
         """What the whole device holds, by the driver's account."""
 
 
-class ModuleAllocator:
-    """The allocator behind `torch.cuda` (NVIDIA and AMD) or `torch.xpu`, on the current device."""
+class _Module:
+    """What the modules of torch that stand for accelerators have in common."""
 
     def __init__(self, module: Any) -> None:
         self.module = module
@@ -42,6 +42,10 @@ class ModuleAllocator:
     def reset(self) -> None:
         """Let the peaks begin again."""
         self.module.reset_peak_memory_stats()
+
+
+class ModuleAllocator(_Module):
+    """The allocator behind `torch.cuda` (NVIDIA and AMD) or `torch.xpu`, on the current device."""
 
     def read(self) -> dict[str, int | None]:
         """The readings, in bytes."""
@@ -69,15 +73,8 @@ class ModuleAllocator:
         return self.module.get_device_properties(self.module.current_device())
 
 
-class MpsAllocator:
+class MpsAllocator(_Module):
     """Apple's, which keeps no peaks."""
-
-    def __init__(self, module: Any) -> None:
-        self.module = module
-
-    def synchronize(self) -> None:
-        """Wait until the device has done what it was given."""
-        self.module.synchronize()
 
     def reset(self) -> None:
         """Nothing to reset."""
@@ -91,19 +88,8 @@ class MpsAllocator:
         return int(self.module.driver_allocated_memory())
 
 
-class GenericAllocator:
+class GenericAllocator(_Module):
     """Any other accelerator that torch knows, by `torch.accelerator`."""
-
-    def __init__(self, module: Any) -> None:
-        self.module = module
-
-    def synchronize(self) -> None:
-        """Wait until the device has done what it was given."""
-        self.module.synchronize()
-
-    def reset(self) -> None:
-        """Let the peaks begin again."""
-        self.module.reset_peak_memory_stats()
 
     def read(self) -> dict[str, int | None]:
         """The readings, in bytes; null where this back end keeps no statistics."""

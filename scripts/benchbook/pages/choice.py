@@ -18,6 +18,7 @@ _STRINGS = (
     "older_code",
     "older_code_hint",
     "close",
+    "comma",
     "sort",
     "fits",
     "fits_not",

@@ -28,7 +28,6 @@ class Machine:
         kind: cpu, cuda, rocm, xpu or mps.
         title: What it is called in a sentence.
         short: What it is called beside a number.
-        memory_bytes: What one device of it holds; host memory where there is no accelerator.
         details: The whole of machine.json.
     """
 
@@ -36,7 +35,6 @@ class Machine:
     kind: str
     title: str
     short: str
-    memory_bytes: int | None
     details: dict[str, Any]
 
     @property
@@ -155,10 +153,8 @@ class Library:
         path = self.project.records / name / "machine.json"
         try:
             table = json.loads(path.read_text("utf-8"))
-            accelerator = table.get("accelerator")
-            memory = accelerator["memory_bytes"] if accelerator else table.get("memory_bytes")
             title = str(table.get("title") or name)
-            return Machine(name, table["kind"], title, str(table.get("short") or title), memory, table)
+            return Machine(name, table["kind"], title, str(table.get("short") or title), table)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             what = f"does not describe a machine ({error})"
             mend = "restore the file, or record on that machine again"

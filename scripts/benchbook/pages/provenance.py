@@ -188,7 +188,7 @@ def stale_mark(language: Language) -> str:
 def _render_row(row: Row, language: Language, root: str) -> str:
     key, way, content = row
     if way == "links":
-        shown = ", ".join(
+        shown = language.text("comma").join(
             f'<a href="{escape(_address(to, root))}"><bdi>{escape(text)}</bdi></a>' for text, to in content
         )
     elif way == "block":
