@@ -159,3 +159,43 @@ def test_an_archive_that_unpacks_without_end_is_refused(
     path = tmp_path / "bundle.json.gz"
     path.write_bytes(gzip.compress(b" " * 100_000))
     assert "is larger than" in refusal(project, path)
+
+
+def test_an_archive_that_was_damaged_anywhere_is_refused(project: Project, tmp_path: Path) -> None:
+    whole = gzip.compress(json.dumps(bundle_of()).encode(), mtime=0)
+    path = tmp_path / "bundle.json.gz"
+    for place in range(10, len(whole)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        assert "bundle.json.gz:1" in refusal(project, path)
+
+
+def test_two_records_of_one_script_are_refused(project: Project, tmp_path: Path) -> None:
+    bundle = bundle_of()
+    bundle["records"] *= 2
+    said = refusal(project, write(tmp_path / "bundle.json", json.dumps(bundle)))
+    assert "it holds 2 records of sums/add.py" in said
+
+
+def test_what_is_here_already_is_not_judged_again(project: Project, tmp_path: Path) -> None:
+    bundle = bundle_of()
+    text = json.dumps(bundle)
+    import_bundle(project, write(tmp_path / "bundle.json", text))
+    # The variant that was measured is gone, and another has come.
+    sweep = SCRIPT.replace("# ///\n\n", "#\n# [tool.benchbook.matrix]\n# steps = [1]\n# ///\n\n", 1)
+    write(project.snippets / "sums/add.py", sweep)
+    newer = bundle_of(sweep)
+    newer["records"][0]["variants"] |= bundle["records"][0]["variants"]
+    import_bundle(project, write(tmp_path / "newer.json", json.dumps(newer)))
+    record = load_record(project.record_path(MACHINE, "sums/add.py"))
+    assert record is not None
+    assert set(record.variants) == {"default", "steps=1"}
+
+
+def test_the_wording_of_a_machine_that_is_here_already_stays(project: Project, tmp_path: Path) -> None:
+    path = write(tmp_path / "bundle.json", json.dumps(bundle_of()))
+    import_bundle(project, path)
+    description = project.records / MACHINE / "machine.json"
+    table = json.loads(description.read_text("utf-8"))
+    write(description, json.dumps(table | {"title": "A better title", "memory_bytes": 1}))
+    import_bundle(project, path)
+    assert json.loads(description.read_text("utf-8")) == table | {"title": "A better title"}

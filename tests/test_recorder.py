@@ -559,6 +559,17 @@ def test_a_file_that_is_no_bundle_is_not_overwritten(project: Project, tmp_path:
     assert path.read_text("utf-8") == "precious"
 
 
+def test_a_bundle_that_was_damaged_is_not_gone_on_with(project: Project, tmp_path: Path) -> None:
+    path = tmp_path / "bundle.json.gz"
+    damaged = {"schema": 1, "variants": [], "campaigns": {}, "history": []}
+    table = {"schema": 1, "machine": {"name": HERE.name}, "records": [damaged]}
+    # A header of gzip, and then a block of a kind that there is not.
+    for content in (gzip.compress(b"x")[:10] + b"\xff" * 20, json.dumps(table).encode(), b"[]"):
+        path.write_bytes(content)
+        with pytest.raises(BenchbookError, match="is no bundle"):
+            Bundle(path, Checkout(project, HERE), HERE)
+
+
 # Circumstances
 
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import gzip
 import io
+import zlib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from benchbook.freshness import input_digests
+from benchbook.machines.description import Machine, write_machine
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 from benchbook.records import (
     Record,
     campaigns_of,
-    dump_json,
     load_record,
     record_from,
     write_record,
-    write_text,
 )
 from benchbook.script import Script, machine_kinds, read_script
 from benchbook.validation import (
@@ -49,7 +50,7 @@ def import_bundle(project: Project, path: Path) -> list[str]:
     for table in records:
         target = project.record_path(machine["name"], table["script"])
         merged.append((target, _merge(load_record(target, project.relative(target)), record_from(table))))
-    write_text(folder / "machine.json", dump_json(machine))
+    write_machine(folder / "machine.json", Machine(**machine))
     for target, record in merged:
         write_record(target, record)
         written.append(project.relative(target))
@@ -68,7 +69,7 @@ def read_bundle(path: Path) -> dict[str, Any]:
             with gzip.open(io.BytesIO(raw)) as file:
                 raw = file.read(LARGEST_BUNDLE + 1)
         text = raw.decode("utf-8")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         mend = "transfer it again, as the file that `record --bundle` wrote"
         raise BenchbookError(Problem(path.name, 1, f"cannot be read ({error})", mend)) from error
     if len(raw) > LARGEST_BUNDLE:
@@ -91,6 +92,10 @@ def _refusals(project: Project, machine: Any, records: list[Any], path: str) -> 
     if problems:
         return problems
     scripts = project.scripts()
+    for reference, times in Counter(table["script"] for table in records).items():
+        if times > 1:
+            what = f"it holds {times} records of {reference}"
+            problems.append(Problem(path, 1, what, "pass the file that `record --bundle` wrote"))
     for table in records:
         reference = table["script"]
         if table["machine"] != machine["name"]:
@@ -113,7 +118,13 @@ def _origin(
     problems = []
     known = {v.name: v for v in script.variants(machine_kinds(machine["kind"], machine["name"]))}
     inputs = input_digests(script, project.snippets / script.guide)
+    place = project.record_path(machine["name"], script.reference)
+    here = load_record(place, project.relative(place))
+    brought = record_from(table).variants
     for name, variant in table["variants"].items():
+        # Of a variant that is no longer measured, a bundle brings back what it found in its checkout.
+        if here is not None and here.variants.get(name) == brought[name]:
+            continue
         title = f"{script.reference}, variant {name}"
         if name not in known:
             problems.append(Problem(path, 1, f"{title}: the script has no such variant", RECORD_AGAIN))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
@@ -94,6 +95,6 @@ class Bundle:
                 what = f"holds records of {table['machine']['name']}, not of {self._machine.name}"
                 raise BenchbookError(Problem(self._path.name, 1, what, "name another file"))
             return [record_from(record) for record in table["records"]]
-        except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+        except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError) as error:
             what = f"is there and is no bundle ({error})"
             raise BenchbookError(Problem(self._path.name, 1, what, "name another file")) from error
