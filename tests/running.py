@@ -10,6 +10,7 @@ from benchbook.recorder.campaign import make_job
 from benchbook.recorder.hosts import Host
 from benchbook.recorder.jobs import Job, Result
 from benchbook.script import Script, parse_script, read_script
+from builders import write
 
 HEAD = '''"""{title}"""
 # /// script
@@ -36,10 +37,7 @@ def script_text(body: str, table: str = 'needs = ["cpu"]', title: str = "A small
 
 def add_script(root: Path, body: str, table: str = 'needs = ["cpu"]', name: str = "guide/small.py") -> Script:
     """Write such a script into a project."""
-    path = root / "snippets" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(script_text(body, table), "utf-8")
-    return read_script(path, root)
+    return read_script(write(root / "snippets" / name, script_text(body, table)), root)
 
 
 def small_project(root: Path) -> Project:

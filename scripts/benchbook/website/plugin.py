@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
-from babel import Locale
 from mkdocs.config import config_options
 from mkdocs.config.base import Config
 from mkdocs.config.defaults import MkDocsConfig
@@ -90,7 +89,7 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
     ) -> TemplateContext:
         """Add `site` to the context of a page."""
         language = _language(config)
-        alternates = _alternates(page, config)
+        alternates = self._alternates(page, config)
         fallback = _is_fallback(page, language)
         links = hreflang_links(config.site_url or "", alternates)
         english = next((url for code, url in links if code == "x-default"), None)
@@ -114,7 +113,9 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
     ) -> TemplateContext:
         """Add `site` to the context of the page for addresses that do not exist."""
         home = [
-            Alternate(one.locale, one.name, one.link.lstrip("/") or ".", _direction(one.locale))
+            Alternate(
+                one.locale, one.name, one.link.lstrip("/") or ".", self._read(one.locale, config).direction
+            )
             for one in _built_languages(config)
         ]
         cast(dict[str, Any], context)["site"] = {
@@ -174,6 +175,20 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
             "home": nav.homepage,
         }
 
+    def _alternates(self, page: Page, config: MkDocsConfig) -> tuple[Alternate, ...]:
+        files = getattr(page.file, "alternates", {})
+        return tuple(
+            Alternate(
+                language=one.locale,
+                name=one.name,
+                url=files[one.locale].url,
+                direction=self._read(one.locale, config).direction,
+                translated=files[one.locale].locale == one.locale,
+            )
+            for one in _built_languages(config)
+            if one.locale in files
+        )
+
     def _add_index(self, site: Path) -> None:
         # A page that is saved while it is served shows at once: the index of the first build will do.
         if self._index is None:
@@ -201,25 +216,6 @@ def _built_languages(config: MkDocsConfig) -> list[Any]:
     return [one for one in _i18n(config).config.languages if one.build]
 
 
-def _direction(code: str) -> str:
-    return str(Locale.parse(code, sep="-").text_direction)
-
-
 def _is_fallback(page: Page, language: str) -> bool:
     # The plugin keeps the language of the text in `locale`; the language of the address is the build's.
     return bool(getattr(page.file, "locale", language) != language)
-
-
-def _alternates(page: Page, config: MkDocsConfig) -> tuple[Alternate, ...]:
-    files = getattr(page.file, "alternates", {})
-    return tuple(
-        Alternate(
-            language=one.locale,
-            name=one.name,
-            url=files[one.locale].url,
-            direction=_direction(one.locale),
-            translated=files[one.locale].locale == one.locale,
-        )
-        for one in _built_languages(config)
-        if one.locale in files
-    )
