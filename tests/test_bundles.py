@@ -16,7 +16,7 @@ from benchbook.bundles import import_bundle
 from benchbook.problems import BenchbookError
 from benchbook.project import Project
 from benchbook.records import dump_record, load_record
-from builders import MACHINE, MACHINE_JSON, SCRIPT, make_project, make_record, write
+from builders import MACHINE, MACHINE_JSON, SCRIPT, SWEEP, make_project, make_record, write
 
 
 def bundle_of(script: str = SCRIPT, **changes: Any) -> dict[str, Any]:
@@ -54,10 +54,9 @@ def test_a_good_bundle_is_put_in_place(project: Project, tmp_path: Path, zipped:
 
 
 def test_variants_that_the_bundle_does_not_hold_stay(project: Project, tmp_path: Path) -> None:
-    sweep = SCRIPT.replace("# ///\n\n", "#\n# [tool.benchbook.matrix]\n# steps = [1, 2]\n# ///\n\n", 1)
-    write(project.snippets / "sums/add.py", sweep)
+    write(project.snippets / "sums/add.py", SWEEP)
     for kept in ("steps=1", "steps=2"):
-        bundle = bundle_of(sweep)
+        bundle = bundle_of(SWEEP)
         variants = bundle["records"][0]["variants"]
         bundle["records"][0]["variants"] = {kept: variants[kept]}
         import_bundle(project, write(tmp_path / "bundle.json", json.dumps(bundle)))

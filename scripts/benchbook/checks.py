@@ -17,7 +17,7 @@ from benchbook.project import Project
 from benchbook.prose import parity_problems, prose_problems
 from benchbook.records import NOT_A_RECORD
 from benchbook.script import Script, read_script
-from benchbook.status import Row, script_status
+from benchbook.status import Row, kinds_of, script_status
 from benchbook.validation import machine_problems, plausibility_problems, read_json, record_problems
 
 
@@ -114,9 +114,10 @@ def _record_problems(
 def _freshness(
     project: Project, machine: str, scripts: dict[str, Script], reported: set[str]
 ) -> Iterator[Problem]:
+    kinds = kinds_of(project, machine)
     for script in scripts.values():
         known = project.relative(project.record_path(machine, script.reference)) in reported
-        for row in script_status(project, script, machine):
+        for row in script_status(project, script, machine, kinds):
             # What makes a record invalid is reported with its line already.
             if row.state != "fresh" and not (row.state == "invalid" and known):
                 yield _unfresh(project, script, row)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
 from rich.console import Console
@@ -32,8 +32,8 @@ class Row:
         return asdict(self)
 
 
-def machine_kind(project: Project, machine: str) -> str:
-    """The kind of a machine that has records here: cpu, cuda, rocm, xpu or mps.
+def kinds_of(project: Project, machine: str) -> tuple[str, ...]:
+    """What a machine that has records here is (`machine_kinds`).
 
     Raises:
         BenchbookError: Its machine.json does not say.
@@ -47,12 +47,11 @@ def machine_kind(project: Project, machine: str) -> str:
         raise BenchbookError(
             Problem(project.relative(path), 1, what, "record on the machine again")
         ) from error
-    return str(kind)
+    return machine_kinds(str(kind), machine)
 
 
-def script_status(project: Project, script: Script, machine: str) -> list[Row]:
-    """The verdicts on each variant of `script` on `machine`; none if it cannot run there."""
-    kinds = machine_kinds(machine_kind(project, machine), machine)
+def script_status(project: Project, script: Script, machine: str, kinds: Sequence[str]) -> list[Row]:
+    """The verdicts on each variant of `script` on `machine`, which is of `kinds`; none if it cannot run there."""
     if not script.runs_on(kinds):
         return []
     path = project.record_path(machine, script.reference)
@@ -74,15 +73,16 @@ def project_status(project: Project) -> list[Row]:
     """The verdicts on every script on every machine, scripts first.
 
     Raises:
-        BenchbookError: A script cannot be read.
+        BenchbookError: A script, or the description of a machine, cannot be read.
 
     """
     scripts = [read_script(path, project.root) for path in project.scripts().values()]
+    machines = {machine: kinds_of(project, machine) for machine in project.machines}
     return [
         row
         for script in scripts
-        for machine in project.machines
-        for row in script_status(project, script, machine)
+        for machine, kinds in machines.items()
+        for row in script_status(project, script, machine, kinds)
     ]
 
 
