@@ -51,7 +51,7 @@ def kinds_of(project: Project, machine: str) -> tuple[str, ...]:
 
 
 def script_status(project: Project, script: Script, machine: str, kinds: Sequence[str]) -> list[Row]:
-    """The verdicts on each variant of `script` on `machine`, which is of `kinds`; none if it cannot run there."""
+    """The verdicts on each variant of `script` on `machine`, of `kinds`; none if it cannot run there."""
     if not script.runs_on(kinds):
         return []
     path = project.record_path(machine, script.reference)
