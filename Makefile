@@ -1,4 +1,4 @@
-# The four things one does here. Each makes the environment it needs, below .venv/.
+# What one does here. Each makes the environment it needs, below .venv/.
 
 PYTHON ?= python3
 LANGUAGES := $(notdir $(patsubst %/_language.yml,%,$(wildcard docs/*/_language.yml)))
@@ -17,6 +17,7 @@ help:
 	@echo "make site                build the site, in every language, into site/"
 	@echo "make serve               serve it while you write (LANGUAGE=ja: one language, at once)"
 	@echo "make record              run what is stale on this machine (ARGS='--plan', ARGS='guide/script.py')"
+	@echo "make check               every problem of the tree, as path:line"
 	@echo "make test                everything a pull request must hold"
 	@echo "make test-all            that, and every script at its smallest"
 
@@ -59,8 +60,8 @@ lint: $(TEST)/.installed
 	$(TEST)/bin/ruff format --check
 	$(TEST)/bin/mypy
 
-check: $(TEST)/.installed
-	$(TEST)/bin/benchbook check
+check: $(SITE)/.installed
+	$(SITE)/bin/benchbook check
 
 # The browser that the tests drive: one that is there already, or Debian's, with fonts for every language.
 chromium:
@@ -69,7 +70,8 @@ chromium:
 		$$sudo apt-get update -qq && $$sudo apt-get install -y -qq chromium fonts-noto-core fonts-noto-cjk >/dev/null; \
 	fi
 
-test: $(TEST)/.installed chromium lint check
+test: $(TEST)/.installed chromium lint
+	$(TEST)/bin/benchbook check
 	$(TEST)/bin/pytest
 
 test-all: test
