@@ -148,3 +148,11 @@ def test_a_dead_link_is_a_problem(project: Project) -> None:
     text = "---\ndescription: A page.\n---\n# Title { #title }\n\n[x](nowhere.md)\n"
     write(project.docs / "en/linking.md", text)
     assert any(line.startswith("docs/en/linking.md:6: there is no page") for line in lines(project))
+
+
+def test_records_of_a_machine_that_nothing_describes_are_a_problem(project: Project) -> None:
+    (project.records / MACHINE).rename(project.records / "cpu-lost")
+    (project.records / "cpu-lost/machine.json").unlink()
+    assert any(
+        line.startswith("snippets/records/cpu-lost:1: holds records of a machine") for line in lines(project)
+    )

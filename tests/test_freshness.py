@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchbook.freshness import Verdict, input_digests, judge
+from benchbook.problems import BenchbookError
 from benchbook.records import Record
 from benchbook.script import machine_kinds, parse_script
 from benchbook.status import project_status
@@ -118,3 +119,17 @@ def test_a_record_that_cannot_be_read_is_invalid_with_the_reason(tmp_path: Path)
 def test_a_script_is_not_expected_on_a_machine_it_cannot_run_on(tmp_path: Path) -> None:
     source = with_table('[tool.benchbook]\nneeds = ["cuda"]')
     assert project_status(make_project(tmp_path, script=source)) == []
+
+
+@pytest.mark.parametrize("text", ["[]", "3", "{}", "[" * 10**5, "\xff"])
+def test_a_description_that_tells_no_kind_is_a_problem(tmp_path: Path, text: str) -> None:
+    project = make_project(tmp_path)
+    (project.records / MACHINE / "machine.json").write_text(text, "latin-1")
+    with pytest.raises(BenchbookError, match=r"machine\.json:1: does not describe the machine"):
+        project_status(project)
+
+
+def test_a_library_that_only_some_systems_need_may_be_absent(tmp_path: Path) -> None:
+    source = SCRIPT.replace("dependencies = []", """dependencies = ["triton>=3; sys_platform == 'linux'"]""")
+    (row,) = project_status(make_project(tmp_path, script=source))
+    assert row.state == "fresh"

@@ -641,6 +641,19 @@ def test_a_shared_device_is_recorded_and_marked(project: Project, monkeypatch: p
     assert campaign.state["power_limit_watts"] == 700.0
 
 
+def test_a_device_that_nothing_can_watch_is_recorded_with_a_warning(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = on_a_gpu(monkeypatch, FakeGpu("GPU-aaaa", pids=[77]))
+    monkeypatch.setattr("benchbook.recorder.sitting.open_nvml", lambda: None)
+    add_script(project.root, BODY, 'needs = ["accelerator"]')
+    assert record(project) == 0
+    assert "install nvidia-ml-py" in capsys.readouterr().err
+    found = load_record(project.record_path(name, "guide/small.py"))
+    assert found is not None
+    assert [campaign.state["foreign_processes"] for campaign in found.campaigns.values()] == [None]
+
+
 def test_a_machine_may_be_recorded_as_its_processor_alone(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

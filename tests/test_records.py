@@ -60,11 +60,18 @@ def test_a_missing_record_is_none_and_a_broken_one_an_error_with_its_line(tmp_pa
         load_record(tmp_path / "add.json")
 
 
-@pytest.mark.parametrize("text", ["[]", '{"schema": 9}', '{"schema": 1}', '{"schema": 1, "variants": 3}'])
+@pytest.mark.parametrize(
+    "text", ["[]", '{"schema": 9}', '{"schema": 1}', '{"schema": 1, "variants": 3}', "[" * 10**5]
+)
 def test_anything_else_is_refused_as_no_record(tmp_path: Path, text: str) -> None:
     (tmp_path / "add.json").write_text(text)
     with pytest.raises(BenchbookError, match="is not a record"):
         load_record(tmp_path / "add.json")
+
+
+def test_a_folder_in_the_place_of_a_record_is_no_record(tmp_path: Path) -> None:
+    with pytest.raises(BenchbookError, match="is not a record"):
+        load_record(tmp_path)
 
 
 def test_a_meter_is_the_largest_reading_over_the_ranks() -> None:

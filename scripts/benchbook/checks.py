@@ -39,6 +39,11 @@ def check_project(project: Project) -> Report:
         if not any(problem.path.endswith("machine.json") for problem in broken):
             found = _freshness(project, machine, scripts, {problem.path for problem in broken})
             (problems if machine in project.config.blocking_machines else warnings).extend(found)
+    for folder in sorted({path.parents[1] for path in project.records.glob("*/*/*.json")}):
+        if folder.name not in project.machines:
+            mend = "restore its machine.json, or record on the machine again"
+            what = "holds records of a machine that nothing describes"
+            problems.append(Problem(project.relative(folder), 1, what, mend))
     reference = project.config.reference_machine
     if reference and reference not in project.machines:
         mend = "record on it, or name a machine that has records"

@@ -95,6 +95,9 @@ def _out_of_range(dependencies: tuple[str, ...], packages: dict[str, str]) -> It
             yield f"libraries out of range ({text} is not a requirement)"
             continue
         version = versions.get(canonicalize_name(requirement.name))
+        if version is None and requirement.marker is not None:
+            # It may not have been needed there.
+            continue
         if version is None:
             yield f"libraries out of range ({requirement.name} was not recorded)"
         elif not requirement.specifier.contains(version, prereleases=True):

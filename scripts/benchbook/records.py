@@ -164,7 +164,7 @@ def load_record(path: Path, shown_path: str | None = None) -> Record | None:
         return None
     except json.JSONDecodeError as error:
         raise BenchbookError(Problem(shown, error.lineno, f"is not JSON ({error.msg})", mend)) from error
-    except (KeyError, TypeError, ValueError, AttributeError, UnicodeDecodeError) as error:
+    except (OSError, RecursionError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise BenchbookError(Problem(shown, 1, f"{NOT_A_RECORD} ({error})", mend)) from error
 
 

@@ -42,7 +42,7 @@ def kinds_of(project: Project, machine: str) -> tuple[str, ...]:
     path = project.records / machine / "machine.json"
     try:
         kind = json.loads(path.read_text("utf-8"))["kind"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, RecursionError, ValueError, KeyError, TypeError) as error:
         what = f"does not describe the machine ({error})"
         raise BenchbookError(
             Problem(project.relative(path), 1, what, "record on the machine again")

@@ -64,7 +64,11 @@ class Sitting:
         if not tasks:
             self.console.print(f"{self.machine.name}: everything is fresh")
             return []
-        watch = DeviceWatch(open_nvml() if self._devices else None, self._devices)
+        nvml = open_nvml() if self._devices else None
+        if self._devices and nvml is None:
+            unseen = "what the device holds, and who else uses it, stays unknown: install nvidia-ml-py"
+            self.console.print(f"[yellow]warning:[/] {unseen}", soft_wrap=True)
+        watch = DeviceWatch(nvml, self._devices)
         foreign = watch.foreign()
         if foreign and not self.shared:
             what = f"{len(foreign)} other process(es) use the device, which spoils every time and some bytes"
