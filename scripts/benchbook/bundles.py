@@ -39,7 +39,7 @@ def import_bundle(project: Project, path: Path) -> list[str]:
     Raises:
         BenchbookError: Anything in it is not right; then nothing was written.
     """
-    bundle = read_bundle(path)
+    bundle = _read_bundle(path)
     machine, records = bundle["machine"], bundle["records"]
     problems = _refusals(project, machine, records, path.name)
     if problems:
@@ -57,7 +57,7 @@ def import_bundle(project: Project, path: Path) -> list[str]:
     return written
 
 
-def read_bundle(path: Path) -> dict[str, Any]:
+def _read_bundle(path: Path) -> dict[str, Any]:
     """The content of a bundle: `{"schema": 1, "machine": {...}, "records": [...]}`, gzipped or not.
 
     Raises:

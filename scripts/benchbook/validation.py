@@ -223,7 +223,7 @@ def plausibility_problems(
     device = accelerator.get("memory_bytes") or machine.get("memory_bytes") or math.inf
     device *= accelerator.get("count", 1)
     for name, variant in table["variants"].items():
-        line = find_line(text, ("variants", name))
+        line = _find_line(text, ("variants", name))
         if variant["outcome"] != "ok":
             continue
         measured = set(variant["runs"][0]["metrics"])
@@ -265,7 +265,7 @@ def _odd_memory(runs: Sequence[Mapping[str, Any]], device: float) -> Iterator[st
                     yield f"{cell}.{meter} is {peak} B, less than the {held} B held at its end"
 
 
-def find_line(text: str, keys: tuple[str | int, ...]) -> int:
+def _find_line(text: str, keys: tuple[str | int, ...]) -> int:
     """The line on which the value below `keys` begins in a file that `dump_record` wrote, or one near it."""
     at = 0
     for key in keys:
@@ -302,14 +302,14 @@ def _shape(model: type[BaseModel], table: Any, path: str, text: str) -> Iterator
         for item in error.errors(include_url=False, include_input=False)[:20]:
             keys = tuple(item["loc"])
             where = ".".join(str(key) for key in keys) or "the record"
-            yield Problem(path, find_line(text, keys), f"{where}: {item['msg']}", RECORD_AGAIN)
+            yield Problem(path, _find_line(text, keys), f"{where}: {item['msg']}", RECORD_AGAIN)
 
 
 def _identity(value: Any, path: str, text: str, keys: tuple[str | int, ...] = ()) -> Iterator[Problem]:
     if isinstance(value, str) and (found := find(value)) is not None:
         what = f"{'.'.join(map(str, keys))} holds {found!r}, which can identify someone's machine"
         yield Problem(
-            path, find_line(text, keys), what, "remove it from what the script prints, and record again"
+            path, _find_line(text, keys), what, "remove it from what the script prints, and record again"
         )
     elif len(keys) > DEEPEST:
         return

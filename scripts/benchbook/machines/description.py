@@ -72,7 +72,7 @@ def describe(found: Found | None, recorded_by: str = MAINTAINERS, root: Path = P
         recorded_by: Who measures; anyone but the maintainers becomes part of the name.
         root: Where `proc`, `sys` and `etc` lie.
     """
-    cpu = describe_cpu(_text(root / "proc/cpuinfo"), available_cores())
+    cpu = describe_cpu(_text(root / "proc/cpuinfo"), _available_cores())
     machine = Machine(
         name="",
         kind=found.kind if found else "cpu",
@@ -86,7 +86,7 @@ def describe(found: Found | None, recorded_by: str = MAINTAINERS, root: Path = P
         system={
             # The numbers only: who builds a kernel may put a name of their own behind them.
             "kernel": (re.match(r"[\d.]+\d", platform.release()) or [None])[0],
-            "os": operating_system(_text(root / "etc/os-release")),
+            "os": _operating_system(_text(root / "etc/os-release")),
             "libc": " ".join(platform.libc_ver()).strip() or None,
         },
     )
@@ -137,7 +137,7 @@ def slug(text: str) -> str:
     return "-".join(re.findall(r"[a-z0-9]+", text.lower()))
 
 
-def available_cores() -> int:
+def _available_cores() -> int:
     """How many processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -204,7 +204,7 @@ def virtualisation(cpuinfo: str) -> str | None:
     return "hypervisor" if "hypervisor" in flags.split() else "none"
 
 
-def operating_system(os_release: str) -> str | None:
+def _operating_system(os_release: str) -> str | None:
     """Its name and version."""
     match = re.search(r'^PRETTY_NAME="?([^"\n]+)', os_release, re.MULTILINE)
     if match:

@@ -114,7 +114,7 @@ def read_chart(text: str, library: Library) -> Chart:
     return Chart(key, script, x, y, series, variants, log, zero, str(spec["title"]))
 
 
-def chart_lines(library: Library, chart: Chart, machine: Machine) -> Drawn | None:
+def _chart_lines(library: Library, chart: Chart, machine: Machine) -> Drawn | None:
     """What `chart` shows on `machine`; None if nothing of it was recorded there.
 
     Raises:
@@ -150,7 +150,7 @@ def resolve_chart(library: Library, guide: str, text: str) -> tuple[Chart, Machi
     """
     chart = read_chart(text, library)
     machine = library.machine_for(guide, chart.script.reference)
-    drawn = chart_lines(library, chart, machine)
+    drawn = _chart_lines(library, chart, machine)
     if drawn is None:
         mend = f"record it there: benchbook record {chart.script.reference}"
         raise UnresolvedError(f"nothing of this chart was recorded on {machine.name}", mend)
@@ -163,7 +163,7 @@ def render_chart(build: Build, text: str) -> str:
     language = page.language
     chart, shown, known = resolve_chart(library, page.guide, text)
     for machine in library.machines_with(chart.script.reference):
-        drawn = known if machine == shown else chart_lines(library, chart, machine)
+        drawn = known if machine == shown else _chart_lines(library, chart, machine)
         if drawn is None:
             continue
         sources = [

@@ -50,12 +50,12 @@ def insert_choice(build: Build, html: str) -> str:
     page = build.here
     if not page.machines:
         return html
-    choice = render_choice(build, page)
+    choice = _render_choice(build, page)
     found = _AFTER_ANSWER.search(html)
     return choice + html if found is None else html[: found.end()] + choice + html[found.end() :]
 
 
-def render_choice(build: Build, page: PageContext) -> str:
+def _render_choice(build: Build, page: PageContext) -> str:
     """The controls; without JavaScript they say which machine is shown, and no more."""
     language = page.language
     reference = _reference(build, page)

@@ -29,7 +29,7 @@ def record_here(project: Project, mode: str) -> str:
     if mode not in MODES:
         mend = f"set it to one of: {', '.join(MODES)}, or leave it unset to replay what is committed"
         raise BenchbookError(Problem("BENCHBOOK_EXECUTE", 1, f"`{mode}` is no way to execute", mend))
-    python = recording_python(project)
+    python = _recording_python(project)
     if _run(project, python, f"--{mode}").returncode != 0:
         mend = "mend what is reported above, or build without BENCHBOOK_EXECUTE"
         raise BenchbookError(Problem("BENCHBOOK_EXECUTE", 1, "recording on this machine failed", mend))
@@ -42,7 +42,7 @@ def record_here(project: Project, mode: str) -> str:
         raise BenchbookError(Problem("BENCHBOOK_EXECUTE", 1, what, mend)) from error
 
 
-def recording_python(project: Project) -> Path:
+def _recording_python(project: Project) -> Path:
     """The interpreter that records.
 
     Raises:

@@ -156,7 +156,7 @@ def compute(library: Library, spec: ValueSpec, machine: Machine) -> Computed | N
         part = measure(library, first, machine)
         return None if part is None else Computed(part.value, first.unit, shown, (part,))
     second = target_of(spec.second, library.script(spec.second.script))
-    check_comparable(first, second)
+    _check_comparable(first, second)
     parts = (measure(library, first, machine), measure(library, second, machine))
     if parts[0] is None or parts[1] is None:
         return None
@@ -174,7 +174,7 @@ def compute(library: Library, spec: ValueSpec, machine: Machine) -> Computed | N
     return Computed(value, UNITS["1"], shown, (parts[0], parts[1]))
 
 
-def check_comparable(first: Target, second: Target) -> None:
+def _check_comparable(first: Target, second: Target) -> None:
     """Raise UnresolvedError if a ratio of the two means nothing."""
     if first.unit.dimension != second.unit.dimension:
         what = f"`{first.reference}` is in {first.unit.symbol}, `{second.reference}` in {second.unit.symbol}"

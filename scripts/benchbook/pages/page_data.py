@@ -35,7 +35,7 @@ def merge(trees: Mapping[str, Any]) -> Any:
     return {BY_LANGUAGE: dict(sorted(trees.items()))}
 
 
-def guide_data(build: Build, guide: str) -> dict[str, Any]:
+def _guide_data(build: Build, guide: str) -> dict[str, Any]:
     """The data of `guide` for every machine and language, in a stable order."""
     sections = build.data.get(guide, {})
     return {
@@ -52,5 +52,5 @@ def write_data(build: Build, site: Path) -> None:
     for guide in sorted(build.data):
         target = site / data_path(guide)
         target.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(guide_data(build, guide), ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps(_guide_data(build, guide), ensure_ascii=False, separators=(",", ":"))
         target.write_text(text + "\n", "utf-8")

@@ -160,7 +160,7 @@ def parse_value(text: str) -> ValueSpec:
     return ValueSpec(form, first, second, unit)
 
 
-def single_variant(script: Script, axes: tuple[tuple[str, str], ...]) -> Variant:
+def _single_variant(script: Script, axes: tuple[tuple[str, str], ...]) -> Variant:
     """The one variant of `script` that `axes` single out.
 
     Raises:
@@ -254,7 +254,7 @@ def target_of(reference: Reference, script: Script) -> Target:
         UnresolvedError: It stands for nothing there.
     """
     unit, device_memory = unit_of(script, reference.name, reference.meter)
-    return Target(reference, script, single_variant(script, reference.axes), unit, device_memory)
+    return Target(reference, script, _single_variant(script, reference.axes), unit, device_memory)
 
 
 def check_unit(unit: Unit, target: str | None) -> Unit | None:

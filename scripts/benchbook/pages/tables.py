@@ -96,7 +96,7 @@ def read_table(text: str, library: Library) -> Table:
     return Table(key, script, axes, rows, caption)
 
 
-def table_entries(
+def _table_entries(
     library: Library, table: Table, machine: Machine, language: Language
 ) -> list[list[Entry]] | None:
     """What `table` shows on `machine`; None if nothing of it was recorded there.
@@ -113,7 +113,7 @@ def table_entries(
     return [[column[index] for column in columns] for index in range(len(rows))]
 
 
-def sources_of(library: Library, table: Table, machine: Machine) -> list[Recorded]:
+def _sources_of(library: Library, table: Table, machine: Machine) -> list[Recorded]:
     """The recorded variants that `table` shows on `machine`."""
     found = (recorded(library, table.script, row.variant.name, machine) for row in table.rows)
     return [one for one in found if one is not None]
@@ -129,7 +129,7 @@ def resolve_table(
     """
     table = read_table(text, library)
     machine = library.machine_for(guide, table.script.reference)
-    entries = table_entries(library, table, machine, language)
+    entries = _table_entries(library, table, machine, language)
     if entries is None:
         mend = f"record it there: benchbook record {table.script.reference}"
         raise UnresolvedError(f"nothing of this table was recorded on {machine.name}", mend)
@@ -142,11 +142,11 @@ def render_table(build: Build, text: str) -> str:
     language = page.language
     table, shown, known = resolve_table(library, page.guide, text, language)
     for machine in library.machines_with(table.script.reference):
-        entries = known if machine == shown else table_entries(library, table, machine, language)
+        entries = known if machine == shown else _table_entries(library, table, machine, language)
         if entries is None:
             continue
         page.fits |= any(entry.bytes for row in entries for entry in row)
-        sources = sources_of(library, table, machine)
+        sources = _sources_of(library, table, machine)
         origin_key, origin = build.keep_origin(sources)
         repeats = repeats_text(_measurements(library, table, machine), language)
         if machine != shown:

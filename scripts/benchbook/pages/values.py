@@ -17,12 +17,12 @@ from benchbook.pages.provenance import Row, repeats_text, result_rows, stale_mar
 from benchbook.pages.references import UnresolvedError, ValueSpec, parse_value
 
 
-def scripts_of(spec: ValueSpec) -> tuple[str, ...]:
+def _scripts_of(spec: ValueSpec) -> tuple[str, ...]:
     """The scripts that `spec` names, each once."""
     return tuple(dict.fromkeys(one.script for one in (spec.first, spec.second) if one is not None))
 
 
-def value_machines(library: Library, guide: str, scripts: Sequence[str]) -> tuple[Machine, ...]:
+def _value_machines(library: Library, guide: str, scripts: Sequence[str]) -> tuple[Machine, ...]:
     """The machines that have records of all of `scripts`, the one to show first.
 
     Raises:
@@ -47,12 +47,12 @@ def resolve_value(library: Library, guide: str, text: str) -> tuple[ValueSpec, M
         UnresolvedError: It means nothing, or nothing was recorded for it.
     """
     spec = parse_value(text)
-    for script in scripts_of(spec):
+    for script in _scripts_of(spec):
         library.script(script)
-    machine = value_machines(library, guide, scripts_of(spec))[0]
+    machine = _value_machines(library, guide, _scripts_of(spec))[0]
     computed = compute(library, spec, machine)
     if computed is None:
-        mend = f"record it there: benchbook record {' '.join(scripts_of(spec))}"
+        mend = f"record it there: benchbook record {' '.join(_scripts_of(spec))}"
         raise UnresolvedError(f"`{spec}` was never recorded on {machine.name}", mend)
     if computed.value is None and computed.parts[0].source.result.outcome == "ok":
         raise UnresolvedError(
@@ -69,7 +69,7 @@ def render_value(build: Build, text: str) -> str:
     """
     library, page = build.library, build.here
     spec, machine, computed = resolve_value(library, page.guide, text)
-    for other in value_machines(library, page.guide, scripts_of(spec)):
+    for other in _value_machines(library, page.guide, _scripts_of(spec)):
         found = computed if other == machine else compute(library, spec, other)
         if found is not None:
             build.keep("values", str(spec), other, _tree(build, spec, found))
@@ -83,11 +83,11 @@ def render_value(build: Build, text: str) -> str:
     )
     return (
         f'<button type="button" class="bb-value" data-bb="{escape(str(spec))}">'
-        f"{data_element(spec, machine, computed, page.language)}{tag}</button>{mark}"
+        f"{_data_element(spec, machine, computed, page.language)}{tag}</button>{mark}"
     )
 
 
-def data_element(spec: ValueSpec, machine: Machine, computed: Computed, language: Language) -> str:
+def _data_element(spec: ValueSpec, machine: Machine, computed: Computed, language: Language) -> str:
     """The `<data>` of a value, which a program can read."""
     size = ""
     if computed.value is not None and spec.form == "plain" and computed.parts[0].device_memory:

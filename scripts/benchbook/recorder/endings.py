@@ -49,7 +49,7 @@ def outcome_of(error: BaseException) -> str:
     return FAILED
 
 
-def line_in(script: str, trace: TracebackType | None) -> int:
+def _line_in(script: str, trace: TracebackType | None) -> int:
     """The innermost line of `script` that a traceback passes through, 1 if it does not."""
     lines = [line for frame, line in traceback.walk_tb(trace) if frame.f_code.co_filename == script]
     return lines[-1] if lines else 1
@@ -57,7 +57,7 @@ def line_in(script: str, trace: TracebackType | None) -> int:
 
 def explain(error: BaseException, script: str, cell: str) -> Failure:
     """What an exception that left `cell` says to the author of the script."""
-    line = line_in(script, error.__traceback__)
+    line = _line_in(script, error.__traceback__)
     name = type(error).__name__
     text = " ".join(str(error).split())[:LONGEST]
     if isinstance(error, SystemExit):

@@ -79,7 +79,7 @@ class Host:
     ) -> None:
         self._mark = secrets.token_hex(8)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115
-        inherited = path_of_scripts(os.environ.get("PYTHONPATH"))
+        inherited = _path_of_scripts(os.environ.get("PYTHONPATH"))
         # A short name, for the sockets below it.
         temporary = package / str(sum(1 for _ in package.iterdir()))
         temporary.mkdir()
@@ -267,7 +267,7 @@ class Hosts:
         return host
 
 
-def path_of_scripts(inherited: str | None) -> str | None:
+def _path_of_scripts(inherited: str | None) -> str | None:
     """PYTHONPATH without the folder that this package was started from: it is not the scripts' to import."""
     own = Path(benchbook.__file__).resolve().parent.parent
     kept = [entry for entry in (inherited or "").split(os.pathsep) if entry and Path(entry).resolve() != own]

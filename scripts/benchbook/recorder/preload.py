@@ -35,7 +35,7 @@ def preload(names: list[str]) -> None:
                 getattr(imported, attribute)
         except Exception:
             continue
-        if not _culprit and (threading.active_count() > threads or touches_a_device(open_files())):
+        if not _culprit and (threading.active_count() > threads or touches_a_device(_open_files())):
             _culprit = name
     if before is None:
         del os.environ[COUNT_BY_NVML]
@@ -57,12 +57,12 @@ def why_unfit() -> str:
     blamed = f"importing {_culprit}" if _culprit else "what it imports"
     if threads > 1:
         return f"{blamed} starts a thread, which forked runs would lack"
-    if touches_a_device(open_files(parent)):
+    if touches_a_device(_open_files(parent)):
         return f"{blamed} starts the accelerator, which forked runs could not use"
     return ""
 
 
-def open_files(process: Path = Path("/proc/self")) -> list[str]:
+def _open_files(process: Path = Path("/proc/self")) -> list[str]:
     """The paths of what a process has open, as far as the system tells."""
     found = []
     try:

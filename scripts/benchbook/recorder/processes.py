@@ -41,7 +41,7 @@ def end_all_but(spared: Collection[int], patience: float = 5.0) -> list[int]:
     victims: dict[int, psutil.Process] = {}
     looks = max(1, int(patience / 0.01))
     for _ in range(looks):
-        reap(spared)
+        _reap(spared)
         alive = [child for child in psutil.Process().children(recursive=True) if child.pid not in spared]
         if not alive:
             return []
@@ -52,7 +52,7 @@ def end_all_but(spared: Collection[int], patience: float = 5.0) -> list[int]:
     return sorted(child.pid for child in victims.values() if child.is_running())
 
 
-def reap(spared: Collection[int]) -> None:
+def _reap(spared: Collection[int]) -> None:
     """Collect the dead among our adopted children."""
     for child in psutil.Process().children():
         if child.pid not in spared:

@@ -129,7 +129,7 @@ class Supervisor:
         os.mkdir(temporary)
         return {
             **dict.fromkeys(LAUNCHERS),
-            **environment_of_rank(rank, job.ranks, port),
+            **_environment_of_rank(rank, job.ranks, port),
             "PYTHONPATH": self.pythonpath,
             "TMPDIR": temporary,
             # A compiler's warm cache would make the second run another measurement than the first.
@@ -205,7 +205,7 @@ class Supervisor:
         return {"metrics": answer["metrics"], "cells": cells, "baseline_memory": answer["baseline_memory"]}
 
 
-def environment_of_rank(rank: int, ranks: int, port: int) -> dict[str, str]:
+def _environment_of_rank(rank: int, ranks: int, port: int) -> dict[str, str]:
     """What torchrun sets for each process, empty for a script that runs alone."""
     if ranks == 1:
         return {}
