@@ -44,7 +44,7 @@ def test_another_machine_changes_values_outputs_tables_and_charts(page: Page, fi
     assert page.locator(".bb-drawing").first.inner_html() != drawn
     lines = page.locator(".bb-provenance .bb-line").all_inner_texts()
     assert lines
-    assert all(line.startswith("Fixture GPU · torch 2.13 · Nov 2026") for line in lines)
+    assert all(line.startswith("Fixture GPU\u00a0· torch 2.13\u00a0· Nov 2026") for line in lines)
 
 
 def test_going_back_to_the_reference_machine_restores_the_page(page: Page, fixture_url: str) -> None:
@@ -192,7 +192,7 @@ def test_a_number_tells_where_it_comes_from_by_keyboard_too(page: Page, fixture_
     page.keyboard.press("Enter")
     card = page.get_by_role("dialog", name="Where this comes from")
     expect(card).to_be_visible()
-    assert "Fixture CPU · torch 2.12 · Nov 2026 · same in 3 runs" in card.inner_text()
+    assert "Fixture CPU\u00a0· torch 2.12\u00a0· Nov 2026\u00a0· same in 3 runs" in card.inner_text()
     assert "4 GiB (median of 3)" in card.inner_text().replace("\u00a0", " ")
     assert card.get_by_role("link", name="raw record: memory/methods.py").get_attribute("href") == (
         "../downloads/records/fixture-cpu/memory/methods.json"
