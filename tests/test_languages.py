@@ -211,12 +211,12 @@ def test_a_unit_that_is_an_arabic_word_stands_to_the_left_of_its_number() -> Non
     ],
 )
 def test_a_nameless_cpu_machine_is_called_by_words_of_the_language(code: str, title: str, short: str) -> None:
-    machine = Machine("cpu-2core-24gb", "cpu", "2-core CPU, 24 GB", "CPU 2-core", None, {})
+    machine = Machine("cpu-2core-24gb", "cpu", "2-core CPU, 24 GB", "CPU 2-core", {})
     language = load_language(DOCS, code)
     assert (machine_title(machine, language), machine_short(machine, language)) == (title, short)
 
 
 def test_a_machine_of_its_own_name_keeps_it_in_every_language(language: Language) -> None:
-    machine = Machine("nvidia-h200-141gb", "cuda", "NVIDIA H200, 141 GB", "H200", None, {})
+    machine = Machine("nvidia-h200-141gb", "cuda", "NVIDIA H200, 141 GB", "H200", {})
     shown = machine_title(machine, language), machine_short(machine, language)
     assert shown == ("NVIDIA H200, 141 GB", "H200")
