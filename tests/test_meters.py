@@ -113,9 +113,9 @@ def test_an_accelerator_we_have_never_heard_of_is_asked_in_general() -> None:
 
 
 def test_an_accelerator_without_statistics_reads_null() -> None:
-    assert GenericAllocator(SimpleNamespace()).read() == dict.fromkeys(
-        ("allocated", "allocated_peak", "reserved", "reserved_peak")
-    )
+    allocator = GenericAllocator(SimpleNamespace())
+    allocator.reset()
+    assert allocator.read() == dict.fromkeys(("allocated", "allocated_peak", "reserved", "reserved_peak"))
 
 
 def test_peaks_of_the_allocator_begin_anew_with_each_cell_once_the_device_is_quiet() -> None:

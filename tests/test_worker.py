@@ -250,6 +250,10 @@ def test_main_is_a_real_module(host: Host, tmp_path: Path) -> None:
     assert answer(host, tmp_path, body) == 42
 
 
+def test_a_script_knows_its_own_docstring(host: Host, tmp_path: Path) -> None:
+    assert run_in(host, tmp_path, "print(__doc__)").output == {"work": "A small one.\n"}
+
+
 def test_pools_work(host: Host, tmp_path: Path) -> None:
     body = """
         import multiprocessing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 from collections.abc import Iterable, Mapping
@@ -90,6 +91,11 @@ class MpsAllocator(_Module):
 
 class GenericAllocator(_Module):
     """Any other accelerator that torch knows, by `torch.accelerator`."""
+
+    def reset(self) -> None:
+        """Let the peaks begin again, where this back end keeps any."""
+        with contextlib.suppress(AttributeError, RuntimeError, NotImplementedError):
+            super().reset()
 
     def read(self) -> dict[str, int | None]:
         """The readings, in bytes; null where this back end keeps no statistics."""

@@ -56,6 +56,7 @@ def make_job(script: Script, variant: Variant, path: str, root: str) -> Job:
         meters=list(variant.meters),
         ranks=variant.ranks,
         timeout=variant.timeout,
+        docstring=script.docstring,
     )
 
 

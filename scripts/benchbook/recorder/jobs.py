@@ -23,6 +23,7 @@ class Job:
         meters: Meters on request.
         ranks: How many processes run it together.
         timeout: Seconds after which they are killed.
+        docstring: Of the script.
     """
 
     script: str
@@ -34,6 +35,7 @@ class Job:
     meters: list[str] = field(default_factory=list)
     ranks: int = 1
     timeout: float = 600.0
+    docstring: str = ""
 
     def table(self) -> dict[str, Any]:
         """This job as JSON objects."""

@@ -150,7 +150,7 @@ def _run_cells(job: Job, seat: Seat, progress: FileIO) -> dict[str, Any]:
 
 def _make_main(job: Job) -> types.ModuleType:
     """A real `__main__`, so that pickling, `inspect.getsource`, dataclasses and pools work."""
-    module = types.ModuleType("__main__", None)
+    module = types.ModuleType("__main__", job.docstring or None)
     module.__file__ = job.script
     module.__dict__["__builtins__"] = __builtins__
     sys.modules["__main__"] = module
