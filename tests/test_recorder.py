@@ -614,6 +614,26 @@ def test_where_nothing_tells_others_are_unknown() -> None:
     assert watch.state()["driver"] is None
 
 
+def test_a_variant_is_recorded_in_the_scripts_that_have_it(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, BODY, SWEEP, "guide/sweep.py")
+    add_script(project.root, BODY, name="guide/plain.py")
+    assert record(project, variant="n=2", plan=True, plan_json=True) == 0
+    planned = json.loads(capsys.readouterr().out)["scripts"]
+    assert [each["script"] for each in planned] == ["guide/sweep.py"]
+
+
+def test_a_variant_that_no_script_has_is_a_problem_of_each(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, BODY, SWEEP, "guide/sweep.py")
+    assert record(project, variant="n=3", plan=True) == 1
+    assert (
+        "sweep.py:1: has no variant `n=3`; use one of the variants there are: n=" in capsys.readouterr().err
+    )
+
+
 def on_a_gpu(monkeypatch: pytest.MonkeyPatch, gpu: FakeGpu) -> str:
     description = {"name": gpu.name, "vendor": "NVIDIA", "memory_bytes": gpu.total, "count": 1}
     found = Found("cuda", description, (Identity(gpu.uuid),))

@@ -120,11 +120,16 @@ def make_plan(
     tasks: list[Task] = []
     problems: list[Problem] = []
     elsewhere: list[str] = []
+    without: dict[str, list[str]] = {}
     for path in choose(project, scripts):
         try:
             script = read_script(path, project.root)
             if not script.runs_on(machine.kinds):
                 elsewhere.append(script.reference)
+                continue
+            names = [each.name for each in script.variants(machine.kinds)]
+            if variant is not None and variant not in names and not smallest:
+                without[script.path] = names
                 continue
             task = _task(project, script, path, machine, load, which, variant, repeats, smallest)
         except BenchbookError as error:
@@ -132,6 +137,11 @@ def make_plan(
             continue
         if task.variants:
             tasks.append(task)
+    # Where several scripts are meant, only those that have the variant are.
+    if variant is not None and not tasks:
+        for shown, names in without.items():
+            mend = did_you_mean(variant, names, "variant")
+            problems.append(Problem(shown, 1, f"has no variant `{variant}`", mend))
     if scripts and elsewhere and not tasks and not problems:
         path = project.snippets / elsewhere[0]
         needs = ", ".join(read_script(path, project.root).metadata.needs)
@@ -202,9 +212,6 @@ def _task(
     record = load(script)
     verdicts = {variant.name: judge(script, variant, record, inputs) for variant in variants}
     if wanted is not None:
-        if wanted not in verdicts:
-            mend = did_you_mean(wanted, verdicts, "variant")
-            raise BenchbookError(Problem(script.path, 1, f"has no variant `{wanted}`", mend))
         names = {wanted}
     else:
         names = {name for name, verdict in verdicts.items() if which == "all" or verdict.state != "fresh"}
