@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +19,7 @@ from benchbook.recorder.capture import HEAD, TAIL
 from benchbook.recorder.hosts import Host, HostError, Hosts
 from benchbook.recorder.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT
 from benchbook.recorder.preload import touches_a_device
+from benchbook.recorder.processes import MARK, end_marked
 from running import job_of, run_in
 
 METRIC = """
@@ -497,6 +500,18 @@ def test_what_a_hanging_script_has_started_is_ended_with_it(host: Host, tmp_path
 
 
 # The host
+
+
+def test_what_carries_the_mark_is_gone_when_it_is_ended() -> None:
+    mark = "carried-by-a-test"
+    code = "import time; held = bytearray(200 << 20); print(1, flush=True); time.sleep(600)"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], env={**os.environ, MARK: mark}, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert end_marked(mark) == [process.pid]
+        assert not psutil.pid_exists(process.pid) or psutil.Process(process.pid).status() == "zombie"
 
 
 def test_a_script_that_kills_its_host_does_not_take_the_recorder_down(tmp_path: Path) -> None:

@@ -60,17 +60,39 @@ def _reap(spared: Collection[int]) -> None:
                 os.waitpid(child.pid, os.WNOHANG)
 
 
-def end_marked(mark: str) -> list[int]:
-    """Kill whatever carries `mark` in its environment: what a host that was itself killed has left behind."""
-    ended = []
-    for process in psutil.process_iter():
-        try:
-            if process.pid != os.getpid() and process.environ().get(MARK) == mark:
-                _kill(process.pid)
-                ended.append(process.pid)
-        except psutil.Error:
-            continue
-    return ended
+def end_marked(mark: str, patience: float = 5.0) -> list[int]:
+    """Kill whatever carries `mark` in its environment: what a host that was itself killed has left behind.
+
+    Returns once it is gone (or `patience` seconds have passed), so that the next run finds memory and devices
+    as they were.
+    """
+    ended: dict[int, psutil.Process] = {}
+    for _ in range(max(1, int(patience / 0.01))):
+        marked = [process for process in psutil.process_iter() if _carries(process, mark)]
+        for process in marked:
+            _kill(process.pid)
+            ended[process.pid] = process
+        # While it dies, a process has no environment left to carry anything.
+        dying = [process for process in ended.values() if not _dead(process)]
+        if not marked and not dying:
+            break
+        psutil.wait_procs(dying, timeout=0.01)
+    return sorted(ended)
+
+
+def _dead(process: psutil.Process) -> bool:
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return True
+
+
+def _carries(process: psutil.Process, mark: str) -> bool:
+    try:
+        return process.pid != os.getpid() and process.environ().get(MARK) == mark
+    except psutil.Error:
+        # Gone meanwhile, or another user's.
+        return False
 
 
 def _kill(pid: int) -> None:
