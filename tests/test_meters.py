@@ -234,7 +234,7 @@ def test_the_cpu_allocator_is_exact(tmp_path: Path) -> None:
         assert True
     """
     with Hosts() as hosts:
-        result = run_in(hosts.host({}, 1, ("torch",), "small.py"), tmp_path, body, table)
+        result = run_in(hosts.host({}, ("torch",), "small.py"), tmp_path, body, table)
     assert result.outcome == OK, (result.failure, result.output)
     cells = result.ranks[0]["cells"]
     held = {name: (cells[name]["allocated"], cells[name]["allocated_peak"]) for name in cells}

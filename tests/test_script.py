@@ -48,6 +48,13 @@ def test_a_matrix_of_lists_is_their_product_in_the_declared_order() -> None:
     assert [variant.ranks for variant in parse(source).variants(CPU)] == [1, 1, 2, 2]
 
 
+def test_ranks_get_one_thread_each_as_under_torchrun_unless_the_script_says_more() -> None:
+    source = with_table("[tool.benchbook.matrix]\nranks = [1, 2]")
+    assert [variant.environment for variant in parse(source).variants(CPU)] == [{}, {"OMP_NUM_THREADS": "1"}]
+    source = with_table('[tool.benchbook]\nranks = 2\nenvironment = { OMP_NUM_THREADS = "2" }')
+    assert parse(source).variants(CPU)[0].environment == {"OMP_NUM_THREADS": "2"}
+
+
 def test_a_matrix_of_tables_lists_its_points_each_with_an_environment_of_its_own() -> None:
     table = "[[tool.benchbook.matrix]]\nsteps = 1\n[[tool.benchbook.matrix]]\nsteps = 2\n"
     source = with_table(

@@ -20,6 +20,7 @@ from benchbook.recorder.hosts import Host, HostError, Hosts
 from benchbook.recorder.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT
 from benchbook.recorder.preload import touches_a_device
 from benchbook.recorder.processes import MARK, end_marked
+from benchbook.script import RANK_ENVIRONMENT
 from running import job_of, run_in
 
 METRIC = """
@@ -37,12 +38,12 @@ def hosts() -> Iterator[Hosts]:
 
 @pytest.fixture
 def host(hosts: Hosts) -> Host:
-    return hosts.host({}, 1, (), "snippets/guide/small.py")
+    return hosts.host({}, (), "snippets/guide/small.py")
 
 
 @pytest.fixture
 def torch_host(hosts: Hosts) -> Host:
-    return hosts.host({}, 1, ("torch",), "snippets/guide/small.py")
+    return hosts.host({}, ("torch",), "snippets/guide/small.py")
 
 
 def answer(host: Host, root: Path, body: str) -> object:
@@ -340,12 +341,12 @@ def test_a_checkout_that_the_recorder_was_started_from_is_not_on_it_either(
         assert "/elsewhere" in sys.path
     """
     with Hosts() as hosts:
-        result = run_in(hosts.host({}, 1, (), "small.py"), tmp_path, body)
+        result = run_in(hosts.host({}, (), "small.py"), tmp_path, body)
     assert result.outcome == OK, result.failure
 
 
 def test_an_environment_is_there_before_the_interpreter_starts(hosts: Hosts, tmp_path: Path) -> None:
-    host = hosts.host({"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "3"}, 1, (), "small.py")
+    host = hosts.host({"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "3"}, (), "small.py")
     body = """
         import os, sys
         assert os.environ["OMP_NUM_THREADS"] == "3"
@@ -390,7 +391,7 @@ def test_ranks_know_each_other_as_under_torchrun(hosts: Hosts, tmp_path: Path) -
         assert os.environ["OMP_NUM_THREADS"] == "1" and int(os.environ["MASTER_PORT"]) > 0
         answer = int(os.environ["RANK"])
     """
-    result = run_in(hosts.host({}, 2, (), "small.py"), tmp_path, body, table)
+    result = run_in(hosts.host(RANK_ENVIRONMENT, (), "small.py"), tmp_path, body, table)
     assert result.outcome == OK, result.failure
     assert [rank["metrics"]["answer"] for rank in result.ranks] == [0, 1]
 
@@ -410,7 +411,7 @@ def test_two_ranks_of_gloo_find_each_other(hosts: Hosts, tmp_path: Path) -> None
         answer = total.item()
         dist.destroy_process_group()
     """
-    result = run_in(hosts.host({}, 2, ("torch",), "small.py"), tmp_path, body, table)
+    result = run_in(hosts.host(RANK_ENVIRONMENT, ("torch",), "small.py"), tmp_path, body, table)
     assert result.outcome == OK, (result.failure, result.output)
     assert [rank["metrics"]["answer"] for rank in result.ranks] == [3, 3]
 
@@ -422,7 +423,9 @@ def test_a_rank_that_fails_ends_the_others_and_is_the_one_told_of(hosts: Hosts, 
             raise ValueError("rank 1 fell")
         signal.pause()
     """
-    result = run_in(hosts.host({}, 2, (), "small.py"), tmp_path, body, 'needs = ["cpu"]\nranks = 2')
+    result = run_in(
+        hosts.host(RANK_ENVIRONMENT, (), "small.py"), tmp_path, body, 'needs = ["cpu"]\nranks = 2'
+    )
     assert result.outcome == FAILED
     assert result.failure
     assert "rank 1 fell" in result.failure.what
@@ -435,7 +438,7 @@ def test_variables_of_a_launcher_around_the_recorder_do_not_reach_a_script(
     monkeypatch.setenv("WORLD_SIZE", "8")
     with Hosts() as hosts:
         body = "import os\nanswer = int('RANK' in os.environ or 'WORLD_SIZE' in os.environ)"
-        assert answer(hosts.host({}, 1, (), "small.py"), tmp_path, body) == 0
+        assert answer(hosts.host({}, (), "small.py"), tmp_path, body) == 0
 
 
 def test_a_fork_beside_threads_is_no_deprecation(host: Host, tmp_path: Path) -> None:
@@ -525,12 +528,12 @@ def test_a_script_that_kills_its_host_does_not_take_the_recorder_down(tmp_path: 
         signal.pause()
     """
     with Hosts() as hosts:
-        host = hosts.host({}, 1, (), "small.py")
+        host = hosts.host({}, (), "small.py")
         with pytest.raises(HostError, match="SIGKILL"):
             run_in(host, tmp_path, body)
         hosts.forget(host)
         assert sleepers() <= before
-        assert run_in(hosts.host({}, 1, (), "small.py"), tmp_path, "pass").outcome == OK
+        assert run_in(hosts.host({}, (), "small.py"), tmp_path, "pass").outcome == OK
 
 
 def test_an_import_that_starts_a_thread_is_refused_by_name(
@@ -541,7 +544,7 @@ def test_an_import_that_starts_a_thread_is_refused_by_name(
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with Hosts() as hosts, pytest.raises(BenchbookError, match="importing restless starts a thread"):
-        hosts.host({}, 1, ("restless",), "small.py")
+        hosts.host({}, ("restless",), "small.py")
 
 
 def test_a_server_that_has_started_an_accelerator_would_be_noticed() -> None:
@@ -554,7 +557,7 @@ def test_hosts_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     temporary = Path(tempfile.mkdtemp(dir="/tmp"))
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     with Hosts() as hosts:
-        assert run_in(hosts.host({}, 1, (), "small.py"), tmp_path, "pass").outcome == OK
+        assert run_in(hosts.host({}, (), "small.py"), tmp_path, "pass").outcome == OK
         assert {process.pid for process in psutil.Process().children(recursive=True)} > before
     assert {process.pid for process in psutil.Process().children(recursive=True)} <= before
     temporary.rmdir()  # which only an empty folder lets happen

@@ -27,6 +27,9 @@ REFERENCE = re.compile(r"[a-z][a-z0-9_]*/[a-z][a-z0-9_]*\.py\Z")
 # Cells with a role of their own, which no page shows unless it asks for them by name.
 PARAMETERS, CHECKS = "parameters", "checks"
 
+# Several processes of one machine get one thread each, as under torchrun, unless the script declares more.
+RANK_ENVIRONMENT = {"OMP_NUM_THREADS": "1"}
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -174,13 +177,16 @@ class Script:
         parameters = dict(base) | {name: value for name, value in axes.items() if name != "ranks"}
         if smallest:
             parameters |= metadata.smallest
+        ranks = int(point.get("ranks", metadata.ranks))
         return Variant(
             name=",".join(f"{name}={axis_text(value)}" for name, value in axes.items()) or "default",
             axes=axes,
             parameters=parameters,
             overridden={k: v for k, v in parameters.items() if differs(v, self.shown[k])},
-            ranks=int(point.get("ranks", metadata.ranks)),
-            environment=metadata.environment | dict(point.get("environment", {})),
+            ranks=ranks,
+            environment=(RANK_ENVIRONMENT if ranks > 1 else {})
+            | metadata.environment
+            | dict(point.get("environment", {})),
             meters=tuple(point.get("meters", metadata.meters)),
             repeats=int(point.get("repeats", metadata.repeats or (8 if self.is_timed else 3))),
             timeout=metadata.timeout,

@@ -70,7 +70,7 @@ def main() -> int:
 
         def recorded() -> None:
             preload = preload_names(cell.source for cell in script.cells)
-            result = hosts.host({}, 1, preload, script.path).run(job)
+            result = hosts.host({}, preload, script.path).run(job)
             assert result.outcome == OK, result.failure
 
         by_hand = timed(plain, chosen.plain_times)

@@ -32,6 +32,7 @@ _FACTS = (
     "date",
     "by",
     "parameters",
+    "environment",
     "quantity",
     "result",
     "spread",

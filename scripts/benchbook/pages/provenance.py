@@ -71,6 +71,7 @@ def origin_key(sources: Sequence[Recorded]) -> str:
         {f"{s.machine.name}|{s.script.reference}|{s.result.campaign}|{s.verdict.state}" for s in sources}
     )
     parts += sorted({repr(sorted(overridden(source).items())) for source in sources})
+    parts.append(environment_text(sources))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:10]
 
 
@@ -88,6 +89,17 @@ def overridden(source: Recorded) -> dict[str, Any]:
 def parameters_text(parameters: dict[str, Any]) -> str:
     """Parameters as Python would assign them, on one line."""
     return ", ".join(f"{name} = {value!r}" for name, value in parameters.items())
+
+
+def environment_text(sources: Sequence[Recorded]) -> str:
+    """The variables set for `sources`, as a shell sets them; with their variants where not all had them."""
+    variants: dict[str, list[str]] = {}
+    for source in sources:
+        text = " ".join(f"{name}={value}" for name, value in sorted(source.result.environment.items()))
+        variants.setdefault(text, []).append(source.variant.name)
+    if len(variants) == 1:
+        return next(iter(variants))
+    return "; ".join(f"{text} ({' '.join(dict.fromkeys(names))})" for text, names in variants.items() if text)
 
 
 def origin(sources: Sequence[Recorded], language: Language, project: Project, commits: Commits) -> Origin:
@@ -111,6 +123,8 @@ def origin(sources: Sequence[Recorded], language: Language, project: Project, co
     rows.append(("by", "text", by))
     if parameters := overridden(sources[0]):
         rows.append(("parameters", "code", parameters_text(parameters)))
+    if environment := environment_text(sources):
+        rows.append(("environment", "code", environment))
     records = [
         (f"{language.text('raw_record')}{language.text('colon')}{name}", record_path(machine.name, name))
         for name in scripts

@@ -71,7 +71,7 @@ def run_once(hosts: Hosts, task: Task, variant: Variant, root: str) -> Result:
     job = make_job(script, variant, str(task.path.resolve()), root)
     words = ""
     for _ in range(2):
-        host = hosts.host(variant.environment, variant.ranks, preload, script.path)
+        host = hosts.host(variant.environment, preload, script.path)
         try:
             return host.run(job)
         except HostError as error:

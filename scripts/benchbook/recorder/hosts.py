@@ -222,19 +222,18 @@ class Hosts:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def host(self, environment: Mapping[str, str], ranks: int, preload: tuple[str, ...], shown: str) -> Host:
+    def host(self, environment: Mapping[str, str], preload: tuple[str, ...], shown: str) -> Host:
         """The host for a variant, started if there is none yet.
 
         Parameters:
-            environment: What the variant declares.
-            ranks: Beside others, a process gets one thread unless it declares more, as under torchrun.
+            environment: The variant's.
             preload: What its script imports (`preload_names`).
             shown: The script, for messages.
 
         Raises:
             BenchbookError: It does not start, or is not fit to be forked.
         """
-        full = {**({"OMP_NUM_THREADS": "1"} if ranks > 1 else {}), **self._environment, **environment}
+        full = {**self._environment, **environment}
         key = HostKey(tuple(sorted(full.items())), preload)
         known = self._hosts.pop(key, None)
         if known is None:

@@ -131,7 +131,7 @@ class Sitting:
     ) -> list[Problem]:
         first = task.variants[0]
         preload = preload_names(cell.source for cell in task.script.cells)
-        packages = hosts.host(first.environment, first.ranks, preload, task.script.path).packages
+        packages = hosts.host(first.environment, preload, task.script.path).packages
         packages = {name: version for name, version in packages.items() if _matters(name, task.script)}
         state, began = watch.state(), campaigns.now()
         sitting = {
