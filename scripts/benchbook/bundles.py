@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import zlib
 from collections import Counter
 from pathlib import Path
@@ -14,9 +12,12 @@ from benchbook.machines.description import Machine, write_machine
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 from benchbook.records import (
+    BUNDLE_SCHEMA,
+    LARGEST_BUNDLE,
     Record,
     campaigns_of,
     load_record,
+    read_packed,
     record_from,
     write_record,
 )
@@ -28,9 +29,6 @@ from benchbook.validation import (
     plausibility_problems,
     record_problems,
 )
-
-# More than every record of this handbook together; a larger bundle is a mistake or an attack.
-LARGEST_BUNDLE = 64 * 2**20
 
 
 def import_bundle(project: Project, path: Path) -> list[str]:
@@ -64,10 +62,7 @@ def _read_bundle(path: Path) -> dict[str, Any]:
         BenchbookError: It is not one, or larger than any honest one.
     """
     try:
-        raw = path.read_bytes()
-        if raw[:2] == b"\x1f\x8b":
-            with gzip.open(io.BytesIO(raw)) as file:
-                raw = file.read(LARGEST_BUNDLE + 1)
+        raw = read_packed(path, LARGEST_BUNDLE)
         text = raw.decode("utf-8")
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         mend = "transfer it again, as the file that `record --bundle` wrote"
@@ -79,7 +74,7 @@ def _read_bundle(path: Path) -> dict[str, Any]:
     if problems:
         raise BenchbookError(*problems)
     shape = isinstance(bundle, dict) and set(bundle) == {"schema", "machine", "records"}
-    if not shape or bundle["schema"] != 1 or not isinstance(bundle["records"], list):
+    if not shape or bundle["schema"] != BUNDLE_SCHEMA or not isinstance(bundle["records"], list):
         mend = "pass the file that `record --bundle` wrote"
         raise BenchbookError(Problem(path.name, 1, "is not a bundle of records", mend))
     return dict(bundle)

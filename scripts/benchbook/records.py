@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import tempfile
@@ -13,7 +14,9 @@ from typing import Any, TypeVar
 from benchbook.metadata import ParameterValue
 from benchbook.problems import BenchbookError, Problem
 
-SCHEMA = 1
+SCHEMA = BUNDLE_SCHEMA = 1
+# More than every record of this handbook together; a larger bundle is a mistake or an attack.
+LARGEST_BUNDLE = 64 * 2**20
 LICENCE = "CC0-1.0"
 # Model, memory, partition or count, and behind two hyphens who measured.
 MACHINE_NAME = r"[a-z0-9]+(?:[.-][a-z0-9]+)*(?:--[a-z0-9]+(?:-[a-z0-9]+)*)?"
@@ -209,6 +212,18 @@ def dump_json(value: Any, flat: frozenset[str] | set[str] = frozenset(), indent:
 
 def _compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def read_packed(path: Path, at_most: int) -> bytes:
+    """The bytes of a file, unpacked if it is gzipped; where it unpacks to more than `at_most`, one more.
+
+    Raises:
+        OSError, EOFError, zlib.error: It cannot be read, or its gzip is damaged.
+    """
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        return (gzip.GzipFile(fileobj=file) if packed else file).read(at_most + 1)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -12,9 +12,16 @@ from typing import Any, Protocol
 from benchbook.machines.description import Machine, machine_table, write_machine
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
-from benchbook.records import Record, load_record, record_from, write_record, write_text
-
-SCHEMA = 1
+from benchbook.records import (
+    BUNDLE_SCHEMA,
+    LARGEST_BUNDLE,
+    Record,
+    load_record,
+    read_packed,
+    record_from,
+    write_record,
+    write_text,
+)
 
 
 class Store(Protocol):
@@ -68,7 +75,7 @@ class Bundle:
         """Put a record in place, whole; the name of the file, for messages."""
         self._records[record.script] = record
         table = {
-            "schema": SCHEMA,
+            "schema": BUNDLE_SCHEMA,
             "machine": machine_table(self._machine),
             "records": [asdict(each) for _, each in sorted(self._records.items())],
         }
@@ -85,16 +92,13 @@ class Bundle:
 
     def _begun(self) -> list[Record]:
         try:
-            raw = self._path.read_bytes()
-        except FileNotFoundError:
-            return []
-        try:
-            text = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
-            table: dict[str, Any] = json.loads(text)
+            table: dict[str, Any] = json.loads(read_packed(self._path, LARGEST_BUNDLE))
             if table["machine"]["name"] != self._machine.name:
                 what = f"holds records of {table['machine']['name']}, not of {self._machine.name}"
                 raise BenchbookError(Problem(self._path.name, 1, what, "name another file"))
             return [record_from(record) for record in table["records"]]
+        except FileNotFoundError:
+            return []
         except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError) as error:
             what = f"is there and is no bundle ({error})"
             raise BenchbookError(Problem(self._path.name, 1, what, "name another file")) from error
