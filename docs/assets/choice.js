@@ -41,7 +41,7 @@ function keep(name, value) {
 // Measured on
 
 async function showMachine(name) {
-  document.querySelectorAll(".bb-fits, .bb-fits-not").forEach((mark) => mark.remove());
+  hideFits();
   try {
     const data = name === settings.reference ? null : await records();
     for (const button of document.querySelectorAll(".bb-value")) showValue(button, data, name);
@@ -171,9 +171,13 @@ select?.addEventListener("change", () => {
 
 const memory = (gpu) => Number(/(?:^|-)(\d+(?:\.\d+)?)$/.exec(gpu)?.[1] ?? NaN) * GIB;
 
+function hideFits() {
+  document.querySelectorAll(".bb-fits, .bb-fits-not").forEach((mark) => mark.remove());
+}
+
 /** Mark each memory on the page that the reader's GPU can hold, by the rule that stands beside the choice. */
 function showFits() {
-  document.querySelectorAll(".bb-fits, .bb-fits-not").forEach((mark) => mark.remove());
+  hideFits();
   const room = input ? memory(chosen("gpu")) : NaN;
   if (input) document.getElementById("bb-gpu-rule").hidden = Number.isNaN(room);
   if (Number.isNaN(room)) return;

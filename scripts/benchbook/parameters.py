@@ -19,6 +19,11 @@ def differs(value: ParameterValue, other: ParameterValue) -> bool:
     return repr(value) != repr(other)
 
 
+def parameters_text(parameters: Mapping[str, ParameterValue]) -> str:
+    """Parameters as Python would assign them, on one line."""
+    return ", ".join(f"{name} = {value!r}" for name, value in parameters.items())
+
+
 def axis_text(value: ParameterValue) -> str:
     """A value of an axis as variant names and references write it."""
     return str(value).lower() if isinstance(value, bool) else str(value)

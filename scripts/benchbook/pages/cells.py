@@ -15,9 +15,9 @@ from benchbook.pages.labels import OUTCOMES
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Library
 from benchbook.pages.measurements import Recorded, recorded, shown_variant
-from benchbook.pages.provenance import overridden, parameters_text, render_details
+from benchbook.pages.provenance import overridden, render_details
 from benchbook.pages.references import UnresolvedError, cell_of, matching_variants, parse_reference
-from benchbook.parameters import axis_text
+from benchbook.parameters import axis_text, parameters_text
 from benchbook.script import PARAMETERS, Cell, Script, Variant
 from benchbook.terminal import plain
 

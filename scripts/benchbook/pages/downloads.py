@@ -9,6 +9,7 @@ from typing import Any
 from benchbook.pages.library import Library
 from benchbook.pages.measurements import shown_variant
 from benchbook.pages.references import UnresolvedError
+from benchbook.parameters import differs, parameters_text
 from benchbook.problems import BenchbookError
 from benchbook.records import Record
 from benchbook.script import Cell, Script
@@ -110,9 +111,10 @@ def _recorded_notebook(script: Script, record: Record | None) -> str:
         return notebook(script, {})
     started = record.campaigns[result.campaign].started[:10]
     where = f"The outputs below were recorded on {record.machine} on {started}."
-    changed = {k: v for k, v in result.parameters.items() if k in script.shown and v != script.shown[k]}
+    shown = script.shown
+    changed = {k: v for k, v in result.parameters.items() if k in shown and differs(v, shown[k])}
     if changed:
-        where += f" There it ran with `{', '.join(f'{k} = {v!r}' for k, v in changed.items())}`."
+        where += f" There it ran with `{parameters_text(changed)}`."
     return notebook(script, result.output, where)
 
 

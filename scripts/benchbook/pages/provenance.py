@@ -16,6 +16,7 @@ from benchbook.pages.languages import Language
 from benchbook.pages.machine_names import machine_short, machine_title
 from benchbook.pages.measurements import Measurement, Recorded
 from benchbook.pages.quantities import NO_BREAK_SPACE
+from benchbook.parameters import differs, parameters_text
 from benchbook.project import Project
 
 # A row of the details: its key (`fact_<key>` in the language's strings), how to show it, and what.
@@ -82,13 +83,8 @@ def overridden(source: Recorded) -> dict[str, Any]:
         for name, shown in source.script.shown.items()
         if name in source.result.parameters
         and name not in source.variant.axes
-        and source.result.parameters[name] != shown
+        and differs(source.result.parameters[name], shown)
     }
-
-
-def parameters_text(parameters: dict[str, Any]) -> str:
-    """Parameters as Python would assign them, on one line."""
-    return ", ".join(f"{name} = {value!r}" for name, value in parameters.items())
 
 
 def environment_text(sources: Sequence[Recorded]) -> str:
