@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchbook.links import anchors, link_problems
-from benchbook.page_source import parse_page
+from benchbook.page_source import PageSource, parse_page
 from benchbook.pages.languages import missing_strings
 from benchbook.pages.library import Library
 from benchbook.pages.places import check_page
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
-from benchbook.prose import parity_problems, prose_problems
+from benchbook.prose import prose_problems
 from benchbook.records import NOT_A_RECORD
 from benchbook.script import Script, read_script
 from benchbook.status import Row, kinds_of, script_status
+from benchbook.translations.gates import check_translations
 from benchbook.validation import machine_problems, plausibility_problems, read_json, record_problems
 
 
@@ -51,7 +52,12 @@ def check_project(project: Project) -> Report:
             Problem("pyproject.toml", 1, f"the reference machine {reference} has no records", mend)
         )
     problems += _language_problems(project)
-    problems += _page_problems(project)
+    pages = {path: parse_page(path.read_text("utf-8")) for path in project.page_paths()}
+    problems += _page_problems(project, pages)
+    translated = check_translations(project, pages)
+    problems += translated.errors
+    warnings += translated.warnings
+    (problems if project.config.translation_drift == "error" else warnings).extend(translated.drift)
     return Report(_finest(problems), _finest(warnings))
 
 
@@ -141,9 +147,8 @@ def _language_problems(project: Project) -> Sequence[Problem]:
         return error.problems
 
 
-def _page_problems(project: Project) -> Iterator[Problem]:
+def _page_problems(project: Project, pages: Mapping[Path, PageSource]) -> Iterator[Problem]:
     library = Library(project)
-    pages = {path: parse_page(path.read_text("utf-8")) for path in project.page_paths()}
     english = {
         path.relative_to(project.docs / "en").as_posix(): page
         for path, page in pages.items()
@@ -159,9 +164,7 @@ def _page_problems(project: Project) -> Iterator[Problem]:
         if name not in english:
             mend = "write the English page first, or remove this one"
             yield Problem(shown, 1, "translates a page that English does not have", mend)
-        elif language != "en":
-            yield from parity_problems(page, english[name], shown)
-        elif not _navigable(project, name):
+        elif language == "en" and not _navigable(project, name):
             yield Problem(shown, 1, "is in no navigation", "list it under `nav:` in mkdocs.yml")
 
 

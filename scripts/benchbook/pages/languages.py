@@ -211,7 +211,7 @@ def _problems(table: dict[str, Any], code: str, path: str, text: str) -> Iterabl
             return
         for key, value in (table.get(title) or {}).items():
             if found := _entry_problem(key, value, categories if title == "strings" else set()):
-                yield Problem(path, _line_of(str(key), text), *found)
+                yield Problem(path, line_of_key(str(key), text), *found)
 
 
 def _entry_problem(key: object, value: object, categories: set[str]) -> tuple[str, str] | None:
@@ -231,7 +231,8 @@ def _entry_problem(key: object, value: object, categories: set[str]) -> tuple[st
     return None
 
 
-def _line_of(key: str, text: str) -> int:
+def line_of_key(key: str, text: str) -> int:
+    """The line of a YAML text that begins with `key`; 1 if none does."""
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip().strip("\"'").startswith(key):
             return number

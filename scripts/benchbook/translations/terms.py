@@ -1,0 +1,97 @@
+"""Hold the words of a translation to the glossary and the register of its language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from benchbook.problems import Problem
+from benchbook.translations.rules import Rules, Term
+from benchbook.translations.sections import Section, Unit
+
+_BRACKETS = str.maketrans("（）", "()")
+# What may close a quotation: whose words end there is not for the page to choose.
+_QUOTED = tuple("」』》】）)”’\"' ")
+
+
+def forbidden_terms(
+    section: Section, english: Section, rules: Rules, english_rules: Rules, path: str
+) -> Iterator[Problem]:
+    """Renderings that the glossary forbids for a term of the English section."""
+    for key in sorted(_terms_in([unit.spoken for unit in english.units], english_rules)):
+        term = rules.terms.get(key, Term())
+        for wrong in term.forbidden:
+            for unit in section.units:
+                for place in rules.matching.places(wrong, unit.prose):
+                    what = f"`{wrong}` is no rendering of “{key}”"
+                    yield Problem(path, unit.line_at(place), what, f"write {_choice(term)}")
+
+
+def missing_terms(
+    section: Section, english: Section, rules: Rules, english_rules: Rules, path: str
+) -> Iterator[Problem]:
+    """Terms of the English section that the translation renders in no approved way."""
+    there = [unit.spoken for unit in section.units]
+    for key in sorted(_terms_in([unit.prose for unit in english.units], english_rules)):
+        term = rules.terms.get(key, Term())
+        stems = [_plain(text)[0] for text in term.approved]
+        if stems and not any(rules.matching.has(stem, text) for stem in stems for text in there):
+            what = f"{section.called} has no approved rendering of “{key}”"
+            mend = f"write {_choice(term)}, or approve what stands there in docs/{rules.code}/_language.yml"
+            yield Problem(path, section.line, what, mend)
+
+
+def missing_glosses(sections: Sequence[Section], rules: Rules, path: str) -> Iterator[Problem]:
+    """Terms whose English name the first section to use them does not give in brackets."""
+    units = [(section, unit) for section in sections if section.level for unit in section.units]
+    for key, term in rules.terms.items():
+        stems = [stem for stem, _ in map(_plain, term.approved)]
+        first = next(
+            ((s, u, stem) for s, u in units for stem in stems if rules.matching.has(stem, u.prose)), None
+        )
+        for gloss in (gloss for _, gloss in map(_plain, term.approved) if gloss):
+            if first and not any(rules.matching.has(gloss, unit.spoken) for unit in first[0].units):
+                _, unit, stem = first
+                what = f"`{stem}` stands here first, without `{gloss}`"
+                mend = f"put ({gloss}) behind “{key}” where a page first names it"
+                yield Problem(path, unit.line_at(next(rules.matching.places(stem, unit.prose))), what, mend)
+
+
+def register_problems(section: Section, rules: Rules, path: str) -> Iterator[Problem]:
+    """Words and sentences of another register than the language's own."""
+    register = rules.register
+    for unit in section.units:
+        for word in register.never:
+            for place in rules.matching.places(word, unit.prose):
+                what = f"`{word}` is of another register than the other pages"
+                mend = f"address the reader as `register:` of docs/{rules.code}/_language.yml says"
+                yield Problem(path, unit.line_at(place), what, mend)
+        if register.stop:
+            yield from _plain_sentences(unit, rules, path)
+
+
+def _plain_sentences(unit: Unit, rules: Rules, path: str) -> Iterator[Problem]:
+    register = rules.register
+    end = 0
+    *sentences, _ = unit.prose.split(register.stop)
+    for sentence in sentences:
+        end += len(sentence) + len(register.stop)
+        if sentence.endswith(_QUOTED) or sentence.endswith(tuple(register.polite)):
+            continue
+        if sentence.endswith(tuple(register.plain)):
+            what = f"the sentence ending in `{sentence[-6:]}` is of another register than the other pages"
+            mend = f"end it like one of {', '.join(register.polite[:4])}"
+            yield Problem(path, unit.line_at(end - 1), what, mend)
+
+
+def _terms_in(texts: Sequence[str], rules: Rules) -> set[str]:
+    return {key for text in texts for key in rules.index.found_in(text)}
+
+
+def _plain(rendering: str) -> tuple[str, str]:
+    """A rendering without what it has in brackets, and that."""
+    stem, _, rest = rendering.translate(_BRACKETS).partition("(")
+    return stem.strip(), rest.rstrip(") ")
+
+
+def _choice(term: Term) -> str:
+    return " or ".join(f"`{text}`" for text in term.approved) or "it as its neighbours do"
