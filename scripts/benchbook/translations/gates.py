@@ -102,7 +102,7 @@ def _compare(
         errors.extend(parity.section_problems(section, other, path))
         errors.extend(numbers.added_numbers(section, other, english_rules, path))
         errors.extend(numbers.lost_numbers(section, other, rules, english_rules, path))
-        errors.extend(numbers.device_problems(section, other, path))
+        errors.extend(numbers.device_problems(section, other, rules, english_rules, path))
         errors.extend(numbers.lost_names(section, other, path))
         errors.extend(untranslated.english_problems(section, other, rules, path))
         errors.extend(terms.forbidden_terms(section, other, rules, english_rules, path))

@@ -12,7 +12,7 @@ from markdown_it.token import Token
 
 from benchbook.page_source import PageSource
 from benchbook.problems import Problem
-from benchbook.translations.bodies import is_prose, prose_of
+from benchbook.translations.bodies import prose_of
 from benchbook.translations.sections import Section
 
 # Punctuation of other scripts, quotation marks that Python does not read, and what cannot be seen.
@@ -33,8 +33,9 @@ def code_problems(page: PageSource, path: str) -> Iterator[Problem]:
     """Characters inside code that look like others or like nothing, and code that nothing runs."""
     for token in page.tokens:
         line = token.map[0] + 1 if token.map else 1
-        if token.type in ("fence", "code_block") and not is_prose(token.info.strip()):
-            words = {line + offset for offset, _ in prose_of(token.info.strip(), token.content)}
+        if token.type in ("fence", "code_block"):
+            prose = prose_of(token.info.strip(), token.content)
+            words = {line + at + more for at, text in prose for more in range(text.count("\n") + 1)}
             first = line + (token.type == "fence")
             for number, text in enumerate(token.content.splitlines(), start=first):
                 if number not in words:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -12,7 +13,8 @@ from typing import Literal
 _STEM = 2
 
 
-@dataclass(frozen=True)
+# Compared by identity, for results are kept by it and by the text.
+@dataclass(frozen=True, eq=False)
 class Matching:
     """How the words of a language are found.
 
@@ -39,13 +41,14 @@ class Matching:
             while place >= 0:
                 yield offsets[place]
                 place = there.find(wanted, place + 1)
-        else:
-            # A phrase stands for itself; only in a text may other words be joined to its front.
-            asked = [self.stems(word, (), ()) for _, word in _words(phrase)]
-            found = _stemmed(self, text)
-            for start in range(len(found) - len(asked) + 1 if asked else 0):
-                if all(stems & found[start + step][1] for step, stems in enumerate(asked)):
-                    yield found[start][0]
+            return
+        asked = _asked(self, phrase)
+        found, known = _stemmed(self, text)
+        if not asked or any(known.isdisjoint(stems) for stems in asked):
+            return
+        for start in range(len(found) - len(asked) + 1):
+            if all(stems & found[start + step][1] for step, stems in enumerate(asked)):
+                yield found[start][0]
 
     def has(self, phrase: str, text: str) -> bool:
         """Whether the phrase is in `text`."""
@@ -67,11 +70,25 @@ class Matching:
         return "".join(alike.get(letter, letter) for letter in kept).casefold()
 
 
+Stems = frozenset[str]
+
+
 @lru_cache(maxsize=8192)
-def _stemmed(matching: Matching, text: str) -> tuple[tuple[int, frozenset[str]], ...]:
-    return tuple(
-        (offset, matching.stems(word, matching.prefixes, matching.suffixes)) for offset, word in _words(text)
-    )
+def _asked(matching: Matching, phrase: str) -> tuple[Stems, ...]:
+    """What each word of a phrase may be: a phrase stands for itself, and nothing is joined to its words."""
+    return tuple(matching.stems(word, (), ()) for word in words_of(phrase))
+
+
+@lru_cache(maxsize=8192)
+def _stemmed(matching: Matching, text: str) -> tuple[tuple[tuple[int, Stems], ...], Stems]:
+    """Where each word of a text begins and what it may be, and what any of them may be."""
+    found = tuple((offset, _joined(matching, word)) for offset, word in _words(text))
+    return found, frozenset(stem for _, stems in found for stem in stems)
+
+
+@lru_cache(maxsize=8192)
+def _joined(matching: Matching, word: str) -> Stems:
+    return matching.stems(word, matching.prefixes, matching.suffixes)
 
 
 @lru_cache(maxsize=8192)
@@ -123,17 +140,26 @@ class PhraseIndex:
             words = tuple(words_of(phrase))
             self._by_first.setdefault(words[0], []).append((words, key))
 
-    def found_in(self, text: str) -> set[str]:
-        """What the phrases in `text` stand for."""
-        forms = [_forms(word) for word in words_of(text)]
+    def found_in(self, text: str) -> Counter[str]:
+        """What the phrases in `text` stand for, and how often each is there."""
+        return Counter(key for _, _, key in self._spans(text))
+
+    def whole_in(self, text: str) -> set[str]:
+        """What the phrases in `text` stand for that are no part of a longer one."""
+        spans = list(self._spans(text))
         return {
             key
-            for start, first in enumerate(forms)
-            for form in first
-            for words, key in self._by_first.get(form, ())
-            if start + len(words) <= len(forms)
-            and all(word in forms[start + step] for step, word in enumerate(words))
+            for start, end, key in spans
+            if not any(one <= start and end <= other and other - one > end - start for one, other, _ in spans)
         }
+
+    def _spans(self, text: str) -> Iterator[tuple[int, int, str]]:
+        forms = [_forms(word) for word in words_of(text)]
+        for start, first in enumerate(forms):
+            for words, key in (phrase for form in sorted(first) for phrase in self._by_first.get(form, ())):
+                end = start + len(words)
+                if end <= len(forms) and all(word in forms[start + at] for at, word in enumerate(words)):
+                    yield start, end, key
 
 
 @lru_cache(maxsize=8192)

@@ -59,5 +59,7 @@ def with_notices(
 
 
 def _notice(text: str, key: str, language: Language, address: str, name: str) -> str:
-    link = f'<a href="{escape(address)}#{escape(key)}">{escape(language.text("read_english"))}</a>'
-    return f'\n<p class="site-drift"{name}>{escape(language.text(text))} {link}</p>\n'
+    link = (
+        f'<a hreflang="en" href="{escape(address)}#{escape(key)}">{escape(language.text("read_english"))}</a>'
+    )
+    return f'\n<p class="site-drift"{name} data-pagefind-ignore>{escape(language.text(text))} {link}</p>\n'

@@ -47,11 +47,14 @@ def lost_numbers(
                 yield Problem(path, ours[0].line, what, mend)
 
 
-def device_problems(section: Section, english: Section, path: str) -> Iterator[Problem]:
+def device_problems(
+    section: Section, english: Section, rules: Rules, english_rules: Rules, path: str
+) -> Iterator[Problem]:
     """Where a translation names another number of CPUs, GPUs and TPUs than its English section."""
     ours, theirs = (Counter(_found(_DEVICE, side)) for side in (section, english))
+    implied = _implied_devices(english, rules, english_rules)
     for name in sorted(ours | theirs):
-        if ours[name] != theirs[name]:
+        if not theirs[name] - implied[name] <= ours[name] <= theirs[name]:
             line = next((u.line_at(m.start()) for u in section.units for m in _named(name, u)), section.line)
             what = f"{section.called} says {name} {ours[name]} times, in English {theirs[name]} times"
             yield Problem(path, line, what, f"say {name} where the English section does, and only there")
@@ -79,6 +82,18 @@ def aligned(section: Section, english: Section) -> list[tuple[Sequence[Unit], Se
 
 
 _SAME = "say the same number as in English; bind a measured one with `#!value ...`"
+
+
+def _implied_devices(english: Section, rules: Rules, english_rules: Rules) -> Counter[str]:
+    """How often a language can do without a device's name, for its word for a term says it."""
+    implied: Counter[str] = Counter()
+    for unit in english.units:
+        for key, often in english_rules.index.found_in(unit.prose).items():
+            term = rules.terms.get(key)
+            silent = term and not all(_DEVICE.search(text) for text in term.approved)
+            for name in _DEVICE.findall(key) if silent else ():
+                implied[name] += often
+    return implied
 
 
 def _said(unit: Unit, rules: Rules) -> set[str]:

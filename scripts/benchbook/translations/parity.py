@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
 
 from benchbook.problems import Problem
-from benchbook.translations.bodies import constant_of, is_prose
+from benchbook.translations.bodies import constant_of
 from benchbook.translations.sections import Kind, Piece, Section, Unit
 
 _NAMES = {
@@ -147,11 +147,8 @@ def _fence_problems(section: Section, english: Section, path: str) -> Iterator[P
             what = f"the fence is `{fence.header}`, in English `{other.header}`"
             yield Problem(path, fence.line, what, mend)
         if constant_of(fence.header, fence.body) != constant_of(other.header, other.body):
-            translated = "but for its title" if fence.name == "chart" else "with all it holds"
             what = f"the `{fence.name}` fence is not the English one"
-            yield Problem(path, fence.line, what, f"{mend}, {translated}")
-        elif is_prose(fence.header) and not fence.body.strip():
-            yield Problem(path, fence.line, f"the `{fence.name}` fence is empty", "translate its sentence")
+            yield Problem(path, fence.line, what, f"{mend}; translate only what readers see of it")
 
 
 class _Tags(HTMLParser):

@@ -17,7 +17,7 @@ def forbidden_terms(
     section: Section, english: Section, rules: Rules, english_rules: Rules, path: str
 ) -> Iterator[Problem]:
     """Renderings that the glossary forbids for a term of the English section."""
-    for key in sorted(_terms_in([unit.spoken for unit in english.units], english_rules)):
+    for key in sorted({key for unit in english.units for key in english_rules.index.found_in(unit.spoken)}):
         term = rules.terms.get(key, Term())
         for wrong in term.forbidden:
             for unit in section.units:
@@ -31,7 +31,7 @@ def missing_terms(
 ) -> Iterator[Problem]:
     """Terms of the English section that the translation renders in no approved way."""
     there = [unit.spoken for unit in section.units]
-    for key in sorted(_terms_in([unit.prose for unit in english.units], english_rules)):
+    for key in sorted({key for unit in english.units for key in english_rules.index.whole_in(unit.prose)}):
         term = rules.terms.get(key, Term())
         stems = [_plain(text)[0] for text in term.approved]
         if stems and not any(rules.matching.has(stem, text) for stem in stems for text in there):
@@ -81,10 +81,6 @@ def _plain_sentences(unit: Unit, rules: Rules, path: str) -> Iterator[Problem]:
             what = f"the sentence ending in `{sentence[-6:]}` is of another register than the other pages"
             mend = f"end it like one of {', '.join(register.polite[:4])}"
             yield Problem(path, unit.line_at(end - 1), what, mend)
-
-
-def _terms_in(texts: Sequence[str], rules: Rules) -> set[str]:
-    return {key for text in texts for key in rules.index.found_in(text)}
 
 
 def _plain(rendering: str) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from mkdocs.structure.pages import Page
 from mkdocs.utils import get_relative_url
 from mkdocs.utils.templates import TemplateContext
 
-from benchbook.pages.languages import Language, load_language
+from benchbook.pages.languages import FALLBACK, Language, load_language
 from benchbook.pages.markup import finish
 from benchbook.translations.drift import ENTRY
 from benchbook.website import search
@@ -69,6 +69,10 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
         if str(THEME) not in config.theme.dirs:
             config.theme.dirs.insert(0, str(THEME))
             quicken(config.theme, self._templates)
+        words = f"partials/languages/{config.theme['language']}.html"
+        if not any(Path(folder, words).is_file() for folder in config.theme.dirs):
+            # The few words of Material's own are English in a language that it does not speak.
+            config.theme["language"] = FALLBACK
         return config
 
     @event_priority(-200)
