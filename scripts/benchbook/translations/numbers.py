@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from benchbook.problems import Problem
+from benchbook.prose import TYPED
 from benchbook.translations.rules import Rules
 from benchbook.translations.sections import Section, Unit
 
@@ -27,8 +28,10 @@ def added_numbers(section: Section, english: Section, english_rules: Rules, path
     for unit in english.units:
         known |= _in_words(unit, english_rules.implied, english_rules)
     for unit in section.units:
+        # A number with a unit is wrong in every language, and named as such.
+        measured = {place for typed in TYPED.finditer(unit.prose) for place in range(*typed.span())}
         for found in _NUMBER.finditer(unit.prose):
-            if _value(found[0]) not in known:
+            if _value(found[0]) not in known and found.start() not in measured:
                 what = f"the number `{found[0]}` is not in the English section"
                 yield Problem(path, unit.line_at(found.start()), what, _SAME)
 
