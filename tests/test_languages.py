@@ -19,7 +19,7 @@ from handbooks import FIXTURE
 DOCS = Path(__file__).parents[1] / "docs"
 
 
-@pytest.fixture(scope="module", params=["en", "ar", "zh", "ja"])
+@pytest.fixture(scope="module", params=Project(DOCS.parent).languages)
 def language(request: pytest.FixtureRequest) -> Language:
     return load_language(DOCS, request.param)
 
