@@ -14,6 +14,7 @@ from benchbook.project import Project
 from handbooks import CPU, FIXTURE, GPU, copy_handbook, edit, plain, render, start
 
 METHODS = "script: memory/methods.py\nrows: [method, batch_size]\n"
+ONE = "script: memory/methods.py\nrows: metrics\nwhere: {method: plain, batch_size: 1}\n"
 
 
 def table(text: str) -> str:
@@ -77,6 +78,14 @@ def test_cells_can_be_rows_of_what_was_read_around_them() -> None:
     ]
 
 
+def test_metrics_of_one_variant_can_be_rows() -> None:
+    where = "where: {method: checkpointing, batch_size: 1}"
+    columns = "columns: [{metric: peak_memory, bar: true}, {metric: peak_memory, unit: GB, bar: true}]"
+    text = f"script: memory/methods.py\n{where}\nrows: metrics\n{columns}"
+    found = cells(render(start(Project(FIXTURE)), table(text)))
+    assert found == [["Quantity", "Value"], ["peak_memory", "1 GiB"], ["peak_memory", "1.07 GB"]]
+
+
 def test_labels_are_the_language_s_own_and_escaped(tmp_path: Path) -> None:
     project = copy_handbook(tmp_path)
     edit(
@@ -128,6 +137,8 @@ def test_a_table_has_the_same_key_in_every_language() -> None:
         (METHODS + "columns: peak_memory\nwhere: 3", "`where:` is no mapping"),
         ("script: memory/methods.py\nrows: cells\ncolumns: seconds", "6 variants"),
         ("script: memory/losses.py\nrows: cells\ncolumns: loss", "`loss` is no meter"),
+        ("script: memory/methods.py\nrows: metrics\ncolumns: peak_memory", "`rows: metrics` shows one"),
+        (ONE + "columns: [peak_memory, step_time]", "compare metrics of one unit"),
     ],
 )
 def test_a_table_of_what_is_not_there_is_refused(text: str, what: str) -> None:

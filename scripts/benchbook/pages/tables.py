@@ -1,4 +1,4 @@
-"""The `table` fence: the variants of a script, or its cells, as rows of what they yielded."""
+"""The `table` fence: the variants of a script, its cells or its metrics, as rows of what they yielded."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from benchbook.pages.measurements import Measurement, Recorded, check_one_campai
 from benchbook.pages.provenance import render_details, repeats_text
 from benchbook.pages.quantities import sensible_unit
 from benchbook.pages.references import UnresolvedError
-from benchbook.pages.specs import CELLS, Quantity, quantity_of, read_spec, variants_of
+from benchbook.pages.specs import CELLS, METRICS, Quantity, quantity_of, read_spec, variants_of
 from benchbook.pages.values import raw
 from benchbook.problems import did_you_mean
 from benchbook.script import CHECKS, PARAMETERS, Script, Variant
 from benchbook.units import METERS
 
 KEYS = ("script", "rows", "columns", "where", "caption")
+_SINGULAR = {CELLS: "cell", METRICS: "metric"}
 # Up to so many characters, the head of a column stays on one line.
 _SHORT = 5
 
@@ -51,6 +52,7 @@ class Table:
         key: A name that is the same in every language.
         script: Whose variants.
         axes: What tells the rows apart, one heading each.
+        heads: By what name a language labels each column.
         rows: In the declared order.
         caption: The page's own words above it.
     """
@@ -58,6 +60,7 @@ class Table:
     key: str
     script: Script
     axes: tuple[str, ...]
+    heads: tuple[str, ...]
     rows: tuple[Row, ...]
     caption: str = ""
 
@@ -88,12 +91,16 @@ def read_table(text: str, library: Library) -> Table:
     key = "table-" + _digest((script.reference, spec["rows"], columns, spec.get("where")))
     caption = str(spec.get("caption") or "")
     if spec["rows"] == CELLS:
-        return Table(key, script, (CELLS,), _cell_rows(script, variants, columns), caption)
+        rows = _cell_rows(script, variants, columns)
+        return Table(key, script, (CELLS,), _heads(rows), rows, caption)
+    if spec["rows"] == METRICS:
+        rows = _metric_rows(script, variants, columns)
+        return Table(key, script, (METRICS,), ("value",), rows, caption)
     axes = tuple(str(axis) for axis in (spec["rows"] if isinstance(spec["rows"], list) else [spec["rows"]]))
     quantities = tuple(quantity_of(column, script, ("bar", "ratio")) for column in columns)
     rows = tuple(Row(_names(axes, variant, script), variant, quantities) for variant in variants)
     _check_distinct(rows, axes, script)
-    return Table(key, script, axes, rows, caption)
+    return Table(key, script, axes, _heads(rows), rows, caption)
 
 
 def _table_entries(
@@ -168,8 +175,8 @@ def _kept(entry: Entry) -> dict[str, Any]:
 
 def _html(table: Table, entries: Sequence[Sequence[Entry]], machine: Machine, language: Language) -> str:
     scope = table.script.reference
-    axis_names = ["cell" if axis == CELLS else axis for axis in table.axes]
-    columns = [*axis_names, *(quantity.label_key for quantity in table.rows[0].quantities)]
+    axis_names = [_SINGULAR.get(axis, axis) for axis in table.axes]
+    columns = [*axis_names, *table.heads]
     heads = [name_label(language, name, scope) for name in columns]
     head = "".join(
         f'<th scope="col"{_kept_whole(language.label(name, scope) or name)}>{label}</th>'
@@ -280,12 +287,33 @@ def _check_distinct(rows: Sequence[Row], axes: Sequence[str], script: Script) ->
             raise UnresolvedError(what, f"add to `rows:` or fix by `where:` each of: {', '.join(open_axes)}")
 
 
-def _cell_rows(script: Script, variants: Sequence[Variant], columns: Sequence[Any]) -> tuple[Row, ...]:
+def _heads(rows: Sequence[Row]) -> tuple[str, ...]:
+    return tuple(quantity.label_key for quantity in rows[0].quantities)
+
+
+def _only(script: Script, variants: Sequence[Variant], rows: str) -> Variant:
     if len(variants) > 1:
         mend = "fix its axes by `where:`"
         raise UnresolvedError(
-            f"`{script.reference}` has {len(variants)} variants, and `rows: cells` shows one", mend
+            f"`{script.reference}` has {len(variants)} variants, and `rows: {rows}` shows one", mend
         )
+    return variants[0]
+
+
+def _metric_rows(script: Script, variants: Sequence[Variant], items: Sequence[Any]) -> tuple[Row, ...]:
+    """A row per item of `columns:`, all in the one column that compares them."""
+    variant = _only(script, variants, METRICS)
+    quantities = [quantity_of(item, script, ("bar", "ratio")) for item in items]
+    for quantity in quantities:
+        if quantity.unit != quantities[0].unit:
+            first = quantities[0]
+            what = f"`{quantity.name}` is in {quantity.unit.symbol}, `{first.name}` in {first.unit.symbol}"
+            raise UnresolvedError(what, "compare metrics of one unit, or make each a column")
+    return tuple(Row(((METRICS, quantity.label_key),), variant, (quantity,)) for quantity in quantities)
+
+
+def _cell_rows(script: Script, variants: Sequence[Variant], columns: Sequence[Any]) -> tuple[Row, ...]:
+    variant = _only(script, variants, CELLS)
     rows = []
     for cell in (cell for cell in script.cells if cell.name not in (PARAMETERS, CHECKS)):
         quantities = []
@@ -297,7 +325,7 @@ def _cell_rows(script: Script, variants: Sequence[Variant], columns: Sequence[An
             quantities.append(
                 quantity_of({**table, "metric": f"{cell.name}.{meter}"}, script, ("bar", "ratio"))
             )
-        rows.append(Row(((CELLS, cell.name),), variants[0], tuple(quantities)))
+        rows.append(Row(((CELLS, cell.name),), variant, tuple(quantities)))
     return tuple(rows)
 
 
