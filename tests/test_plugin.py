@@ -125,6 +125,37 @@ def test_a_page_without_a_translation_speaks_english_in_its_blocks(project: Proj
     assert "計測" not in shown
 
 
+LINKED = """# Start {{ #start }}
+
+```table
+script: memory/methods.py
+where: {{batch_size: 1}}
+rows: method
+columns: peak_memory
+links:
+  plain: {target}
+```
+"""
+
+
+def test_a_row_links_to_a_page_in_its_language(project: Project) -> None:
+    for code in ("en", "ja"):
+        (project.docs / code / "index.md").write_text(LINKED.format(target="memory.md#memory"), "utf-8")
+    (project.docs / "ja/memory.md").unlink()  # in Japanese, the English page stands at its address
+    site = build_site(project)
+    for page in ("index.html", "ja/index.html", "ar/index.html"):
+        assert '<a href="memory/#memory">' in (site / page).read_text("utf-8")
+
+
+def test_a_row_that_links_to_no_page_stops_the_build(
+    project: Project, caplog: pytest.LogCaptureFixture
+) -> None:
+    (project.docs / "en/index.md").write_text(LINKED.format(target="memories.md"), "utf-8")
+    with pytest.raises(Abort):
+        build_site(project)
+    assert "docs/en/index.md:3: there is no page `memories.md` to link to" in caplog.text
+
+
 def test_the_machine_is_named_without_a_script(project: Project) -> None:
     shown = plain((build_site(project) / "memory/index.html").read_text("utf-8"))
     assert "Measured on Fixture CPU, 8 GB" in shown

@@ -2,67 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from html import escape
 from typing import Any
 
-from benchbook.metadata import ParameterValue
-from benchbook.pages.context import Build
+from benchbook.pages.context import Build, PageContext
 from benchbook.pages.labels import OUTCOMES, axis_label, name_label
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Library, Machine
+from benchbook.pages.markup import note_html
 from benchbook.pages.measurements import Measurement, Recorded, check_one_campaign, recorded
 from benchbook.pages.provenance import render_details, repeats_text
 from benchbook.pages.quantities import sensible_unit
 from benchbook.pages.references import UnresolvedError
-from benchbook.pages.specs import CELLS, METRICS, Quantity, quantity_of, read_spec, variants_of
+from benchbook.pages.specs import CELLS, METRICS, Quantity
+from benchbook.pages.table_rows import Order, Row, Table, read_table
 from benchbook.pages.values import raw
-from benchbook.problems import did_you_mean
-from benchbook.script import CHECKS, PARAMETERS, Script, Variant
-from benchbook.units import METERS
 
-KEYS = ("script", "rows", "columns", "where", "caption")
 _SINGULAR = {CELLS: "cell", METRICS: "metric"}
 # Up to so many characters, the head of a column stays on one line.
 _SHORT = 5
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row: how it is called, and what each of its columns shows.
-
-    Parameters:
-        names: The axis values (or the cell) that make it, by axis.
-        variant: The variant it shows.
-        quantities: One per column.
-    """
-
-    names: tuple[tuple[str, ParameterValue], ...]
-    variant: Variant
-    quantities: tuple[Quantity, ...]
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table as its fence asks for it; what it yields depends on the machine.
-
-    Parameters:
-        key: A name that is the same in every language.
-        script: Whose variants.
-        axes: What tells the rows apart, one heading each.
-        heads: By what name a language labels each column.
-        rows: In the declared order.
-        caption: The page's own words above it.
-    """
-
-    key: str
-    script: Script
-    axes: tuple[str, ...]
-    heads: tuple[str, ...]
-    rows: tuple[Row, ...]
-    caption: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,31 +37,6 @@ class Entry:
     bytes: str = ""
     share: float | None = None
     ratio: str = ""
-
-
-def read_table(text: str, library: Library) -> Table:
-    """The table that the body of a fence asks for.
-
-    Raises:
-        UnresolvedError: It asks for something that is not there.
-    """
-    spec = read_spec(text, KEYS, ("script", "rows", "columns"), "table")
-    script = library.script(str(spec["script"]))
-    variants = variants_of(spec, script)
-    columns = spec["columns"] if isinstance(spec["columns"], list) else [spec["columns"]]
-    key = "table-" + _digest((script.reference, spec["rows"], columns, spec.get("where")))
-    caption = str(spec.get("caption") or "")
-    if spec["rows"] == CELLS:
-        rows = _cell_rows(script, variants, columns)
-        return Table(key, script, (CELLS,), _heads(rows), rows, caption)
-    if spec["rows"] == METRICS:
-        rows = _metric_rows(script, variants, columns)
-        return Table(key, script, (METRICS,), ("value",), rows, caption)
-    axes = tuple(str(axis) for axis in (spec["rows"] if isinstance(spec["rows"], list) else [spec["rows"]]))
-    quantities = tuple(quantity_of(column, script, ("bar", "ratio")) for column in columns)
-    rows = tuple(Row(_names(axes, variant, script), variant, quantities) for variant in variants)
-    _check_distinct(rows, axes, script)
-    return Table(key, script, axes, _heads(rows), rows, caption)
 
 
 def _table_entries(
@@ -161,7 +97,7 @@ def render_table(build: Build, text: str) -> str:
             build.keep("blocks", table.key, machine, {"rows": kept, "repeats": repeats, "origin": origin_key})
         else:
             details = render_details(origin, repeats, (), language, page.root)
-            html = _html(table, entries, machine, language) + details
+            html = _html(table, entries, machine, page) + details
     key = escape(table.key)
     return f'<div class="bb-table" data-bb="{key}" data-machine="{escape(shown.name)}">{html}</div>'
 
@@ -173,30 +109,52 @@ def _kept(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _html(table: Table, entries: Sequence[Sequence[Entry]], machine: Machine, language: Language) -> str:
-    scope = table.script.reference
-    axis_names = [_SINGULAR.get(axis, axis) for axis in table.axes]
-    columns = [*axis_names, *table.heads]
+def _html(table: Table, entries: Sequence[Sequence[Entry]], machine: Machine, page: PageContext) -> str:
+    language, scope = page.language, table.script.reference
+    columns = [*(_SINGULAR.get(axis, axis) for axis in table.axes), *table.heads]
     heads = [name_label(language, name, scope) for name in columns]
-    head = "".join(
-        f'<th scope="col"{_kept_whole(language.label(name, scope) or name)}>{label}</th>'
-        for name, label in zip(columns, heads, strict=True)
-    )
+    marks = [_kept_whole(language.label(name, scope) or name) for name in columns]
+    if table.order:
+        direction = "descending" if table.order.descending else "ascending"
+        marks[len(table.axes) + table.order.column] += f' aria-sort="{direction}"'
+    head = "".join(f'<th scope="col"{mark}>{label}</th>' for mark, label in zip(marks, heads, strict=True))
     caption = f"<caption>{language.words(table.caption)}</caption>" if table.caption else ""
     body = ""
-    for index, (row, cells) in enumerate(zip(table.rows, entries, strict=True)):
+    for index in _ordered(table.order, entries):
+        row = table.rows[index]
         names = "".join(
             f'<th scope="row"><span class="bb-cardname" aria-hidden="true">{heads[place]}</span> '
-            f"{axis_label(language, axis, value, scope)}</th>"
+            f"{_linked(axis_label(language, axis, value, scope), row, page)}</th>"
             for place, (axis, value) in enumerate(row.names)
         )
         shown = "".join(
             f'<td><span class="bb-cardname" aria-hidden="true">{heads[len(row.names) + place]}</span> '
             f"{_cell_html(entry, quantity, machine)}</td>"
-            for place, (entry, quantity) in enumerate(zip(cells, row.quantities, strict=True))
+            for place, (entry, quantity) in enumerate(zip(entries[index], row.quantities, strict=True))
         )
         body += f'<tr data-row="{index}">{names}{shown}</tr>'
-    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    pair = ' class="bb-pair"' if len(columns) == 2 else ""
+    return f"<table{pair}>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _ordered(order: Order | None, entries: Sequence[Sequence[Entry]]) -> list[int]:
+    """The rows in the order in which to show them; those without a value go last."""
+    places = range(len(entries))
+    if order is None:
+        return list(places)
+    values = [entries[place][order.column].value for place in places]
+    sign = -1 if order.descending else 1
+    return sorted(places, key=lambda place: (not values[place], sign * json.loads(values[place] or "0")))
+
+
+def _linked(name: str, row: Row, page: PageContext) -> str:
+    """The HTML of a row's name with what the page adds to it."""
+    if row.link:
+        name = f'<a href="{escape(page.address(row.link))}">{name}</a>'
+    if row.note:
+        note = note_html(row.note, right_to_left=page.language.direction == "rtl")
+        name += f' <span class="bb-note">{note}</span>'
+    return name
 
 
 def _kept_whole(label: str) -> str:
@@ -264,70 +222,3 @@ def _measurements(library: Library, table: Table, machine: Machine) -> list[Meas
         q.measure(library, table.script, row.variant, machine) for row in table.rows for q in row.quantities
     )
     return [one for one in found if one is not None]
-
-
-def _names(axes: Sequence[str], variant: Variant, script: Script) -> tuple[tuple[str, ParameterValue], ...]:
-    for axis in axes:
-        if axis not in variant.axes:
-            what = f"`{script.reference}` does not sweep `{axis}`"
-            known = [*variant.axes, CELLS]
-            raise UnresolvedError(
-                what, did_you_mean(axis, known, "axis") if variant.axes else "use `rows: cells`"
-            )
-    return tuple((axis, variant.axes[axis]) for axis in axes)
-
-
-def _check_distinct(rows: Sequence[Row], axes: Sequence[str], script: Script) -> None:
-    seen: dict[str, Variant] = {}
-    for row in rows:
-        other = seen.setdefault(repr(row.names), row.variant)
-        if other is not row.variant:
-            what = f"two variants of `{script.reference}` share a row: {other.name} and {row.variant.name}"
-            open_axes = sorted(set(row.variant.axes) - set(axes))
-            raise UnresolvedError(what, f"add to `rows:` or fix by `where:` each of: {', '.join(open_axes)}")
-
-
-def _heads(rows: Sequence[Row]) -> tuple[str, ...]:
-    return tuple(quantity.label_key for quantity in rows[0].quantities)
-
-
-def _only(script: Script, variants: Sequence[Variant], rows: str) -> Variant:
-    if len(variants) > 1:
-        mend = "fix its axes by `where:`"
-        raise UnresolvedError(
-            f"`{script.reference}` has {len(variants)} variants, and `rows: {rows}` shows one", mend
-        )
-    return variants[0]
-
-
-def _metric_rows(script: Script, variants: Sequence[Variant], items: Sequence[Any]) -> tuple[Row, ...]:
-    """A row per item of `columns:`, all in the one column that compares them."""
-    variant = _only(script, variants, METRICS)
-    quantities = [quantity_of(item, script, ("bar", "ratio")) for item in items]
-    for quantity in quantities:
-        if quantity.unit != quantities[0].unit:
-            first = quantities[0]
-            what = f"`{quantity.name}` is in {quantity.unit.symbol}, `{first.name}` in {first.unit.symbol}"
-            raise UnresolvedError(what, "compare metrics of one unit, or make each a column")
-    return tuple(Row(((METRICS, quantity.label_key),), variant, (quantity,)) for quantity in quantities)
-
-
-def _cell_rows(script: Script, variants: Sequence[Variant], columns: Sequence[Any]) -> tuple[Row, ...]:
-    variant = _only(script, variants, CELLS)
-    rows = []
-    for cell in (cell for cell in script.cells if cell.name not in (PARAMETERS, CHECKS)):
-        quantities = []
-        for column in columns:
-            table = column if isinstance(column, dict) else {"metric": column}
-            meter = str(table.get("metric"))
-            if meter not in METERS:
-                raise UnresolvedError(f"`{meter}` is no meter", did_you_mean(meter, METERS, "meter"))
-            quantities.append(
-                quantity_of({**table, "metric": f"{cell.name}.{meter}"}, script, ("bar", "ratio"))
-            )
-        rows.append(Row(((CELLS, cell.name),), variant, tuple(quantities)))
-    return tuple(rows)
-
-
-def _digest(spec: object) -> str:
-    return hashlib.sha256(repr(spec).encode()).hexdigest()[:10]
