@@ -54,7 +54,7 @@ dataset = [
     {"input_ids": ids, "labels": index % 2} for index, ids in enumerate(token_ids)
 ]
 
-# %% train
+# %% trainer
 from transformers import Trainer, TrainingArguments
 
 args = TrainingArguments(
@@ -62,8 +62,21 @@ args = TrainingArguments(
     per_device_train_batch_size=batch_size,
     max_steps=steps,
     save_strategy="no",
+    disable_tqdm=True,
 )
 trainer = Trainer(model=model, args=args, train_dataset=dataset)
+
+# %% quiet
+import warnings
+
+from transformers import PrinterCallback
+
+trainer.remove_callback(PrinterCallback)  # it prints times, and the meter slows torch
+warnings.filterwarnings(
+    "ignore", "'pin_memory' argument"
+)  # there is no device to pin for
+
+# %% train
 result = trainer.train()
 
 # %% sizes
