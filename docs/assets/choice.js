@@ -1,6 +1,6 @@
 // A reader's two choices: on which machine measured, and their own GPU. In the address first, then in storage.
 
-import { details, line, make, records, settings, staleMark } from "./blocks.js";
+import { details, line, make, records, settings, sortAgain, staleMark } from "./blocks.js";
 
 const words = settings.strings;
 const root = document.documentElement;
@@ -47,6 +47,7 @@ async function showMachine(name) {
     for (const button of document.querySelectorAll(".bb-value")) showValue(button, data, name);
     for (const block of document.querySelectorAll(":is(.bb-output, .bb-table, .bb-chart)[data-bb]")) {
       showBlock(block, data, name);
+      sortAgain(block);
     }
   } finally {
     delete root.dataset.bbPending;

@@ -133,8 +133,9 @@ def _html(table: Table, entries: Sequence[Sequence[Entry]], machine: Machine, pa
             for place, (entry, quantity) in enumerate(zip(entries[index], row.quantities, strict=True))
         )
         body += f'<tr data-row="{index}">{names}{shown}</tr>'
-    pair = ' class="bb-pair"' if len(columns) == 2 else ""
-    return f"<table{pair}>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    # A name and one number stay a table on a phone; the rows of any other become cards.
+    look = "bb-pair" if len(columns) == 2 else "bb-cards"
+    return f'<table class="{look}">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def _ordered(order: Order | None, entries: Sequence[Sequence[Entry]]) -> list[int]:
