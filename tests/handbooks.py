@@ -21,6 +21,8 @@ from benchbook.project import Project
 
 FIXTURE = Path(__file__).parent / "fixtures" / "handbook"
 CPU, GPU = "fixture-cpu", "fixture-gpu-24gb"
+# Its figures are quoted, of one script.
+QUOTED = "fixture-gpu-16gb--published"
 
 EXTENSIONS = [
     "tables",

@@ -11,7 +11,7 @@ from benchbook.pages.library import Library
 from benchbook.pages.references import UnresolvedError
 from benchbook.pages.table_rows import read_table
 from benchbook.project import Project
-from handbooks import CPU, FIXTURE, GPU, copy_handbook, edit, plain, render, start
+from handbooks import CPU, FIXTURE, GPU, QUOTED, copy_handbook, edit, plain, render, start
 
 METHODS = "script: memory/methods.py\nrows: [method, batch_size]\n"
 ONE = "script: memory/methods.py\nrows: metrics\nwhere: {method: plain, batch_size: 1}\n"
@@ -152,7 +152,7 @@ def test_other_machines_go_to_the_data_of_the_guide() -> None:
     build = start(Project(FIXTURE))
     render(build, table(METHODS + "columns: peak_memory"))
     (machines,) = build.data["memory"]["blocks"].values()
-    assert list(machines) == [GPU]
+    assert list(machines) == [GPU, QUOTED]
     entry = machines[GPU]["en"]["rows"][0][0]
     assert entry == {"text": "2.5\u00a0GiB", "value": "2684354560", "bytes": "2684354560"}
 

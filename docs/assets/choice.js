@@ -65,6 +65,9 @@ function showValue(button, data, name) {
   button.querySelector(".bb-tag")?.remove();
   if (value) {
     setData(button.querySelector("data"), value, name);
+    // What was not measured here says whose it is wherever it stands.
+    const quoted = settings.machines.find((machine) => machine.name === name && machine.published);
+    if (quoted) button.append(make("sup", { class: "bb-tag", dir: "auto" }, quoted.short));
   } else {
     // Ten times "not measured" in a paragraph cannot be read: keep the value, and say in small whose it is.
     button.querySelector("data").replaceWith(original.shown.cloneNode(true));

@@ -27,6 +27,9 @@ _STRINGS = (
 _FACTS = (
     "machine",
     "device",
+    "source",
+    "published",
+    "changed",
     "state",
     "versions",
     "date",
@@ -34,6 +37,7 @@ _FACTS = (
     "parameters",
     "environment",
     "quantity",
+    "figure",
     "result",
     "spread",
     "samples",
@@ -72,7 +76,7 @@ def _render_choice(build: Build, page: PageContext) -> str:
         )
     else:
         control = f"<span>{label}</span> <bdi>{escape(machine_title(shown, language))}</bdi>"
-    if not any(machine.has_accelerator for machine in machines):
+    if not any(machine.has_accelerator and not machine.published for machine in machines):
         control += f' <span class="bb-none">{language.words(language.text("not_on_gpu"))}</span>'
     gpu = ""
     if page.fits:
@@ -103,7 +107,7 @@ def page_settings(build: Build, page: PageContext) -> dict[str, Any]:
         "gpus": page.root + "assets/gpus.json",
         "reference": reference,
         "machines": [
-            {"name": machine.name, "short": machine_short(machine, language)}
+            {"name": machine.name, "short": machine_short(machine, language), "published": machine.published}
             for machine in _ordered(page, reference)
         ],
         "strings": strings,
@@ -119,8 +123,11 @@ def _option(machine: Machine, selected: bool, language: Language) -> str:
 
 def _reference(build: Build, page: PageContext) -> str:
     name = build.library.reference_machine(page.guide)
-    return name if name in page.machines else min(page.machines)
+    return name if name in page.machines else next(m for m in build.library.machines if m in page.machines)
 
 
 def _ordered(page: PageContext, reference: str) -> list[Machine]:
-    return sorted(page.machines.values(), key=lambda machine: (machine.name != reference, machine.name))
+    def place(machine: Machine) -> tuple[bool, bool, str]:
+        return machine.name != reference, machine.published, machine.name
+
+    return sorted(page.machines.values(), key=place)

@@ -14,7 +14,9 @@ _SHORT = re.compile(r"CPU (\d+)-core")
 
 
 def machine_title(machine: Machine, language: Language) -> str:
-    """What `machine` is called in a sentence: "2-core CPU, 24 GB"."""
+    """What `machine` is called in a sentence: "2-core CPU, 24 GB", "NVIDIA V100, 16 GB (published)"."""
+    if machine.published:
+        return language.text("with_remark", text=machine.title, remark=language.text("published"))
     found = _TITLE.fullmatch(machine.title)
     if found is None:
         return machine.title

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from benchbook.metadata import ParameterValue
-from benchbook.pages.library import Library
+from benchbook.pages.library import Library, Machine
 from benchbook.pages.references import UnresolvedError
 from benchbook.pages.specs import CELLS, METRICS, Quantity, quantity_of, read_spec, variants_of
 from benchbook.parameters import axis_text
@@ -16,7 +16,7 @@ from benchbook.problems import did_you_mean
 from benchbook.script import CHECKS, PARAMETERS, Script, Variant
 from benchbook.units import METERS
 
-KEYS = ("script", "rows", "columns", "where", "sort", "links", "notes", "caption")
+KEYS = ("script", "rows", "columns", "where", "sort", "links", "notes", "caption", "machine")
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,7 @@ class Table:
         rows: In the declared order.
         caption: The page's own words above it.
         order: In which order to show the rows; None for the declared one.
+        machine: The one it shows whatever a reader chooses; None to follow the choice.
     """
 
     key: str
@@ -72,6 +73,7 @@ class Table:
     rows: tuple[Row, ...]
     caption: str = ""
     order: Order | None = None
+    machine: Machine | None = None
 
 
 def read_table(text: str, library: Library) -> Table:
@@ -101,6 +103,7 @@ def read_table(text: str, library: Library) -> Table:
         rows=_with_words(rows, _words(spec, "links", rows), _words(spec, "notes", rows)),
         caption=str(spec.get("caption") or ""),
         order=_order(spec, columns, script, rows),
+        machine=library.pinned_machine(spec.get("machine")),
     )
 
 
