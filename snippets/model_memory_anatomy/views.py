@@ -10,8 +10,8 @@
 # [tool.benchbook.metrics]
 # tensors_peak = { unit = "B", memory = "device" }
 # tensors_end = { unit = "B", memory = "device" }
-# system_peak = { unit = "B", better = "lower", memory = "device" }
-# system_end = { unit = "B", better = "lower", memory = "device" }
+# system_peak = { unit = "B", better = "lower" }
+# system_end = { unit = "B", better = "lower" }
 # peak_ratio = { unit = "1", better = "lower" }
 # end_ratio = { unit = "1", better = "lower" }
 # [[tool.benchbook.matrix]]
