@@ -188,8 +188,14 @@ function showFits() {
   for (const data of document.querySelectorAll("data[data-bytes]")) {
     const fits = Number(data.dataset.bytes) * 1.05 + GIB <= room;
     const text = fits ? `✓ ${words.fits}` : `✗ ${words.fits_not}`;
-    (data.closest(".bb-value") ?? data).after(make("span", { class: fits ? "bb-fits" : "bb-fits-not" }, make("bdi", {}, text)));
+    beside(data).after(make("span", { class: fits ? "bb-fits" : "bb-fits-not" }, make("bdi", {}, text)));
   }
+}
+
+/** The last of what belongs to a value: its mark of age in a sentence, its ratio in a table. */
+function beside(data) {
+  const button = data.closest(".bb-value");
+  return button ? staleBeside(button) ?? button : data.parentElement.querySelector(":scope > .bb-ratio") ?? data;
 }
 
 async function knownGpus() {
