@@ -1,5 +1,7 @@
 """What pages may refer to, and what they are told where they refer to nothing."""
 
+from pathlib import Path
+
 import pytest
 
 from benchbook.pages.references import (
@@ -14,7 +16,7 @@ from benchbook.pages.references import (
 from benchbook.project import Project
 from benchbook.script import Script, read_script
 from benchbook.units import UNITS
-from handbooks import FIXTURE
+from handbooks import FIXTURE, copy_handbook, edit
 
 
 @pytest.fixture
@@ -103,6 +105,17 @@ def test_axes_must_leave_one_variant(methods: Script) -> None:
     assert target.variant.name == "method=plain,batch_size=2"
     assert target.unit == UNITS["B"]
     assert target.device_memory
+
+
+def test_the_variant_with_the_named_axes_and_no_more_is_meant(tmp_path: Path) -> None:
+    project = copy_handbook(tmp_path)
+    path = project.snippets / "memory/methods.py"
+    product = '[tool.benchbook.matrix]\n# method = ["plain", "checkpointing"]\n# batch_size = [1, 2, 4]'
+    points = "\n".join(["[[tool.benchbook.matrix]]", '# method = "plain"'] * 2)
+    edit(path, product, points.replace("\n[", "\n# [") + "\n# batch_size = 2")
+    methods = read_script(path, project.root)
+    target = target_of(parse_reference("memory/methods.py?method=plain#step_time"), methods)
+    assert target.variant.axes == {"method": "plain"}
 
 
 def test_a_unit_must_measure_the_same_kind_of_thing() -> None:

@@ -161,12 +161,15 @@ def parse_value(text: str) -> ValueSpec:
 
 
 def _single_variant(script: Script, axes: tuple[tuple[str, str], ...]) -> Variant:
-    """The one variant of `script` that `axes` single out.
+    """The one variant of `script` that `axes` single out: the only one, or the one with these axes and no more.
 
     Raises:
         UnresolvedError: An axis or a value is unknown, or the variant is not the only one.
     """
     variants = matching_variants(script, axes)
+    exact = [variant for variant in variants if len(variant.axes) == len(axes)]
+    if len(exact) == 1:
+        return exact[0]
     if len(variants) > 1:
         open_axes = sorted({axis for v in variants for axis in v.axes} - {axis for axis, _ in axes})
         known = ", ".join(f"{axis} ({', '.join(axis_values(variants, axis))})" for axis in open_axes)
