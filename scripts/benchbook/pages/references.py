@@ -161,7 +161,7 @@ def parse_value(text: str) -> ValueSpec:
 
 
 def _single_variant(script: Script, axes: tuple[tuple[str, str], ...]) -> Variant:
-    """The one variant of `script` that `axes` single out: the only one, or the one with these axes and no more.
+    """The one variant of `script` that `axes` single out, or the one of several that has no other axes.
 
     Raises:
         UnresolvedError: An axis or a value is unknown, or the variant is not the only one.
