@@ -29,7 +29,8 @@
 # environment = { MALLOC_MMAP_MAX_ = "0", MALLOC_TRIM_THRESHOLD_ = "100000000000" }
 # [[tool.benchbook.matrix]]
 # dropout = 0.1
-# default_malloc = true
+# malloc = "default"
+# repeats = 2
 # [tool.benchbook.on.accelerator]
 # batch_size = 4
 # sequence_length = 512
@@ -45,10 +46,10 @@
 batch_size = 2
 sequence_length = 256
 dropout = 0.1
-default_malloc = False  # where True, freed memory goes back to the system at once
+malloc = "keep"  # what the environment tells the C library to do with freed memory
 layers = 24
 warmup_steps = 2
-timed_steps = 6
+timed_steps = 4
 seed = 42
 
 # %% setup
@@ -144,9 +145,12 @@ elementwise |= random_number
 
 def self_times(profiled):
     """Of each operation, without what it calls."""
-    time = f"self_{'cpu' if device.type == 'cpu' else 'device'}_time_total"
+    kind = "cpu" if device.type == "cpu" else "device"
     events = [e for e in profiled.key_averages() if e.key.startswith("aten::")]
-    return {e.key.removeprefix("aten::"): getattr(e, time) for e in events}
+    return {
+        e.key.removeprefix("aten::"): getattr(e, f"self_{kind}_time_total")
+        for e in events
+    }
 
 
 def total(times, group=None):
