@@ -194,3 +194,22 @@ def test_a_table_has_the_same_key_in_every_language() -> None:
 def test_a_table_of_what_is_not_there_is_refused(text: str, what: str) -> None:
     with pytest.raises(UnresolvedError, match=re.escape(what)):
         read_table(text, Library(Project(FIXTURE)))
+
+
+def test_only_the_cells_that_are_named_are_rows_in_their_order() -> None:
+    text = "script: memory/losses.py\nrows: cells\ncells: [train]\ncolumns: seconds"
+    shown = cells(render(start(Project(FIXTURE)), table(text)))
+    assert [row[0] for row in shown[1:]] == ["train"]
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("script: memory/losses.py\nrows: cells\ncells: [trian]\ncolumns: seconds", "has no cell `trian`"),
+        ("script: memory/losses.py\nrows: cells\ncells: train\ncolumns: seconds", "`cells:` is no list"),
+        (METHODS + "cells: [train]\ncolumns: peak_memory", "goes with `rows: cells`"),
+    ],
+)
+def test_cells_that_cannot_be_rows_are_a_problem(text: str, what: str) -> None:
+    with pytest.raises(UnresolvedError, match=what):
+        read_table(text, Library(Project(FIXTURE)))

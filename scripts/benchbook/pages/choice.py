@@ -9,7 +9,7 @@ from typing import Any
 from benchbook.pages.context import Build, PageContext
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Machine
-from benchbook.pages.machine_names import machine_short, machine_title
+from benchbook.pages.machine_names import machine_short, marked_title
 from benchbook.pages.page_data import data_path
 
 # Texts that the scripts of a page need in its language.
@@ -71,11 +71,11 @@ def _render_choice(build: Build, page: PageContext) -> str:
         options = "".join(_option(one, one == shown, language) for one in machines)
         control = (
             f'<label for="bb-machine">{label}</label> '
-            f'<span class="bb-plain"><bdi>{escape(machine_title(shown, language))}</bdi></span>'
+            f'<span class="bb-plain"><bdi>{escape(marked_title(shown, language))}</bdi></span>'
             f'<select id="bb-machine" class="bb-live" dir="auto" autocomplete="off">{options}</select>'
         )
     else:
-        control = f"<span>{label}</span> <bdi>{escape(machine_title(shown, language))}</bdi>"
+        control = f"<span>{label}</span> <bdi>{escape(marked_title(shown, language))}</bdi>"
     if not any(machine.has_accelerator and not machine.published for machine in machines):
         control += f' <span class="bb-none">{language.words(language.text("not_on_gpu"))}</span>'
     gpu = ""
@@ -117,7 +117,7 @@ def page_settings(build: Build, page: PageContext) -> dict[str, Any]:
 def _option(machine: Machine, selected: bool, language: Language) -> str:
     chosen = " selected" if selected else ""
     return (
-        f'<option value="{escape(machine.name)}"{chosen}>{escape(machine_title(machine, language))}</option>'
+        f'<option value="{escape(machine.name)}"{chosen}>{escape(marked_title(machine, language))}</option>'
     )
 
 

@@ -14,15 +14,21 @@ _SHORT = re.compile(r"CPU (\d+)-core")
 
 
 def machine_title(machine: Machine, language: Language) -> str:
-    """What `machine` is called in a sentence: "2-core CPU, 24 GB", "NVIDIA V100, 16 GB (published)"."""
-    if machine.published:
-        return language.text("with_remark", text=machine.title, remark=language.text("published"))
+    """What `machine` is called in a sentence: "2-core CPU, 24 GB"."""
     found = _TITLE.fullmatch(machine.title)
     if found is None:
         return machine.title
     cores = language.text("cpu_cores", n=int(found[1]))
     size = f"{language.text('comma')}{language.isolated(f'{found[2]}{NO_BREAK_SPACE}GB')}" if found[2] else ""
     return f"{cores}{size}"
+
+
+def marked_title(machine: Machine, language: Language) -> str:
+    """The same, with a mark where nothing was measured here: "NVIDIA V100, 16 GB (published)"."""
+    title = machine_title(machine, language)
+    if not machine.published:
+        return title
+    return language.text("with_remark", text=title, remark=language.text("published"))
 
 
 def machine_short(machine: Machine, language: Language) -> str:
