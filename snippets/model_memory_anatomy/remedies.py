@@ -43,15 +43,18 @@ from transformers import (
 
 device = torch.accelerator.current_accelerator() or torch.device("cpu")
 
-# %% changes
+# %% first_remedy
+checkpointing = {"activation_checkpointing": True}
 small_batches = {
     "per_device_train_batch_size": 1,
     "gradient_accumulation_steps": batch_size,
 }
+
+# %% changes
 arguments = {
+    "checkpointing": checkpointing,
     "batch_1": small_batches,
-    "checkpointing": {"activation_checkpointing": True},
-    "checkpointing_batch_1": small_batches | {"activation_checkpointing": True},
+    "checkpointing_batch_1": checkpointing | small_batches,
     "bf16_autocast": {"bf16": True},
     "sgd": {"optim": "sgd"},
     "adafactor": {"optim": "adafactor"},
