@@ -16,7 +16,7 @@ from benchbook.pages.references import (
 from benchbook.project import Project
 from benchbook.script import Script, read_script
 from benchbook.units import UNITS
-from handbooks import FIXTURE, copy_handbook, edit
+from handbooks import FIXTURE, copy_handbook, list_points
 
 
 @pytest.fixture
@@ -107,15 +107,23 @@ def test_axes_must_leave_one_variant(methods: Script) -> None:
     assert target.device_memory
 
 
-def test_the_variant_with_the_named_axes_and_no_more_is_meant(tmp_path: Path) -> None:
+@pytest.fixture
+def points(tmp_path: Path) -> Script:
+    """A script whose second point sets an axis that its first leaves as it is."""
     project = copy_handbook(tmp_path)
-    path = project.snippets / "memory/methods.py"
-    product = '[tool.benchbook.matrix]\n# method = ["plain", "checkpointing"]\n# batch_size = [1, 2, 4]'
-    points = "\n".join(["[[tool.benchbook.matrix]]", '# method = "plain"'] * 2)
-    edit(path, product, points.replace("\n[", "\n# [") + "\n# batch_size = 2")
-    methods = read_script(path, project.root)
-    target = target_of(parse_reference("memory/methods.py?method=plain#step_time"), methods)
-    assert target.variant.axes == {"method": "plain"}
+    return read_script(list_points(project), project.root)
+
+
+def test_the_variant_with_the_named_axes_and_no_more_is_meant(points: Script) -> None:
+    target = target_of(parse_reference("memory/methods.py?method=plain#step_time"), points)
+    assert target.variant.name == "method=plain"
+
+
+def test_a_point_that_sets_no_value_has_the_one_that_runs(points: Script) -> None:
+    target = target_of(parse_reference("memory/methods.py?batch_size=1#step_time"), points)
+    assert target.variant.name == "method=plain"
+    with pytest.raises(UnresolvedError, match=r"no variant with batch_size=4; use one of its values: 1, 2"):
+        target_of(parse_reference("memory/methods.py?batch_size=4#step_time"), points)
 
 
 def test_a_unit_must_measure_the_same_kind_of_thing() -> None:

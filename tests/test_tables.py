@@ -11,7 +11,7 @@ from benchbook.pages.library import Library
 from benchbook.pages.references import UnresolvedError
 from benchbook.pages.table_rows import read_table
 from benchbook.project import Project
-from handbooks import CPU, FIXTURE, GPU, QUOTED, copy_handbook, edit, plain, render, start
+from handbooks import CPU, FIXTURE, GPU, QUOTED, copy_handbook, edit, list_points, plain, render, start
 
 METHODS = "script: memory/methods.py\nrows: [method, batch_size]\n"
 ONE = "script: memory/methods.py\nrows: metrics\nwhere: {method: plain, batch_size: 1}\n"
@@ -84,6 +84,16 @@ def test_metrics_of_one_variant_can_be_rows() -> None:
     text = f"script: memory/methods.py\n{where}\nrows: metrics\n{columns}"
     found = cells(render(start(Project(FIXTURE)), table(text)))
     assert found == [["Quantity", "Value"], ["peak_memory", "1 GiB"], ["peak_memory", "1.07 GB"]]
+
+
+def test_a_point_without_a_value_on_an_axis_shows_the_one_that_runs(tmp_path: Path) -> None:
+    project = copy_handbook(tmp_path)
+    list_points(project)
+    found = read_table(METHODS + "columns: peak_memory", Library(project))
+    assert [row.names for row in found.rows] == [
+        (("method", "plain"), ("batch_size", 1)),
+        (("method", "plain"), ("batch_size", 2)),
+    ]
 
 
 def rows_of(shown: str) -> list[str]:

@@ -92,7 +92,7 @@ def read_chart(text: str, library: Library) -> Chart:
                 f"`{script.reference}` does not sweep `{axis}`",
                 did_you_mean(str(axis), [*known, STEP], "axis"),
             )
-    if x != STEP and not all(_is_number(variant.axes.get(x)) for variant in variants):
+    if x != STEP and not all(_is_number(variant.at(x)) for variant in variants):
         raise UnresolvedError(
             f"`{x}` is no number, so it has no scale", "show it in a table with `bar: true`"
         )
@@ -127,7 +127,7 @@ def _chart_lines(library: Library, chart: Chart, machine: Machine) -> Drawn | No
     # Every line has its place even where a machine has nothing of it: colours keep their meaning.
     found: dict[str, tuple[ParameterValue, list[tuple[float, float]]]] = {}
     for variant in chart.variants:
-        name = variant.axes.get(chart.series) if chart.series else None
+        name = variant.at(chart.series) if chart.series else None
         found.setdefault(repr(name), (name, []))[1].extend(_points(library, chart, variant, machine))
     values = [y for _, points in found.values() for _, y in points]
     if not values:
@@ -264,7 +264,7 @@ def _points(library: Library, chart: Chart, variant: Variant, machine: Machine) 
         series = measure_series(library, target, machine)
         return [(index + 1, value) for index, value in enumerate(series or ())]
     measured = chart.y.measure(library, chart.script, variant, machine)
-    place = variant.axes[chart.x]
+    place = variant.at(chart.x)
     if measured is None or measured.value is None or not isinstance(place, (int, float)):
         return []
     return [(place, measured.value)]

@@ -95,7 +95,9 @@ def read_table(text: str, library: Library) -> Table:
         rows = _metric_rows(script, variants, columns)
     else:
         quantities = tuple(quantity_of(column, script, ("bar", "ratio")) for column in columns)
-        rows = tuple(Row(_names(axes, variant, script), variant, quantities) for variant in variants)
+        _check_swept(axes, script)
+        names = [tuple((axis, variant.at(axis)) for axis in axes) for variant in variants]
+        rows = tuple(Row(name, variant, quantities) for name, variant in zip(names, variants, strict=True))
         _check_distinct(rows, axes, script)
     made_from = (script.reference, spec["rows"], columns, spec.get("where"), spec.get("cells"))
     return Table(
@@ -153,15 +155,12 @@ def _order(
     return Order(column, descending=metric is not None and metric.better == "higher")
 
 
-def _names(axes: Sequence[str], variant: Variant, script: Script) -> tuple[tuple[str, ParameterValue], ...]:
+def _check_swept(axes: Sequence[str], script: Script) -> None:
+    known = {axis for variant in script.variants(()) for axis in variant.axes}
     for axis in axes:
-        if axis not in variant.axes:
-            what = f"`{script.reference}` does not sweep `{axis}`"
-            known = [*variant.axes, CELLS]
-            raise UnresolvedError(
-                what, did_you_mean(axis, known, "axis") if variant.axes else "use `rows: cells`"
-            )
-    return tuple((axis, variant.axes[axis]) for axis in axes)
+        if axis not in known:
+            mend = did_you_mean(axis, {*known, CELLS, METRICS}, "axis") if known else "use `rows: cells`"
+            raise UnresolvedError(f"`{script.reference}` does not sweep `{axis}`", mend)
 
 
 def _check_distinct(rows: Sequence[Row], axes: Sequence[str], script: Script) -> None:
@@ -170,7 +169,7 @@ def _check_distinct(rows: Sequence[Row], axes: Sequence[str], script: Script) ->
         other = seen.setdefault(repr(row.names), row.variant)
         if other is not row.variant:
             what = f"two variants of `{script.reference}` share a row: {other.name} and {row.variant.name}"
-            open_axes = sorted(set(row.variant.axes) - set(axes))
+            open_axes = sorted({*row.variant.axes, *other.axes} - set(axes))
             raise UnresolvedError(what, f"add to `rows:` or fix by `where:` each of: {', '.join(open_axes)}")
 
 
