@@ -9,6 +9,7 @@ from typing import Any
 
 from benchbook.freshness import input_digests
 from benchbook.machines.description import Machine, write_machine
+from benchbook.plausibility import plausibility_problems
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 from benchbook.quotations import quotation_problems
@@ -28,7 +29,6 @@ from benchbook.validation import (
     RECORD_AGAIN,
     machine_problems,
     parse_json,
-    plausibility_problems,
     record_problems,
 )
 
