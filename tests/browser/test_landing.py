@@ -38,6 +38,7 @@ def test_a_symptom_leads_to_its_section_on_the_same_page(page: Page, site_url: s
     page.goto(site_url + address(code))
     for link in page.locator(".symptoms a").all():
         target = link.get_attribute("href") or ""
+        assert target.startswith("#")
         assert page.locator(f"article h2{target}").count() == 1
 
 
