@@ -379,12 +379,18 @@ def test_it_is_no_measurement_on_a_gpu(tmp_path: Path) -> None:
     assert "Not measured on a GPU yet." in plain(insert_choice(build, "<h1>Memory</h1>"))
 
 
-def test_what_is_only_published_shows_so_before_any_choice(tmp_path: Path) -> None:
+def test_what_is_only_published_is_shown_where_a_block_is_pinned_to_it_alone(tmp_path: Path) -> None:
     project = copy_handbook(tmp_path)
     for machine in (CPU, GPU):
         project.record_path(machine, "memory/methods.py").unlink()
-    shown = plain(render(start(project), f"`#!value {ONE}#peak_memory`"))
-    assert shown.replace("\u00a0", " ") == "3 GiBOld fixture GPU"
+    build = start(project)
+    render(build, PINNED)
+    assert not build.problems
+    for block in (f"`#!value {ONE}#peak_memory`", f"{TABLE}columns: peak_memory\n```\n", CHART + "```\n"):
+        build.problems.clear()
+        render(build, block)
+        (problem,) = build.problems
+        assert "benchbook record memory/methods.py" in problem.mend
 
 
 def test_a_notebook_claims_no_output_of_it(tmp_path: Path) -> None:

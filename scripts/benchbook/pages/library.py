@@ -117,10 +117,12 @@ class Library:
     def machine_for(self, guide: str, script: str) -> Machine:
         """The machine to show `script` on in `guide`: the reference machine if it has a record, else another.
 
+        Quoted figures show where a block is pinned to them or a reader chooses them, not for want of others.
+
         Raises:
-            UnresolvedError: No machine has a record of it.
+            UnresolvedError: It was recorded on no machine.
         """
-        recorded = {machine.name: machine for machine in self.machines_with(script)}
+        recorded = {machine.name: machine for machine in self.machines_with(script) if not machine.published}
         wanted = (self.reference_machine(guide), self.project.config.reference_for(guide))
         name = next((name for name in (*wanted, *recorded) if name in recorded), None)
         if name is None:

@@ -26,14 +26,14 @@ def _value_machines(library: Library, guide: str, scripts: Sequence[str]) -> tup
     """The machines that have records of all of `scripts`, the one to show first.
 
     Raises:
-        UnresolvedError: There is none.
+        UnresolvedError: They were recorded on none.
     """
     shared = [
         machine
         for machine in library.machines_with(scripts[0])
         if all(machine in library.machines_with(script) for script in scripts[1:])
     ]
-    if not shared:
+    if all(machine.published for machine in shared):
         mend = f"record them on one: benchbook record {' '.join(scripts)}"
         raise UnresolvedError(f"no machine has a record of {' and '.join(scripts)}", mend)
     first = library.machine_for(guide, scripts[0])
