@@ -10,7 +10,7 @@ from benchbook.page_source import parse_page
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 from benchbook.translations import leftovers, numbers, parity, terms, untranslated
-from benchbook.translations.bodies import constant_of, prose_of
+from benchbook.translations.bodies import constant_of, lines_for_readers
 from benchbook.translations.matching import Matching, PhraseIndex
 from benchbook.translations.rules import Register, Rules, Term, load_rules, missing_terms
 from benchbook.translations.sections import Section, sections_of
@@ -71,13 +71,15 @@ def test_a_section_knows_the_line_of_each_of_its_pieces() -> None:
 
 def test_what_readers_see_of_a_fence_is_text_and_the_rest_is_constant() -> None:
     chart = 'x: step\ntitle: "A title"\n'
-    assert prose_of("chart", chart) == [(2, "A title")]
+    assert lines_for_readers("chart", chart) == {2}
     assert constant_of("chart", chart) == constant_of("chart", "title: 題名\nx: step\n")
     assert constant_of("chart", chart) != constant_of("chart", "x: step\n")
     assert constant_of("chart", chart) != constant_of("chart", "title: 題名\nx: steps\n")
-    assert prose_of("table", "rows: a\ncaption: Both\n") == [(2, "Both")]
-    assert prose_of('claim id="a-b"', "A sentence\nof two lines.\n") == [(1, "A sentence\nof two lines.")]
-    assert prose_of("cell", "a.py#b\n") == []
+    assert lines_for_readers("table", "rows: a\nnotes:\n  x: About x\n") == {3}
+    assert constant_of("table", "notes: {x: About x}") == constant_of("table", "notes: {x: について}")
+    assert constant_of("table", "notes: {x: About x}") != constant_of("table", "notes: {y: About x}")
+    assert lines_for_readers('claim id="a-b"', "A sentence\nof two lines.\n") == {1, 2}
+    assert lines_for_readers("cell", "a.py#b\n") == frozenset()
     assert constant_of("cell", "a.py#b\n") == "a.py#b\n"
     assert constant_of("chart", "title: [") == "title: ["
 

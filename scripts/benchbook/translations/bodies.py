@@ -4,33 +4,49 @@ from __future__ import annotations
 
 from typing import Any
 
+from benchbook.page_source import WORDS
 from benchbook.pages.yaml_text import InvalidYamlError, parse_yaml
 
-# Fences that are YAML, and the key of theirs whose text readers see.
-_TITLES = {"chart": "title", "table": "caption"}
-# Fences whose body is a sentence.
+# Fences that are YAML, and fences whose body is a sentence.
+_YAML = frozenset({"chart", "table"})
 _SENTENCES = frozenset({"claim"})
 
 
-def prose_of(header: str, body: str) -> list[tuple[int, str]]:
-    """The texts for readers that a fence holds, and how many lines below its head each begins."""
-    name = header.partition(" ")[0]
-    if name in _SENTENCES:
-        return [(1, body.strip())]
-    key = _TITLES.get(name)
-    text = _spec(body).get(key) if key else None
-    lines = (number for number, line in enumerate(body.splitlines(), 1) if line.startswith(f"{key}:"))
-    return [(next(lines, 1), text)] if isinstance(text, str) else []
+def is_prose(header: str) -> bool:
+    """Whether all that a fence holds is for readers."""
+    return _name(header) in _SENTENCES
 
 
 def constant_of(header: str, body: str) -> Any:
     """What every translation of a fence repeats; to be compared, not to be read."""
-    name = header.partition(" ")[0]
-    if name in _SENTENCES:
+    if is_prose(header):
         return bool(body.strip())
-    key = _TITLES.get(name)
-    spec = _spec(body) if key else {}
-    return {**spec, key: key in spec} if spec else body
+    spec = _spec(body) if _name(header) in _YAML else {}
+    return {key: _without_words(value) if key in WORDS else value for key, value in spec.items()} or body
+
+
+def lines_for_readers(header: str, body: str) -> frozenset[int]:
+    """The lines of a body that hold words for readers, counted from 1."""
+    lines = body.splitlines()
+    if is_prose(header):
+        return frozenset(range(1, len(lines) + 1))
+    if _name(header) not in _YAML:
+        return frozenset()
+    words = [text for key, value in _spec(body).items() if key in WORDS for text in _texts(value)]
+    first = [text.split("\n", 1)[0] for text in words]
+    return frozenset(number for number, line in enumerate(lines, 1) if any(one in line for one in first))
+
+
+def _name(header: str) -> str:
+    return header.strip().partition(" ")[0]
+
+
+def _texts(value: Any) -> list[str]:
+    return [str(text) for text in (value.values() if isinstance(value, dict) else [value])]
+
+
+def _without_words(value: Any) -> Any:
+    return sorted(map(str, value)) if isinstance(value, dict) else True
 
 
 def _spec(body: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
+from benchbook.translations.bodies import is_prose
 from benchbook.translations.sections import Section
 
 # Long enough that no two versions of a section share one, short enough to be read in a diff.
@@ -18,7 +19,7 @@ def digest(section: Section) -> str:
     """
     lines = [str(section.level)]
     for token in section.tokens:
-        exact = token.type in ("fence", "code_block")
+        exact = token.type in ("fence", "code_block") and not is_prose(token.info)
         lines.append(f"{token.type}\x1f{token.tag}\x1f{_closed_up(token.info)}")
         lines.append(token.content if exact else _closed_up(token.content))
     return hashlib.sha256("\x1e".join(lines).encode("utf-8")).hexdigest()[:_LENGTH]

@@ -94,11 +94,10 @@ def _compare(
     behind = {one.key for one in document.drift if one.state == "changed"}
     theirs = {section.key: section for section in english.sections}
     pairs = [(section, theirs[section.key]) for section in document.sections if section.key in theirs]
-    for section, other in pairs:
-        # A section that its English one has left behind need not agree with it.
-        errors, warnings = (
-            (findings.drift,) * 2 if section.key in behind else (findings.errors, findings.warnings)
-        )
+    # A section that its English one has left behind need not agree with it.
+    current = [pair for pair in pairs if pair[0].key not in behind]
+    errors, warnings = findings.errors, findings.warnings
+    for section, other in current:
         errors.extend(parity.section_problems(section, other, path))
         errors.extend(numbers.added_numbers(section, other, english_rules, path))
         errors.extend(numbers.lost_numbers(section, other, rules, english_rules, path))
@@ -106,11 +105,11 @@ def _compare(
         errors.extend(numbers.lost_names(section, other, path))
         errors.extend(untranslated.english_problems(section, other, rules, path))
         errors.extend(terms.forbidden_terms(section, other, rules, english_rules, path))
-        errors.extend(terms.register_problems(section, rules, path))
         warnings.extend(terms.missing_terms(section, other, rules, english_rules, path))
-    current = [pair for pair in pairs if pair[0].key not in behind]
-    findings.warnings.extend(untranslated.short_texts(current, path))
-    findings.warnings.extend(terms.missing_glosses(document.sections, rules, path))
+    for section in document.sections:
+        errors.extend(terms.register_problems(section, rules, path))
+    warnings.extend(untranslated.short_texts(current, path))
+    warnings.extend(terms.missing_glosses(document.sections, rules, path))
 
 
 def _drift_problems(document: Document, english: Document) -> Iterator[Problem]:

@@ -12,7 +12,7 @@ from markdown_it.token import Token
 
 from benchbook.page_source import PageSource
 from benchbook.problems import Problem
-from benchbook.translations.bodies import prose_of
+from benchbook.translations.bodies import lines_for_readers
 from benchbook.translations.sections import Section
 
 # Punctuation of other scripts, quotation marks that Python does not read, and what cannot be seen.
@@ -34,8 +34,7 @@ def code_problems(page: PageSource, path: str) -> Iterator[Problem]:
     for token in page.tokens:
         line = token.map[0] + 1 if token.map else 1
         if token.type in ("fence", "code_block"):
-            prose = prose_of(token.info.strip(), token.content)
-            words = {line + at + more for at, text in prose for more in range(text.count("\n") + 1)}
+            words = {line + place for place in lines_for_readers(token.info, token.content)}
             first = line + (token.type == "fence")
             for number, text in enumerate(token.content.splitlines(), start=first):
                 if number not in words:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +13,7 @@ from markdown_it.token import Token
 
 from benchbook.page_source import PageSource
 from benchbook.pages.places import VALUE
-from benchbook.translations.bodies import prose_of
+from benchbook.translations.bodies import is_prose
 from benchbook.translations.front_matter import line_of
 
 # The key of what stands in the front matter for search engines, which is translated like a section.
@@ -94,6 +95,7 @@ class Section:
         line: The line of its heading.
         title: Its heading, as it is written, without attributes.
         tokens: Its blocks, the heading among them.
+        words: What readers see of its fences, as running text.
     """
 
     key: str
@@ -101,6 +103,7 @@ class Section:
     line: int
     title: str
     tokens: Sequence[Token]
+    words: Sequence[Token] = ()
 
     @property
     def called(self) -> str:
@@ -110,7 +113,16 @@ class Section:
     @cached_property
     def units(self) -> tuple[Unit, ...]:
         """Its running text, in order, the heading first."""
-        return tuple(_units(self.tokens))
+        read = {token.map[0] for token in self.words if token.map}
+        sentences = [
+            token
+            for token in self.tokens
+            if token.type == "fence"
+            and token.map
+            and is_prose(token.info)
+            and read.isdisjoint(range(*token.map))
+        ]
+        return (*_units(self.tokens), *_units(self.words), *map(_sentence, sentences))
 
     @cached_property
     def fences(self) -> tuple[Fence, ...]:
@@ -136,12 +148,28 @@ def sections_of(page: PageSource, text: str) -> tuple[Section, ...]:
         inline = Token("inline", "", 0, map=[line - 1, line], content=description)
         inline.children = [Token("text", "", 0, content=description)]
         found.append(Section(DESCRIPTION, 0, line, description, (inline,)))
-    starts = [place for place, token in enumerate(page.tokens) if token.type == "heading_open"]
-    for heading, start, end in zip(page.headings(), starts, [*starts[1:], len(page.tokens)], strict=True):
+    words = [token for token in page.tokens if _is_word(token)]
+    blocks = [token for token in page.tokens if not _is_word(token)]
+    starts = [place for place, token in enumerate(blocks) if token.type == "heading_open"]
+    for heading, start, end in zip(page.headings(), starts, [*starts[1:], len(blocks)], strict=False):
         if heading.id is not None:
-            tokens = page.tokens[start:end]
-            found.append(Section(heading.id, heading.level, heading.line, heading.text, tokens))
+            last = _line(blocks[end]) if end < len(blocks) else sys.maxsize
+            inside = [token for token in words if heading.line <= _line(token) < last]
+            tokens = blocks[start:end]
+            found.append(Section(heading.id, heading.level, heading.line, heading.text, tokens, inside))
     return tuple(found)
+
+
+def _is_word(token: Token) -> bool:
+    """Whether a token is of what readers see of a fence, which a parsed page has behind its blocks."""
+    return (token.type == "inline" and token.level == 0) or "claim" in token.meta
+
+
+def _sentence(fence: Token) -> Unit:
+    """The text of a fence that holds nothing else."""
+    line = _line(fence) + 1
+    children = MarkdownIt().parseInline(fence.content.strip())[0].children or ()
+    return Unit(line, "fence", tuple(_pieces(children, line, [])))
 
 
 def _line(token: Token) -> int:
@@ -160,10 +188,6 @@ def _units(tokens: Sequence[Token]) -> Iterator[Unit]:
             holders.pop()
         elif token.type == "inline":
             yield Unit(line, _kind(holders), tuple(_pieces(token.children or (), line, holders[-1:])))
-        elif token.type == "fence":
-            for offset, text in prose_of(token.info.strip(), token.content):
-                children = MarkdownIt().parseInline(text)[0].children or ()
-                yield Unit(line + offset, "fence", tuple(_pieces(children, line + offset, [])))
 
 
 def _kind(holders: Sequence[str]) -> str:
