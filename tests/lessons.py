@@ -126,27 +126,45 @@ class Damage:
     warning: bool = False
 
 
-def taught_tree(folder: Path) -> Project:
-    """The real pages, with the lessons at the end of one, in every language, and accepted."""
-    project = copied_tree(folder)
-    for code in project.languages:
-        path = project.docs / code / PAGE
-        lessons = "\n".join(lesson[code] for lesson in LESSONS.values())
-        path.write_text(f"{path.read_text('utf-8')}\n{lessons}", "utf-8")
-    accept(project, PAGE, None, all_languages=True)
-    return project
+@dataclass(frozen=True)
+class Tree:
+    """A copy of the real pages beside the real scripts and records, and what a check of it finds as it stands."""
+
+    project: Project
+    before: tuple[frozenset[Problem], frozenset[Problem]]
+
+    def new(self) -> tuple[set[Problem], set[Problem]]:
+        """The problems and the warnings that were not there before."""
+        problems, warnings = found_in(self.project)
+        return set(problems - self.before[0]), set(warnings - self.before[1])
 
 
-def copied_tree(folder: Path) -> Project:
-    """A copy of the real pages beside the real scripts and records."""
+def copied_tree(folder: Path) -> Tree:
+    """A copy of the real pages, with every translation accepted as it stands."""
     shutil.copytree(ROOT / "docs", folder / "docs")
     for name in ("mkdocs.yml", "pyproject.toml"):
         shutil.copy(ROOT / name, folder)
     (folder / "snippets").symlink_to(ROOT / "snippets")
-    return Project(folder)
+    return accepted(Project(folder))
 
 
-def found_in(project: Project) -> tuple[set[Problem], set[Problem]]:
+def taught_tree(folder: Path) -> Tree:
+    """A copied tree with the lessons at the end of one page, in every language."""
+    project = copied_tree(folder).project
+    for code in project.languages:
+        path = project.docs / code / PAGE
+        lessons = "\n".join(lesson[code] for lesson in LESSONS.values())
+        path.write_text(f"{path.read_text('utf-8')}\n{lessons}", "utf-8")
+    return accepted(project)
+
+
+def accepted(project: Project) -> Tree:
+    """The tree of a project whose translations now follow the English pages."""
+    accept(project, None, None, all_languages=True)
+    return Tree(project, found_in(project))
+
+
+def found_in(project: Project) -> tuple[frozenset[Problem], frozenset[Problem]]:
     """The problems and the warnings of a tree, as `benchbook check` finds them."""
     report = check_project(Project(project.root))
-    return set(report.problems), set(report.warnings)
+    return frozenset(report.problems), frozenset(report.warnings)

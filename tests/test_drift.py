@@ -18,16 +18,17 @@ from benchbook.translations.front_matter import line_of, with_entry
 from benchbook.translations.notices import with_notices
 from benchbook.translations.report import translation_states
 from benchbook.translations.sections import sections_of
+from builders import PAGE as ENGLISH
 from builders import make_project, write
 from handbooks import edit
-from lessons import PAGE, copied_tree, found_in
+from lessons import PAGE, Tree, copied_tree
 from test_cli import benchbook
 
 OTHERS = {"ar", "ja", "zh"}
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def tree(tmp_path: Path) -> Tree:
     return copied_tree(tmp_path)
 
 
@@ -64,113 +65,123 @@ def test_a_digest_is_the_same_on_every_python() -> None:
     assert digests(TEXT) == {"description": "71fbf9d8bbf1", "a": "b8efda9b1111", "b": "a0f39bf90285"}
 
 
-def test_a_change_of_english_names_that_section_in_each_translation(project: Project) -> None:
-    before = found_in(project)
-    edit(project.docs / "en" / PAGE, "Divide the batch by", "First divide the batch by")
-    problems, warnings = (now - then for now, then in zip(found_in(project), before, strict=True))
+def test_a_change_of_english_names_that_section_in_each_translation(tree: Tree) -> None:
+    edit(tree.project.docs / "en" / PAGE, "Divide the batch by", "First divide the batch by")
+    problems, warnings = tree.new()
     assert problems == set()
     assert {problem.path for problem in warnings} == {f"docs/{code}/{PAGE}" for code in OTHERS}
     assert {problem.what for problem in warnings} == {
         "section `#first-remedy`: the English section has changed since"
     }
     for problem in warnings:
-        lines = (project.root / problem.path).read_text("utf-8").splitlines()
+        lines = (tree.project.root / problem.path).read_text("utf-8").splitlines()
         assert lines[problem.line - 1].endswith("{ #first-remedy }")
         assert f"follow docs/en/{PAGE}:" in problem.mend
 
 
-def test_a_warning_fails_a_strict_check_alone(project: Project) -> None:
-    edit(project.docs / "en" / PAGE, "Divide the batch by", "First divide the batch by")
+def test_a_warning_fails_a_strict_check_alone(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    write(project.docs / "ja/_language.yml", "strings: {}\nlabels: {}\n")
+    japanese = ENGLISH.replace("What adding costs.", "足し算。").replace("# Adding", "# 足し算")
+    write(project.docs / "ja/sums.md", japanese.replace("The total is", "合計は"))
+    accept(project, "ja", None, all_languages=False)
+    assert benchbook(project.root, "check", "--strict").returncode == 0
+    edit(project.docs / "en/sums.md", "The total is", "In all it is")
     done = benchbook(project.root, "check")
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr.startswith("warning: docs/")
+    assert done.stderr.startswith(
+        "warning: docs/ja/sums.md:8: section `#adding`: the English section has changed"
+    )
+    assert done.stderr.endswith("0 problem(s), 1 warning(s)\n")
     assert benchbook(project.root, "check", "--strict").returncode == 1
 
 
-def test_drift_is_an_error_where_the_project_says_so(project: Project) -> None:
-    edit(project.root / "pyproject.toml", 'translation_drift = "warning"', 'translation_drift = "error"')
-    edit(project.docs / "en" / PAGE, "Divide the batch by", "First divide the batch by")
-    assert len([one for one in found_in(project)[0] if "has changed since" in one.what]) == len(OTHERS)
+def test_drift_is_an_error_where_the_project_says_so(tree: Tree) -> None:
+    edit(tree.project.root / "pyproject.toml", 'translation_drift = "warning"', 'translation_drift = "error"')
+    edit(tree.project.docs / "en" / PAGE, "Divide the batch by", "First divide the batch by")
+    assert len([one for one in tree.new()[0] if "has changed since" in one.what]) == len(OTHERS)
 
 
-def test_the_setting_is_one_of_two_words(project: Project) -> None:
-    edit(project.root / "pyproject.toml", 'translation_drift = "warning"', 'translation_drift = "maybe"')
+def test_the_setting_is_one_of_two_words(tree: Tree) -> None:
+    edit(tree.project.root / "pyproject.toml", 'translation_drift = "warning"', 'translation_drift = "maybe"')
     with pytest.raises(BenchbookError, match="neither `warning` nor `error`"):
-        _ = Project(project.root).config
+        _ = Project(tree.project.root).config
 
 
-def test_what_a_changed_section_lacks_is_no_error_until_it_is_accepted(project: Project) -> None:
-    edit(project.docs / "en" / PAGE, "Divide the batch by", "Divide the [batch](#batch-size) by")
-    assert found_in(project)[0] == set()
-    accept(project, PAGE, "first-remedy", all_languages=True)
-    assert {(one.path, one.what) for one in found_in(project)[0]} == {
+def test_what_a_changed_section_lacks_is_no_error_until_it_is_accepted(tree: Tree) -> None:
+    edit(tree.project.docs / "en" / PAGE, "Divide the batch by", "Divide the [batch](#batch-size) by")
+    assert tree.new()[0] == set()
+    accept(tree.project, PAGE, "first-remedy", all_languages=True)
+    assert {(one.path, one.what) for one in tree.new()[0]} == {
         (f"docs/{code}/{PAGE}", "the link `#batch-size` of the English text is not here") for code in OTHERS
     }
 
 
-def test_a_new_english_section_is_a_warning_and_a_lost_one_damage(project: Project) -> None:
-    edit(project.docs / "en" / PAGE, "## Next { #next }", "## News { #news }\n\nNew.\n\n## Next { #next }")
-    problems, warnings = found_in(project)
+def test_a_new_english_section_is_a_warning_and_a_lost_one_damage(tree: Tree) -> None:
+    edit(
+        tree.project.docs / "en" / PAGE, "## Next { #next }", "## News { #news }\n\nNew.\n\n## Next { #next }"
+    )
+    problems, warnings = tree.new()
     assert problems == set()
     assert {one.what for one in warnings} == {
         "section `#news`: the English section is new and not translated"
     }
-    ours = project.docs / "zh" / PAGE
+    ours = tree.project.docs / "zh" / PAGE
     ours.write_text(ours.read_text("utf-8").partition("## 下一步")[0].rstrip() + "\n", "utf-8")
-    (lost,) = found_in(project)[0]
+    (lost,) = tree.new()[0]
     assert (lost.path, lost.what) == (f"docs/zh/{PAGE}", "lacks the section `#next`")
 
 
-def test_a_section_that_english_drops_is_to_be_dropped(project: Project) -> None:
-    page = project.docs / "en" / PAGE
+def test_a_section_that_english_drops_is_to_be_dropped(tree: Tree) -> None:
+    page = tree.project.docs / "en" / PAGE
     page.write_text(page.read_text("utf-8").partition("## Next { #next }")[0].rstrip() + "\n", "utf-8")
-    problems, warnings = found_in(project)
+    problems, warnings = tree.new()
     assert problems == set()
     assert {one.what for one in warnings} == {"section `#next`: the English page has this section no more"}
-    ours = project.docs / "ja" / PAGE
+    ours = tree.project.docs / "ja" / PAGE
     ours.write_text(ours.read_text("utf-8").partition("## 次に読むページ")[0].rstrip() + "\n", "utf-8")
-    accept(project, "ja", None, all_languages=False)
-    assert {one.path for one in found_in(project)[1]} == {f"docs/{code}/{PAGE}" for code in OTHERS - {"ja"}}
+    accept(tree.project, "ja", None, all_languages=False)
+    assert {one.path for one in tree.new()[1]} == {f"docs/{code}/{PAGE}" for code in OTHERS - {"ja"}}
 
 
-def test_a_page_that_records_nothing_is_told_to(project: Project) -> None:
-    page = project.docs / "ja" / PAGE
+def test_a_page_that_records_nothing_is_told_to(tree: Tree) -> None:
+    page = tree.project.docs / "ja" / PAGE
     text = page.read_text("utf-8")
     start, end = text.index("sections:\n"), text.index("\n---\n", 4)
     page.write_text(text[:start] + text[end + 1 :], "utf-8")
-    (warning,) = found_in(project)[1]
+    (warning,) = tree.new()[1]
     assert (warning.path, warning.what) == (
         f"docs/ja/{PAGE}",
         "does not say which English sections it was made from",
     )
 
 
-def test_accepting_one_section_of_one_page_leaves_the_others(project: Project) -> None:
-    edit(project.docs / "en" / PAGE, "Divide the batch by", "First divide the batch by")
-    edit(project.docs / "en" / PAGE, "You move a training", "Now you move a training")
-    before = (project.docs / "ja" / PAGE).read_text("utf-8")
-    assert accept(project, f"ja/{PAGE}", "first-remedy", all_languages=False) == [
+def test_accepting_one_section_of_one_page_leaves_the_others(tree: Tree) -> None:
+    edit(tree.project.docs / "en" / PAGE, "Divide the batch by", "First divide the batch by")
+    edit(tree.project.docs / "en" / PAGE, "You move a training", "Now you move a training")
+    before = (tree.project.docs / "ja" / PAGE).read_text("utf-8")
+    assert accept(tree.project, f"ja/{PAGE}", "first-remedy", all_languages=False) == [
         f"docs/ja/{PAGE}#first-remedy"
     ]
-    after = (project.docs / "ja" / PAGE).read_text("utf-8")
+    after = (tree.project.docs / "ja" / PAGE).read_text("utf-8")
     changed = [
         (old, new) for old, new in zip(before.splitlines(), after.splitlines(), strict=True) if old != new
     ]
     assert [new.partition(":")[0].strip() for _, new in changed] == ["first-remedy"]
-    left = {(one.path, one.what.partition(":")[0]) for one in found_in(project)[1]}
+    left = {(one.path, one.what.partition(":")[0]) for one in tree.new()[1]}
     assert (f"docs/ja/{PAGE}", "section `#worked-path`") in left
     assert (f"docs/ja/{PAGE}", "section `#first-remedy`") not in left
 
 
-def test_a_change_without_meaning_is_accepted_for_all_languages_at_once(project: Project) -> None:
-    edit(project.docs / "en" / PAGE, "Divide the batch by", "Divide a batch by")
+def test_a_change_without_meaning_is_accepted_for_all_languages_at_once(tree: Tree) -> None:
+    edit(tree.project.docs / "en" / PAGE, "Divide the batch by", "Divide a batch by")
     done = benchbook(
-        project.root, "translations", "accept", PAGE, "--section", "first-remedy", "--all-languages"
+        tree.project.root, "translations", "accept", PAGE, "--section", "first-remedy", "--all-languages"
     )
     assert done.stdout.splitlines() == [
         f"accepted docs/{code}/{PAGE}#first-remedy" for code in sorted(OTHERS)
     ]
-    assert found_in(project) == (set(), set())
+    assert tree.new() == (set(), set())
 
 
 @pytest.mark.parametrize(
@@ -183,54 +194,56 @@ def test_a_change_without_meaning_is_accepted_for_all_languages_at_once(project:
     ],
 )
 def test_what_cannot_be_accepted_is_named(
-    project: Project, target: str, section: str | None, every: bool, what: str
+    tree: Tree, target: str, section: str | None, every: bool, what: str
 ) -> None:
     with pytest.raises(BenchbookError) as raised:
-        accept(project, target, section, all_languages=every)
+        accept(tree.project, target, section, all_languages=every)
     assert what in str(raised.value)
 
 
-def test_a_section_that_is_not_translated_cannot_be_accepted(project: Project) -> None:
-    edit(project.docs / "en" / PAGE, "## Next { #next }", "## News { #news }\n\nNew.\n\n## Next { #next }")
+def test_a_section_that_is_not_translated_cannot_be_accepted(tree: Tree) -> None:
+    edit(
+        tree.project.docs / "en" / PAGE, "## Next { #next }", "## News { #news }\n\nNew.\n\n## Next { #next }"
+    )
     with pytest.raises(BenchbookError, match="has no section `news`; translate it first"):
-        accept(project, "ja", "news", all_languages=False)
+        accept(tree.project, "ja", "news", all_languages=False)
 
 
-def test_accepting_needs_a_page_a_language_or_all(project: Project) -> None:
-    assert benchbook(project.root, "translations", "accept").returncode == 2
+def test_accepting_needs_a_page_a_language_or_all(tree: Tree) -> None:
+    assert benchbook(tree.project.root, "translations", "accept").returncode == 2
 
 
-def test_status_says_of_every_section_how_it_stands(project: Project) -> None:
-    edit(project.docs / "en" / PAGE, "Divide the batch by", "First divide the batch by")
-    (project.docs / "ar" / PAGE).unlink()
-    rows = json.loads(benchbook(project.root, "translations", "status", "--json").stdout)
+def test_status_says_of_every_section_how_it_stands(tree: Tree) -> None:
+    edit(tree.project.docs / "en" / PAGE, "Divide the batch by", "First divide the batch by")
+    (tree.project.docs / "ar" / PAGE).unlink()
+    rows = json.loads(benchbook(tree.project.root, "translations", "status", "--json").stdout)
     pages = {(row["language"], row["page"]): row for row in rows}
     assert (pages["ar", PAGE]["translated"], pages["ar", PAGE]["sections"]) == (False, [])
     states = {one["section"]: one["state"] for one in pages["zh", PAGE]["sections"]}
     assert {key for key, state in states.items() if state != "current"} == {"first-remedy"}
-    shown = benchbook(project.root, "translations", "status").stdout
+    shown = benchbook(tree.project.root, "translations", "status").stdout
     assert f"untranslated  {PAGE}" in shown
     assert "`#first-remedy`: the English section has changed since" in shown
     assert "not reviewed" in shown
 
 
-def test_a_review_has_a_name_and_a_date(project: Project) -> None:
-    page = project.docs / "zh" / PAGE
+def test_a_review_has_a_name_and_a_date(tree: Tree) -> None:
+    page = tree.project.docs / "zh" / PAGE
     edit(page, "\nsections:\n", "\nreviewed: {by: Someone, date: 2026-01-31}\nsections:\n")
-    assert found_in(project)[0] == set()
-    state = next(one for one in translation_states(project) if (one.language, one.page) == ("zh", PAGE))
+    assert tree.new()[0] == set()
+    state = next(one for one in translation_states(tree.project) if (one.language, one.page) == ("zh", PAGE))
     assert state.as_dict()["reviewed"] == {"by": "Someone", "date": "2026-01-31"}
     edit(page, "by: Someone, date: 2026-01-31", "by: Someone")
-    (problem,) = found_in(project)[0]
+    (problem,) = tree.new()[0]
     assert problem.what == "does not say who reviewed it, and when"
     assert page.read_text("utf-8").splitlines()[problem.line - 1].startswith("reviewed:")
 
 
-def test_a_reader_is_told_below_the_heading_and_in_the_place_of_what_is_missing(project: Project) -> None:
+def test_a_reader_is_told_below_the_heading_and_in_the_place_of_what_is_missing(tree: Tree) -> None:
     html = '<h1 id="a">A</h1>\n<p>x</p>\n<h2 id="c">C</h2>\n<p>y</p>'
     recorded = {"a": "old", "c": "same"}
     english = {"a": "new", "b": "1", "c": "same", "d": "2"}
-    language = load_language(project.docs, "ja")
+    language = load_language(tree.project.docs, "ja")
     shown = with_notices(html, recorded, english, language, "../../page/")
     changed, missing = (language.text(key) for key in ("section_changed", "section_missing"))
     assert shown.index("</h1>") < shown.index(changed) < shown.index("<p>x</p>")
@@ -241,9 +254,9 @@ def test_a_reader_is_told_below_the_heading_and_in_the_place_of_what_is_missing(
     assert 'href="../../page/#a"' in shown
 
 
-def test_a_reader_of_a_current_page_is_told_nothing(project: Project) -> None:
+def test_a_reader_of_a_current_page_is_told_nothing(tree: Tree) -> None:
     html = '<h1 id="a">A</h1>'
-    assert with_notices(html, {"a": "x"}, {"a": "x"}, load_language(project.docs, "ja"), "") == html
+    assert with_notices(html, {"a": "x"}, {"a": "x"}, load_language(tree.project.docs, "ja"), "") == html
 
 
 def test_an_entry_of_the_front_matter_is_replaced_and_nothing_else() -> None:

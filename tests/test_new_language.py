@@ -39,7 +39,7 @@ plugins:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    return copied_tree(tmp_path)
+    return copied_tree(tmp_path).project
 
 
 @pytest.mark.parametrize("code", ["fr", "ru", "ko", "he", "pt-BR"])
@@ -143,10 +143,16 @@ def test_a_new_language_builds_with_english_pages_in_its_own_direction(project: 
     edit(config, "watch:\n  - scripts/benchbook/website/theme\n", "")
     for code in project.languages[1:]:
         edit(config, f"BUILD_{code.upper()}, true", f"BUILD_{code.upper()}, false")
+    for page in project.page_paths():
+        page.unlink()
+    write(project.docs / "en/index.md", "---\ndescription: A page.\n---\n\n# Start { #start }\n")
+    text = config.read_text("utf-8")
+    navigation = text[text.index("nav:\n") : text.index("plugins:\n")]
+    edit(config, navigation, "nav:\n  - index.md\n\n")
     new_language(project, "ps")
-    page = (build_site(project) / "ps" / "index.html").read_text("utf-8")
-    assert '<html lang="ps"' in page
-    assert '<body dir="rtl"' in page
+    shown = (build_site(project) / "ps" / "index.html").read_text("utf-8")
+    assert '<html lang="ps"' in shown
+    assert '<body dir="rtl"' in shown
     notice = load_language(project.docs, "ps").text("fallback_notice")
-    assert f"<p>{notice}</p>" in page
-    assert '<article class="md-content__inner md-typeset" lang="en" dir="ltr"' in page
+    assert f"<p>{notice}</p>" in shown
+    assert '<article class="md-content__inner md-typeset" lang="en" dir="ltr"' in shown

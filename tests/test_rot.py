@@ -9,26 +9,29 @@ import pytest
 
 from benchbook.problems import Problem
 from benchbook.project import Project
-from lessons import PAGE, Damage, found_in, taught_tree
+from handbooks import edit
+from lessons import PAGE, Damage, Tree, taught_tree
 
-Found = tuple[set[Problem], set[Problem]]
+FIRST_LESSON = "{ #precision }"
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Found]:
-    project = taught_tree(tmp_path_factory.mktemp("sound"))
-    return project, found_in(project)
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    return taught_tree(tmp_path_factory.mktemp("sound"))
 
 
 @pytest.fixture
-def project(sound: tuple[Project, Found], tmp_path: Path) -> Project:
-    shutil.copytree(sound[0].root, tmp_path / "tree", symlinks=True)
-    return Project(tmp_path / "tree")
+def tree(sound: Tree, tmp_path: Path) -> Tree:
+    shutil.copytree(sound.project.root, tmp_path / "tree", symlinks=True)
+    return Tree(Project(tmp_path / "tree"), sound.before)
 
 
-def test_a_careful_translation_of_every_lesson_passes(sound: tuple[Project, Found]) -> None:
-    lessons = [str(problem) for found in sound[1] for problem in found if PAGE in problem.path]
-    assert lessons == []
+def test_a_careful_translation_of_every_lesson_passes(sound: Tree) -> None:
+    for code in sound.project.languages:
+        lines = (sound.project.docs / code / PAGE).read_text("utf-8").splitlines()
+        first = next(number for number, line in enumerate(lines, 1) if FIRST_LESSON in line)
+        found = [one for one in sound.before[0] | sound.before[1] if one.path == f"docs/{code}/{PAGE}"]
+        assert [str(one) for one in found if one.line >= first] == []
 
 
 DAMAGES = {
@@ -351,17 +354,14 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_damage_is_named_with_file_line_and_mend(
-    name: str, sound: tuple[Project, Found], project: Project
-) -> None:
+def test_damage_is_named_with_file_line_and_mend(name: str, tree: Tree) -> None:
     damage = DAMAGES[name]
-    path = project.docs / damage.language / PAGE
+    path = tree.project.docs / damage.language / PAGE
     text = path.read_text("utf-8")
     assert text.count(damage.old) == 1
     text = text.replace(damage.old, damage.new)
     path.write_text(text, "utf-8")
-    places = found_in(project)
-    new = places[damage.warning] - sound[1][damage.warning]
+    new = tree.new()[damage.warning]
     at = damage.at or damage.new.split("\n")[0] or damage.old
     line = max(number for number, line in enumerate(text.split("\n"), 1) if at in line)
     found = [problem for problem in new if damage.what in problem.what and damage.mend in problem.mend]
@@ -369,11 +369,20 @@ def test_damage_is_named_with_file_line_and_mend(
     assert {(problem.path, problem.line) for problem in found} == {(f"docs/{damage.language}/{PAGE}", line)}
 
 
-def test_a_page_that_does_not_end_in_a_newline_is_named(project: Project) -> None:
-    path = project.docs / "ar" / PAGE
+def test_all_damage_of_all_languages_is_named_in_one_run(tree: Tree) -> None:
+    first = {
+        code: next(one for one in DAMAGES.values() if one.language == code) for code in ("ar", "zh", "ja")
+    }
+    for code, damage in first.items():
+        edit(tree.project.docs / code / PAGE, damage.old, damage.new)
+    found = tree.new()[0]
+    for code, damage in first.items():
+        assert [one for one in found if one.path == f"docs/{code}/{PAGE}" and damage.what in one.what]
+
+
+def test_a_page_that_does_not_end_in_a_newline_is_named(tree: Tree) -> None:
+    path = tree.project.docs / "ar" / PAGE
     text = path.read_text("utf-8").rstrip("\n")
     path.write_text(text, "utf-8")
-    assert (
-        Problem(f"docs/ar/{PAGE}", text.count("\n") + 1, "does not end with a newline", "add one")
-        in found_in(project)[0]
-    )
+    problem = Problem(f"docs/ar/{PAGE}", text.count("\n") + 1, "does not end with a newline", "add one")
+    assert problem in tree.new()[0]

@@ -113,16 +113,10 @@ class Section:
     @cached_property
     def units(self) -> tuple[Unit, ...]:
         """Its running text, in order, the heading first."""
-        read = {token.map[0] for token in self.words if token.map}
-        sentences = [
-            token
-            for token in self.tokens
-            if token.type == "fence"
-            and token.map
-            and is_prose(token.info)
-            and read.isdisjoint(range(*token.map))
-        ]
-        return (*_units(self.tokens), *_units(self.words), *map(_sentence, sentences))
+        read = {_line(token) for token in self.words}
+        sentences = (token for token in self.tokens if token.type == "fence" and is_prose(token.info))
+        unread = (token for token in sentences if _line(token) + 1 not in read)
+        return (*_units(self.tokens), *_units(self.words), *map(_sentence, unread))
 
     @cached_property
     def fences(self) -> tuple[Fence, ...]:

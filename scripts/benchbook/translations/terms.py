@@ -78,7 +78,7 @@ def _plain_sentences(unit: Unit, rules: Rules, path: str) -> Iterator[Problem]:
         if sentence.endswith(_QUOTED) or sentence.endswith(tuple(register.polite)):
             continue
         if sentence.endswith(tuple(register.plain)):
-            what = f"the sentence ending in `{sentence[-6:].strip()}` is of another register than the other pages"
+            what = f"the sentence ending in `{sentence[-6:].strip()}` is of another register than the others"
             mend = f"end it like one of {', '.join(register.polite[:4])}"
             yield Problem(path, unit.line_at(end - 1), what, mend)
 
