@@ -191,6 +191,7 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
         return {
             "language": code,
             "direction": language.direction,
+            "styles": "".join(self._read(one.locale, config).style for one in _built_languages(config)),
             "text": language.text,
             "home": nav.homepage,
         }
