@@ -159,8 +159,8 @@ def _load(docs: Path, code: str, fallback: Language | None) -> Language:
             raise BenchbookError(*problems)
         kept = _kept[path] = (stamp, table)
     table = kept[1]
-    blocks = (table.get(title) or {} for title in ("strings", "labels", "units"))
-    return Language(code, *blocks, fallback=fallback, style=table.get("style") or "")
+    strings, labels, units = (table.get(title) or {} for title in ("strings", "labels", "units"))
+    return Language(code, strings, labels, units, fallback, table.get("style") or "")
 
 
 def load_languages(project: Project) -> dict[str, Language]:
