@@ -21,7 +21,13 @@ WORDS = Matching(
     "words", prefixes=("و", "ب", "ل", "لل", "ولل"), articles=("ال",), suffixes=("ها",), alike=(("ى", "ي"),)
 )
 TEXT = Matching("text")
-ENGLISH = Rules("en", numerals={1: ["one", "a"], 2: ["two"]}, implied={2: ["half"]})
+ENGLISH = Rules(
+    "en",
+    numerals={1: ["one", "a"], 2: ["two"]},
+    implied={2: ["half"]},
+    magnitudes={1_000_000_000: ["billion"]},
+)
+JAPANESE = Rules("ja", TEXT, magnitudes={100_000_000: ["億"]})
 
 
 def section(text: str, title: str = "# T { #t }") -> Section:
@@ -101,7 +107,9 @@ def test_the_sentence_of_a_claim_is_translated_and_what_it_refers_to_is_not() ->
     )
     assert whats(list(other)) == ['the fence is `claim id="b"`, in English `claim id="a"`']
     number = list(
-        numbers.added_numbers(section('```claim id="a"\nA.\n\n7 つ。\n```\n'), english, ENGLISH, PATH)
+        numbers.added_numbers(
+            section('```claim id="a"\nA.\n\n7 つ。\n```\n'), english, JAPANESE, ENGLISH, PATH
+        )
     )
     assert [(one.line, one.what) for one in number] == [(6, "the number `7` is not in the English section")]
 
@@ -190,12 +198,15 @@ def test_english_phrases_are_found_in_both_numbers_and_as_they_are_written() -> 
         ("Half of it.", "2 分の 1。", ["1"]),
         ("A half.", "2 分の 1。", []),
         ("1,000 steps", "1000 步", []),
+        ("torch 2.11.0, 3,5", "torch 2.11.0，3,5", []),
         ("In bf16 on GPT-2", "bf16 と GPT-2", []),
         ("0.5 of it", "٠٫٥ منه", []),
+        ("8 billion parameters", "80 億パラメータ", []),
+        ("8 billion parameters", "8 億パラメータ", ["8"]),
     ],
 )
 def test_a_number_must_be_in_the_english_section(english: str, ours: str, added: list[str]) -> None:
-    found = whats(list(numbers.added_numbers(section(ours), section(english), ENGLISH, PATH)))
+    found = whats(list(numbers.added_numbers(section(ours), section(english), JAPANESE, ENGLISH, PATH)))
     assert found == [f"the number `{number}` is not in the English section" for number in added]
 
 

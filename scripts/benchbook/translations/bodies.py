@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import yaml
+
 from benchbook.page_source import WORDS
 from benchbook.pages.yaml_text import InvalidYamlError, parse_yaml
 
@@ -32,17 +34,17 @@ def lines_for_readers(header: str, body: str) -> frozenset[int]:
         return frozenset(range(1, len(lines) + 1))
     if _name(header) not in _YAML:
         return frozenset()
-    words = [text for key, value in _spec(body).items() if key in WORDS for text in _texts(value)]
-    first = [text.split("\n", 1)[0] for text in words]
-    return frozenset(number for number, line in enumerate(lines, 1) if any(one in line for one in first))
+    found: set[int] = set()
+    for key, value in _entries(body):
+        if key.value in WORDS:
+            found.update(
+                range(value.start_mark.line + 1, value.end_mark.line + 1 + (value.end_mark.column > 0))
+            )
+    return frozenset(found)
 
 
 def _name(header: str) -> str:
     return header.strip().partition(" ")[0]
-
-
-def _texts(value: Any) -> list[str]:
-    return [str(text) for text in (value.values() if isinstance(value, dict) else [value])]
 
 
 def _without_words(value: Any) -> Any:
@@ -55,3 +57,12 @@ def _spec(body: str) -> dict[str, Any]:
     except InvalidYamlError:
         return {}
     return spec if isinstance(spec, dict) else {}
+
+
+def _entries(body: str) -> list[tuple[yaml.Node, yaml.Node]]:
+    """The entries of a body that is YAML, with their places in it."""
+    try:
+        node = yaml.compose(body, Loader=yaml.SafeLoader)
+    except yaml.YAMLError:
+        return []
+    return node.value if isinstance(node, yaml.MappingNode) else []

@@ -99,7 +99,7 @@ def _compare(
     errors, warnings = findings.errors, findings.warnings
     for section, other in current:
         errors.extend(parity.section_problems(section, other, path))
-        errors.extend(numbers.added_numbers(section, other, english_rules, path))
+        errors.extend(numbers.added_numbers(section, other, rules, english_rules, path))
         errors.extend(numbers.lost_numbers(section, other, rules, english_rules, path))
         errors.extend(numbers.device_problems(section, other, rules, english_rules, path))
         errors.extend(numbers.lost_names(section, other, path))

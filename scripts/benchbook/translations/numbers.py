@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
 
 from benchbook.problems import Problem
 from benchbook.prose import TYPED
@@ -22,7 +23,9 @@ _NAME = re.compile(
 )
 
 
-def added_numbers(section: Section, english: Section, english_rules: Rules, path: str) -> Iterator[Problem]:
+def added_numbers(
+    section: Section, english: Section, rules: Rules, english_rules: Rules, path: str
+) -> Iterator[Problem]:
     """Numbers in digits that the English section has neither in digits nor in words."""
     known = {number for unit in english.units for number in _said(unit, english_rules)}
     for unit in english.units:
@@ -31,7 +34,7 @@ def added_numbers(section: Section, english: Section, english_rules: Rules, path
         # A number with a unit is wrong in every language, and named as such.
         measured = {place for typed in TYPED.finditer(unit.prose) for place in range(*typed.span())}
         for found in _NUMBER.finditer(unit.prose):
-            if _value(found[0]) not in known and found.start() not in measured:
+            if _value(found, rules) not in known and found.start() not in measured:
                 what = f"the number `{found[0]}` is not in the English section"
                 yield Problem(path, unit.line_at(found.start()), what, _SAME)
 
@@ -100,7 +103,7 @@ def _implied_devices(english: Section, rules: Rules, english_rules: Rules) -> Co
 
 
 def _said(unit: Unit, rules: Rules) -> set[str]:
-    digits = {_value(found) for found in _NUMBER.findall(unit.prose)}
+    digits = {_value(found, rules) for found in _NUMBER.finditer(unit.prose)}
     return digits | _in_words(unit, rules.numerals, rules)
 
 
@@ -112,13 +115,22 @@ def _in_words(unit: Unit, words: Mapping[int, Sequence[str]], rules: Rules) -> s
     }
 
 
-def _value(number: str) -> str:
-    """A number in Western digits, without groups of thousands."""
+def _value(found: re.Match[str], rules: Rules) -> str:
+    """A number in Western digits, without groups of thousands, times what the word behind it says."""
     western = "".join(
         str(unicodedata.decimal(letter)) if letter.isdecimal() else letter
-        for letter in _GROUPS.sub("", number)
+        for letter in _GROUPS.sub("", found[0])
     )
-    return western.replace("\u066b", ".")
+    western = western.replace("\u066b", ".")
+    try:
+        number = Decimal(western)
+    except InvalidOperation:
+        return western  # a version, or a date
+    behind = found.string[found.end() :].lstrip()
+    for magnitude, words in rules.magnitudes.items():
+        if behind.casefold().startswith(tuple(words)):
+            number *= magnitude
+    return f"{number.normalize():f}"
 
 
 def _found(pattern: re.Pattern[str], section: Section) -> Iterator[str]:

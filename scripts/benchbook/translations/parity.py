@@ -78,7 +78,7 @@ def _separate(section: Section, english: Section) -> Iterator[tuple[list[Unit], 
     """Text that may be compared one to one, and the running text of both sections as a whole."""
     loose: tuple[list[Unit], list[Unit]] = ([], [])
     for one, other in zip(section.units, english.units, strict=True):
-        if one.kind == "item":
+        if one.kind in ("item", "cell"):
             yield [one], [other]
         else:
             loose[0].append(one)

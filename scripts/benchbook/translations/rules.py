@@ -69,6 +69,7 @@ class _Blocks(_Table):
     glossary: _Glossary = Field(default_factory=_Glossary)
     numerals: dict[int, list[str]] = Field(default_factory=dict)
     implied: dict[int, list[str]] = Field(default_factory=dict)
+    magnitudes: dict[int, list[str]] = Field(default_factory=dict)
     register_: Register = Field(default_factory=Register, alias="register")
     leftovers: list[str] = Field(default_factory=list)
 
@@ -83,6 +84,7 @@ class Rules:
         terms: Its glossary.
         numerals: The words for numbers.
         implied: Words of English that a translation may put a number for.
+        magnitudes: Words behind a number that multiply it.
         register: How it speaks to its reader.
         leftovers: What translation tools leave behind, in this language.
     """
@@ -92,6 +94,7 @@ class Rules:
     terms: Mapping[str, Term] = field(default_factory=dict)
     numerals: Mapping[int, list[str]] = field(default_factory=dict)
     implied: Mapping[int, list[str]] = field(default_factory=dict)
+    magnitudes: Mapping[int, list[str]] = field(default_factory=dict)
     register: Register = field(default_factory=Register)
     leftovers: tuple[str, ...] = ()
 
@@ -142,6 +145,7 @@ def load_rules(project: Project, code: str) -> Rules:
         glossary.terms,
         blocks.numerals,
         blocks.implied,
+        blocks.magnitudes,
         blocks.register_,
         tuple(blocks.leftovers),
     )

@@ -37,7 +37,7 @@ class Unit:
 
     Parameters:
         line: Where it begins.
-        kind: What kind of block it is; "item" where it stands alone in a list item or table cell.
+        kind: What kind of block it is, such as "heading", "paragraph", "item" or "cell".
         pieces: What it consists of, in order.
     """
 
@@ -186,7 +186,8 @@ def _units(tokens: Sequence[Token]) -> Iterator[Unit]:
 
 def _kind(holders: Sequence[str]) -> str:
     inner = [name for name in holders if name != "paragraph"]
-    return "item" if inner and inner[-1] in ("list_item", "td", "th") else (holders or ["text"])[-1]
+    alone = {"list_item": "item", "td": "cell", "th": "cell"}
+    return alone.get(inner[-1] if inner else "", (holders or ["text"])[-1])
 
 
 def _pieces(children: Sequence[Token], line: int, holder: Sequence[str]) -> Iterator[Piece]:
