@@ -257,6 +257,14 @@ DAMAGES = {
         "put it into a script",
         "```python",
     ),
+    "an output that was typed": Damage(
+        "zh",
+        "## 代码 { #code }\n",
+        "## 代码 { #code }\n\n```text\n时间：3\n```\n",
+        "here is a `text` fence where English has a paragraph",
+        "give the section the paragraphs",
+        "```text",
+    ),
     # What other tools leave behind.
     "a component": Damage(
         "ar", "يحتاج التدريب بدقة", "<Tip>\n\nيحتاج التدريب بدقة", "`<tip>` is no element", "admonition"

@@ -10,8 +10,8 @@ from benchbook.project import Project
 from benchbook.records import write_text
 from benchbook.translations.digests import digest
 from benchbook.translations.documents import Document, read_documents
-from benchbook.translations.drift import ENTRY, recorded_digests
-from benchbook.translations.front_matter import with_entry
+from benchbook.translations.drift import recorded_digests
+from benchbook.translations.front_matter import ENTRY, with_entry
 
 
 def accept(project: Project, target: str | None, section: str | None, all_languages: bool) -> list[str]:

@@ -8,11 +8,8 @@ from typing import Any, Literal
 
 from benchbook.page_source import PageSource
 from benchbook.translations.digests import digest
-from benchbook.translations.front_matter import line_of
+from benchbook.translations.front_matter import ENTRY, line_of
 from benchbook.translations.sections import Section
-
-# The entry of a translation's front matter that holds the digests.
-ENTRY = "sections"
 
 State = Literal["current", "changed", "unrecorded", "missing", "dropped"]
 _REASONS: dict[State, str] = {

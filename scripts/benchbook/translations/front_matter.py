@@ -7,6 +7,8 @@ from typing import Any
 
 import yaml
 
+# The entry of a translation that holds the digests of the English sections it was made from.
+ENTRY = "sections"
 _FENCE = "---\n"
 
 

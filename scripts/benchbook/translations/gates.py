@@ -12,8 +12,8 @@ from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 from benchbook.translations import numbers, parity, terms, untranslated
 from benchbook.translations.documents import Document, read_documents
-from benchbook.translations.drift import ENTRY, recorded_digests
-from benchbook.translations.front_matter import line_of
+from benchbook.translations.drift import recorded_digests
+from benchbook.translations.front_matter import ENTRY, line_of
 from benchbook.translations.leftovers import chatter_problems, code_problems, file_problems, foreign_problems
 from benchbook.translations.rules import Rules, load_rules, missing_terms
 from benchbook.translations.sections import DESCRIPTION, Section

@@ -116,7 +116,7 @@ class Section:
         read = {_line(token) for token in self.words}
         sentences = (token for token in self.tokens if token.type == "fence" and is_prose(token.info))
         unread = (token for token in sentences if _line(token) + 1 not in read)
-        return (*_units(self.tokens), *_units(self.words), *map(_sentence, unread))
+        return (*_units(self.tokens, "text"), *_units(self.words, "note"), *map(_sentence, unread))
 
     @cached_property
     def fences(self) -> tuple[Fence, ...]:
@@ -163,14 +163,15 @@ def _sentence(fence: Token) -> Unit:
     """The text of a fence that holds nothing else."""
     line = _line(fence) + 1
     children = MarkdownIt().parseInline(fence.content.strip())[0].children or ()
-    return Unit(line, "fence", tuple(_pieces(children, line, [])))
+    return Unit(line, "paragraph", tuple(_pieces(children, line, [])))
 
 
 def _line(token: Token) -> int:
     return token.map[0] + 1 if token.map else 1
 
 
-def _units(tokens: Sequence[Token]) -> Iterator[Unit]:
+def _units(tokens: Sequence[Token], loose: str) -> Iterator[Unit]:
+    """The running text of `tokens`; `loose` is the kind of what stands in no block."""
     holders: list[str] = []
     line = 1
     for token in tokens:
@@ -181,13 +182,15 @@ def _units(tokens: Sequence[Token]) -> Iterator[Unit]:
         elif token.nesting == -1 and holders:
             holders.pop()
         elif token.type == "inline":
-            yield Unit(line, _kind(holders), tuple(_pieces(token.children or (), line, holders[-1:])))
+            yield Unit(
+                line, _kind(holders or [loose]), tuple(_pieces(token.children or (), line, holders[-1:]))
+            )
 
 
 def _kind(holders: Sequence[str]) -> str:
     inner = [name for name in holders if name != "paragraph"]
     alone = {"list_item": "item", "td": "cell", "th": "cell"}
-    return alone.get(inner[-1] if inner else "", (holders or ["text"])[-1])
+    return alone.get(inner[-1] if inner else "", holders[-1])
 
 
 def _pieces(children: Sequence[Token], line: int, holder: Sequence[str]) -> Iterator[Piece]:

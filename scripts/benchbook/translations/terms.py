@@ -65,8 +65,8 @@ def register_problems(section: Section, rules: Rules, path: str) -> Iterator[Pro
                 what = f"`{word}` is of another register than the other pages"
                 mend = f"address the reader as `register:` of docs/{rules.code}/_language.yml says"
                 yield Problem(path, unit.line_at(place), what, mend)
-        # Cells and notes are notes to themselves, where no register asks for whole sentences.
-        if register.stop and unit.kind not in ("cell", "fence"):
+        # Cells and notes need no whole sentences.
+        if register.stop and unit.kind not in ("cell", "note"):
             yield from _plain_sentences(unit, rules, path)
 
 

@@ -21,7 +21,7 @@ from mkdocs.utils.templates import TemplateContext
 
 from benchbook.pages.languages import FALLBACK, Language, load_language
 from benchbook.pages.markup import finish
-from benchbook.translations.drift import ENTRY
+from benchbook.translations.front_matter import ENTRY
 from benchbook.website import search
 from benchbook.website.output import (
     Alternate,
