@@ -203,6 +203,7 @@ def test_english_phrases_are_found_in_both_numbers_and_as_they_are_written() -> 
         ("0.5 of it", "٠٫٥ منه", []),
         ("8 billion parameters", "80 億パラメータ", []),
         ("8 billion parameters", "8 億パラメータ", ["8"]),
+        ("two billion parameters", "20 億パラメータ", []),
     ],
 )
 def test_a_number_must_be_in_the_english_section(english: str, ours: str, added: list[str]) -> None:

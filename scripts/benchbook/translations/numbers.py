@@ -109,9 +109,10 @@ def _said(unit: Unit, rules: Rules) -> set[str]:
 
 def _in_words(unit: Unit, words: Mapping[int, Sequence[str]], rules: Rules) -> set[str]:
     return {
-        str(number)
+        str(number * _magnitude(unit.prose[place + len(name) :], rules))
         for number, names in words.items()
-        if any(rules.matching.has(name, unit.prose) for name in names)
+        for name in names
+        for place in rules.matching.places(name, unit.prose)
     }
 
 
@@ -126,11 +127,13 @@ def _value(found: re.Match[str], rules: Rules) -> str:
         number = Decimal(western)
     except InvalidOperation:
         return western  # a version, or a date
-    behind = found.string[found.end() :].lstrip()
-    for magnitude, words in rules.magnitudes.items():
-        if behind.casefold().startswith(tuple(words)):
-            number *= magnitude
-    return f"{number.normalize():f}"
+    return f"{(number * _magnitude(found.string[found.end() :], rules)).normalize():f}"
+
+
+def _magnitude(behind: str, rules: Rules) -> int:
+    """What the word behind a number multiplies it by."""
+    said = behind.lstrip().casefold()
+    return next((many for many, words in rules.magnitudes.items() if said.startswith(tuple(words))), 1)
 
 
 def _found(pattern: re.Pattern[str], section: Section) -> Iterator[str]:
