@@ -169,7 +169,7 @@ def test_words_and_their_order_are_free(english: str, ours: str) -> None:
     ],
 )
 def test_words_are_whole_but_for_what_is_joined_to_them(phrase: str, text: str, found: list[int]) -> None:
-    assert list(WORDS.places(phrase, text)) == found
+    assert [start for start, _ in WORDS.places(phrase, text)] == found
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_words_are_whole_but_for_what_is_joined_to_them(phrase: str, text: str, 
     [("GPU 内存", "用GPU内存吗", [1]), ("ＧＰＵ", "a gpu", [2]), ("您", "你", []), ("一", "一一", [0, 1])],
 )
 def test_text_is_compared_without_spaces_width_and_case(phrase: str, text: str, found: list[int]) -> None:
-    assert list(TEXT.places(phrase, text)) == found
+    assert [start for start, _ in TEXT.places(phrase, text)] == found
 
 
 def test_english_phrases_are_found_in_both_numbers_and_as_they_are_written() -> None:

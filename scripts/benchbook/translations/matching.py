@@ -32,14 +32,14 @@ class Matching:
     suffixes: tuple[str, ...] = ()
     alike: tuple[tuple[str, str], ...] = ()
 
-    def places(self, phrase: str, text: str) -> Iterator[int]:
-        """Where in `text` the phrase begins, each time it is there."""
+    def places(self, phrase: str, text: str) -> Iterator[tuple[int, int]]:
+        """Where in `text` the phrase begins and ends, each time it is there."""
         if self.by == "text":
             wanted, _ = _closed_up(phrase)
             there, offsets = _closed_up(text)
             place = there.find(wanted) if wanted else -1
             while place >= 0:
-                yield offsets[place]
+                yield offsets[place], offsets[place + len(wanted) - 1] + 1
                 place = there.find(wanted, place + 1)
             return
         asked = _asked(self, phrase)
@@ -47,8 +47,8 @@ class Matching:
         if not asked or any(known.isdisjoint(stems) for stems in asked):
             return
         for start in range(len(found) - len(asked) + 1):
-            if all(stems & found[start + step][1] for step, stems in enumerate(asked)):
-                yield found[start][0]
+            if all(stems & found[start + step][2] for step, stems in enumerate(asked)):
+                yield found[start][0], found[start + len(asked) - 1][1]
 
     def has(self, phrase: str, text: str) -> bool:
         """Whether the phrase is in `text`."""
@@ -80,10 +80,10 @@ def _asked(matching: Matching, phrase: str) -> tuple[Stems, ...]:
 
 
 @lru_cache(maxsize=8192)
-def _stemmed(matching: Matching, text: str) -> tuple[tuple[tuple[int, Stems], ...], Stems]:
-    """Where each word of a text begins and what it may be, and what any of them may be."""
-    found = tuple((offset, _joined(matching, word)) for offset, word in _words(text))
-    return found, frozenset(stem for _, stems in found for stem in stems)
+def _stemmed(matching: Matching, text: str) -> tuple[tuple[tuple[int, int, Stems], ...], Stems]:
+    """Where each word of a text begins and ends, and what it may be; and what any of them may be."""
+    found = tuple((start, start + len(word), _joined(matching, word)) for start, word in _words(text))
+    return found, frozenset(stem for _, _, stems in found for stem in stems)
 
 
 @lru_cache(maxsize=8192)

@@ -109,10 +109,10 @@ def _said(unit: Unit, rules: Rules) -> set[str]:
 
 def _in_words(unit: Unit, words: Mapping[int, Sequence[str]], rules: Rules) -> set[str]:
     return {
-        str(number * _magnitude(unit.prose[place + len(name) :], rules))
+        str(number * _magnitude(unit.prose[end:], rules))
         for number, names in words.items()
         for name in names
-        for place in rules.matching.places(name, unit.prose)
+        for _, end in rules.matching.places(name, unit.prose)
     }
 
 

@@ -21,7 +21,7 @@ def forbidden_terms(
         term = rules.terms.get(key, Term())
         for wrong in term.forbidden:
             for unit in section.units:
-                for place in rules.matching.places(wrong, unit.prose):
+                for place, _ in rules.matching.places(wrong, unit.prose):
                     what = f"`{wrong}` is no rendering of “{key}”"
                     yield Problem(path, unit.line_at(place), what, f"write {_choice(term)}")
 
@@ -40,20 +40,35 @@ def missing_terms(
             yield Problem(path, section.line, what, mend)
 
 
-def missing_glosses(sections: Sequence[Section], rules: Rules, path: str) -> Iterator[Problem]:
+def missing_glosses(
+    pairs: Sequence[tuple[Section, Section]], rules: Rules, english_rules: Rules, path: str
+) -> Iterator[Problem]:
     """Terms whose English name the first section to use them does not give in brackets."""
-    units = [(section, unit) for section in sections if section.level for unit in section.units]
-    for key, term in rules.terms.items():
-        stems = [stem for stem, _ in map(_plain, term.approved)]
-        first = next(
-            ((s, u, stem) for s, u in units for stem in stems if rules.matching.has(stem, u.prose)), None
-        )
-        for gloss in (gloss for _, gloss in map(_plain, term.approved) if gloss):
-            if first and not any(rules.matching.has(gloss, unit.spoken) for unit in first[0].units):
-                _, unit, stem = first
-                what = f"`{stem}` stands here first, without `{gloss}`"
-                mend = f"put ({gloss}) behind “{key}” where a page first names it"
-                yield Problem(path, unit.line_at(next(rules.matching.places(stem, unit.prose))), what, mend)
+    named: set[str] = set()
+    for section, english in pairs:
+        if not section.level:
+            continue
+        for key in sorted(
+            {key for unit in english.units for key in english_rules.index.whole_in(unit.prose)}
+        ):
+            renderings = [_plain(text) for text in rules.terms.get(key, Term()).approved]
+            first = next(
+                (
+                    (unit, stem, place)
+                    for unit in section.units
+                    for stem, _ in renderings
+                    for place, _ in rules.matching.places(stem, unit.prose)
+                ),
+                None,
+            )
+            if first is None or key in named:
+                continue
+            named.add(key)
+            for gloss in (gloss for _, gloss in renderings if gloss):
+                if not any(rules.matching.has(gloss, unit.spoken) for unit in section.units):
+                    what = f"`{first[1]}` stands here first, without `{gloss}`"
+                    mend = f"put ({gloss}) behind “{key}” where a page first names it"
+                    yield Problem(path, first[0].line_at(first[2]), what, mend)
 
 
 def register_problems(section: Section, rules: Rules, path: str) -> Iterator[Problem]:
@@ -61,7 +76,7 @@ def register_problems(section: Section, rules: Rules, path: str) -> Iterator[Pro
     register = rules.register
     for unit in section.units:
         for word in register.never:
-            for place in rules.matching.places(word, unit.prose):
+            for place, _ in rules.matching.places(word, unit.prose):
                 what = f"`{word}` is of another register than the other pages"
                 mend = f"address the reader as `register:` of docs/{rules.code}/_language.yml says"
                 yield Problem(path, unit.line_at(place), what, mend)
