@@ -28,7 +28,7 @@ def median_interval(values: Sequence[float], level: float = LEVEL) -> Interval:
 
 
 def ratio_interval(first: Sequence[float], second: Sequence[float], level: float = LEVEL) -> Interval:
-    """The bootstrap interval of the ratio of two medians, where no sample of the one belongs to one of the other.
+    """The bootstrap interval of the ratio of two medians, where no sample belongs to one of the other side.
 
     Raises:
         ValueError: A side has no sample, or one that is not positive.
@@ -109,13 +109,13 @@ def sign_flip_p(values: Sequence[float]) -> float:
     seen = abs(math.fsum(values))
     least = seen - 1e-12 * math.fsum(map(abs, values))
     if len(values) > EXACT:
-        spread = math.sqrt(math.fsum(value * value for value in values))
+        spread = math.hypot(*values)
         return 1.0 if spread == 0 else 2 * (1 - NormalDist().cdf(seen / spread))
     # The sums of each half meet in the middle: 2 * 2^(n/2) of them in place of 2^n.
     half = len(values) // 2
     left, right = _sums(values[:half]), sorted(_sums(values[half:]))
     above = sum(len(right) - bisect_left(right, least - one) for one in left)
-    return min(1.0, 2 * above / 2 ** len(values))
+    return min(1.0, math.ldexp(above, 1 - len(values)))
 
 
 def _sums(values: Sequence[float]) -> list[float]:

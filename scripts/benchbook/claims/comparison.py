@@ -1,4 +1,4 @@
-"""Compare two quantities of one machine, and decide what that says of a relation between them: pure arithmetic."""
+"""Compare two quantities, and decide what that says of a relation between them: pure arithmetic."""
 
 from __future__ import annotations
 
@@ -113,14 +113,14 @@ def compare(first: Side, second: Side, times: float = 1.0) -> Comparison:
 
 
 def _paired(first: Side, second: Side) -> list[float]:
-    """The logarithm of the ratio in each round of the campaign: its runs are interleaved, so the n-th go together."""
+    """The logarithm of the ratio in each round of the campaign, in which every variant runs once."""
     rounds = max(len(first.samples), len(second.samples))
     sides = (side.samples * rounds if side.constant else side.samples for side in (first, second))
     return [math.log(one / other) for one, other in zip(*sides, strict=False)]
 
 
 def _same(first: Side, second: Side) -> Interval | None:
-    """The interval of A against A: each side against itself, a round against the next; None with a single round.
+    """The interval of A against A: each side with itself, a round with the next; None with one round.
 
     Which of two rounds counts as the one and which as the other alternates along the campaign, so that a
     steady drift cancels, and between the sides, so that what befalls a whole round cancels too.
@@ -170,7 +170,8 @@ def decide(
 
 def _equal(found: Comparison, tolerance: float, times: float) -> tuple[Outcome, Doubt | None]:
     if found.exact:
-        assert found.first is not None and found.second is not None
+        assert found.first is not None
+        assert found.second is not None
         wanted = times * found.second
         near = abs(found.first - wanted) <= tolerance * abs(wanted) * (1 + 1e-9)
         return ("holds" if near else "refuted"), None
@@ -192,14 +193,16 @@ def _turned(found: Comparison) -> Comparison:
 def _more(found: Comparison, ratio: float, times: float) -> tuple[Outcome, Doubt | None]:
     """Whether the first is at least `ratio` times `times` the second."""
     if found.exact:
-        assert found.first is not None and found.second is not None
+        assert found.first is not None
+        assert found.second is not None
         least = times * found.second
         if found.first <= least:
             return "refuted", None
         # Above nothing, or less than nothing, is above it by any ratio.
         enough = least <= 0 or found.first >= ratio * least * (1 - 1e-9)
         return ("holds", None) if enough else ("too close to call", "small")
-    assert found.interval is not None and found.p is not None
+    assert found.interval is not None
+    assert found.p is not None
     lower, upper = (end / times for end in found.interval)
     if lower >= ratio and found.p <= P:
         return "holds", None
@@ -209,6 +212,6 @@ def _more(found: Comparison, ratio: float, times: float) -> tuple[Outcome, Doubt
 
 
 def direction(found: Comparison, ratio: float = 1.0) -> Relation | None:
-    """Which way the two differ by at least `ratio`, "equal" where they are the same; None where that is open."""
+    """Which way the two differ by at least `ratio`, "equal" where they are the same; None if that is open."""
     ways: Sequence[Relation] = ("less", "greater", "equal") if found.exact else ("less", "greater")
     return next((way for way in ways if decide(found, way, ratio)[0] == "holds"), None)

@@ -7,7 +7,6 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, cast
 
 from benchbook.claims.comparison import OUTCOMES, Outcome, Relation
@@ -119,7 +118,10 @@ def load_claims(project: Project) -> Claims:
         try:
             found, wrong = parse_claims(path.read_text("utf-8"), project.relative(path), path.parent.name)
         except (OSError, UnicodeDecodeError) as error:
-            found, wrong = [], [_problem(project.relative(path), 1, f"cannot be read ({error})", "save it as UTF-8")]
+            found, wrong = (
+                [],
+                [_problem(project.relative(path), 1, f"cannot be read ({error})", "save it as UTF-8")],
+            )
         problems += wrong
         for claim in found:
             first = by_id.setdefault(claim.id, claim)
@@ -152,7 +154,10 @@ def parse_claims(text: str, path: str, guide: str) -> tuple[list[Claim], list[Pr
     tables = table.get("claim", [])
     if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
         line = _line_of("claim", text)
-        return [], [*problems, _problem(path, line, "`claim` is no list of tables", "begin each claim with a line [[claim]]")]
+        return [], [
+            *problems,
+            _problem(path, line, "`claim` is no list of tables", "begin each claim with a line [[claim]]"),
+        ]
     claims = []
     for declared, lines in zip(tables, _lines(text, len(tables)), strict=True):
         wrong = list(_claim_problems(declared, path, lines))
@@ -246,7 +251,9 @@ def _claim_problems(declared: Mapping[str, Any], path: str, lines: Mapping[str, 
     for key in ("a", "b"):
         try:
             if key in declared and isinstance(side_of(declared[key]), Constant) and key == "a":
-                yield problem("a", "a claim begins with a number", "put it into `b`, and what was measured into `a`")
+                yield problem(
+                    "a", "a claim begins with a number", "put it into `b`, and what was measured into `a`"
+                )
         except UnresolvedError as error:
             yield problem(key, error.what, error.mend)
     machines = declared.get("machines")

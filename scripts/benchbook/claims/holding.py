@@ -1,4 +1,4 @@
-"""Hold claims to their records and to the pages: each stands somewhere, in every language, and is still so."""
+"""Hold claims to the records and to the pages: each is still so, and stands in every language."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from markdown_it.token import Token
 
-from benchbook.claims.declaration import FILE, Claim, Claims, claim_anchor
+from benchbook.claims.declaration import FILE, Claims, claim_anchor
 from benchbook.claims.judging import Judgement, claims_of, judge
 from benchbook.claims.words import doubt_text, found_text
 from benchbook.page_source import CLAIM, PageSource, fence_name, fence_options
@@ -33,7 +33,7 @@ class Place:
 
 
 def claim_problems(library: Library, pages: Pages) -> tuple[list[Problem], list[Problem]]:
-    """What is wrong with the claims of a project and their places in `pages`, and what is only to be known."""
+    """What is wrong with the claims of a project and their places in `pages`, and what is good to know."""
     claims = claims_of(library)
     places = claim_places(library, pages)
     problems = [*claims.problems, *_parity_problems(places), *_missing_sentences(library, pages)]
@@ -94,7 +94,8 @@ def _said(judged: Judgement) -> str:
 
 def _fallen(judged: Judgement, places: Iterable[Place]) -> Problem:
     claim, machine = judged.claim, judged.machine.name
-    what = f"the claim `{claim.id}` is declared as {claim.machines[machine]!r} on {machine}, and is {_said(judged)}"
+    declared = f"the claim `{claim.id}` is declared as {claim.machines[machine]!r} on {machine}"
+    what = f"{declared}, and is {_said(judged)}"
     standing = ", ".join(map(str, places))
     mend = f"record again, or declare what is so and mend its sentence at {standing or 'its place'}"
     return Problem(claim.path, claim.at(machine), what, mend)
@@ -137,11 +138,13 @@ def _missing_sentences(library: Library, pages: Pages) -> Iterator[Problem]:
         for line, claim in _fences(english):
             if claim not in here:
                 what = f"lacks the claim `{claim}` (docs/en/{rest}:{line})"
-                yield Problem(f"{docs.name}/{name}", 1, what, "say it in this language, in a fence of that id")
+                yield Problem(
+                    f"{docs.name}/{name}", 1, what, "say it in this language, in a fence of that id"
+                )
 
 
 def _sentence_problems(page: PageSource, path: str, claims: Claims) -> Iterator[Problem]:
-    """What a claim's sentence may not hold: a link, which the list of claims could not show, or a bare number."""
+    """What a claim's sentence may not hold: a link, which the list cannot show, or a bare number."""
     for token in page.inlines():
         if not token.meta.get("sentence") or token.meta[CLAIM] not in claims.by_id:
             continue
@@ -157,4 +160,3 @@ def _sentence_problems(page: PageSource, path: str, claims: Claims) -> Iterator[
 
 def _has_link(token: Token) -> bool:
     return any(child.type in ("link_open", "image") for child in token.children or ())
-

@@ -13,7 +13,8 @@ from benchbook.pages.references import Reference, Target, UnresolvedError, targe
 from benchbook.problems import BenchbookError
 from benchbook.units import Unit
 
-NOT_A_RATIO = ("ratio", "count")
+# What a number alone can be compared with.
+_PLAIN = ("ratio", "count")
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def _judge(library: Library, claim: Claim, machine: Machine) -> Judgement:
             raise BenchbookError(error.at(claim.path, claim.at(key))) from None
         sides.append(side_of_measurement(part))
         parts += [part] if part is not None and part.samples else []
-    found = compare(*sides, claim.times)
+    found = compare(sides[0], sides[1], claim.times)
     outcome, doubt = decide(found, claim.relation, claim.ratio, claim.tolerance, claim.times)
     return Judgement(claim, machine, outcome, doubt, found, () if found.first is None else tuple(parts))
 
@@ -99,7 +100,7 @@ def _resolve(library: Library, claim: Claim) -> tuple[Target, Target | Constant]
         first = _target(library, claim.a)
         key = "b"
         second = (
-            _with_unit(claim.b, first.unit) if isinstance(claim.b, Constant) else _target(library, claim.b)
+            with_unit(claim.b, first.unit) if isinstance(claim.b, Constant) else _target(library, claim.b)
         )
         assert second.unit is not None
         check_comparable(first.unit, second.unit)
@@ -112,10 +113,15 @@ def _target(library: Library, reference: Reference) -> Target:
     return target_of(reference, library.script(reference.script))
 
 
-def _with_unit(constant: Constant, unit: Unit) -> Constant:
+def with_unit(constant: Constant, unit: Unit) -> Constant:
+    """`constant` with a unit: `unit`, that of what it is compared with, if it has none.
+
+    Raises:
+        UnresolvedError: A number alone does not say how much it is.
+    """
     if constant.unit is not None:
         return constant
-    if unit.dimension not in NOT_A_RATIO:
+    if unit.dimension not in _PLAIN:
         what = f"the number {constant.value:g} is compared with a quantity in {unit.symbol}"
         raise UnresolvedError(what, f'write its unit: "{constant.value:g} {unit.symbol}"')
     return Constant(constant.value, unit)

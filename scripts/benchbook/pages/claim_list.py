@@ -44,11 +44,13 @@ def render_claims(build: Build, markdown: Markdown) -> str:
         place = build.here.address(f"{page}#{claim_anchor(claim.id)}")
         parts.append(claim_block(build, claim, Words(markdown.reset().convert(sentence)), place))
     none = escape(language.text("claims_none"))
-    return f'<div class="bb-claims">{"".join(parts)}<p class="bb-no-claim" role="status" hidden>{none}</p></div>'
+    return (
+        f'<div class="bb-claims">{"".join(parts)}<p class="bb-no-claim" role="status" hidden>{none}</p></div>'
+    )
 
 
 def sentences(project: Project, language: str) -> dict[str, tuple[str, str, str]]:
-    """By claim: the page of `language` on which it first stands, that page's title, and the sentence there."""
+    """By claim: the page of `language` on which it first stands, that page's title, its sentence there."""
     # Loads a second Markdown parser, which only the page that lists all claims needs.
     from benchbook.page_source import CLAIM, fence_name, fence_options, parse_page
 
@@ -67,10 +69,11 @@ def sentences(project: Project, language: str) -> dict[str, tuple[str, str, str]
 
 def _filter(language: Language) -> str:
     """The choice of a verdict, which only a script can act on."""
-    words = ((outcome, outcome_word(outcome, language)) for outcome in OUTCOMES)
-    options = "".join(f'<option value="{outcome}">{escape(word)}</option>' for outcome, word in words)
+    words = {"": language.text("verdict_any")}
+    words |= {outcome: outcome_word(outcome, language) for outcome in OUTCOMES}
+    options = "".join(f'<option value="{name}">{escape(word)}</option>' for name, word in words.items())
+    label = escape(language.text("verdict"))
     return (
-        f'<p class="bb-live bb-filter" data-pagefind-ignore><label for="bb-outcome">{escape(language.text("verdict"))}</label> '
-        f'<select id="bb-outcome" dir="auto" autocomplete="off"><option value="">{escape(language.text("verdict_any"))}</option>'
-        f"{options}</select></p>"
+        f'<p class="bb-live bb-filter" data-pagefind-ignore><label for="bb-outcome">{label}</label> '
+        f'<select id="bb-outcome" dir="auto" autocomplete="off">{options}</select></p>'
     )

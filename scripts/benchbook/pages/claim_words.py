@@ -52,7 +52,7 @@ def finding(judged: Judgement, language: Language) -> str:
 
 
 def found_rows(judged: Judgement, language: Language) -> list[Row]:
-    """The details of a comparison: both quantities, then what was asked of them and how sure the answer is."""
+    """The details of a comparison: both quantities, what was asked of them, and how sure the answer is."""
     rows: list[Row] = []
     for part, name in zip(judged.parts, _names(judged), strict=False):
         rows += result_rows(part, language, name)
@@ -80,7 +80,9 @@ def _measured(judged: Judgement, language: Language) -> str:
         unit = claim.b.unit or first.unit
         said = language.quantity(claim.b.value * claim.times, unit, claim.b.unit).text
         return language.text(f"claim_limit_{claim.relation}", first=_value(first, language), second=said)
-    return language.text("claim_against", first=_value(first, language), second=_value(judged.parts[1], language))
+    return language.text(
+        "claim_against", first=_value(first, language), second=_value(judged.parts[1], language)
+    )
 
 
 def _value(part: Measurement, language: Language) -> str:
@@ -89,7 +91,7 @@ def _value(part: Measurement, language: Language) -> str:
 
 
 def _is_telling(judged: Judgement) -> bool:
-    """Whether the ratio says more than the two numbers: not beside one that somebody only named as a bound."""
+    """Whether the ratio says more than the two numbers, as it does not beside a bound that was only named."""
     return judged.claim.relation == "equal" or not isinstance(judged.claim.b, Constant)
 
 
@@ -112,5 +114,3 @@ def _doubt(doubt: Doubt, judged: Judgement, language: Language) -> str:
         "open": "doubt_open",
     }
     return language.text(keys[doubt])
-
-

@@ -15,7 +15,7 @@ from benchbook.claims.judging import Judgement, claims_of, judge
 from benchbook.pages.claim_words import finding, found_rows, outcome_line, outcome_word
 from benchbook.pages.context import Build
 from benchbook.pages.languages import Language
-from benchbook.pages.library import Library, Machine
+from benchbook.pages.library import Library
 from benchbook.pages.machine_names import machine_short
 from benchbook.pages.provenance import render_details, repeats_text
 from benchbook.pages.quantities import NO_BREAK_SPACE
@@ -59,10 +59,12 @@ def split(text: str) -> tuple[str, str]:
 
 
 def render_claim(build: Build, text: str, options: Mapping[str, str], markdown: Markdown) -> str:
-    """The HTML of a `claim` fence with the body `text`; `markdown` makes HTML of it. Raises as `resolve_claim`."""
+    """The HTML of a `claim` fence whose body is `text`, by `markdown`; raises as `resolve_claim`."""
     claim = resolve_claim(build.library, text, options)
     if claim.id in build.here.claims:
-        raise UnresolvedError(f"the claim `{claim.id}` is there twice", f"link to `#{claim_anchor(claim.id)}`")
+        raise UnresolvedError(
+            f"the claim `{claim.id}` is there twice", f"link to `#{claim_anchor(claim.id)}`"
+        )
     build.here.claims.add(claim.id)
     sentence, why = (markdown.reset().convert(part) for part in split(text))
     return claim_block(build, claim, Words(sentence, why))
@@ -90,7 +92,7 @@ def claim_block(build: Build, claim: Claim, words: Words, place: str = "") -> st
         body = _body(claim, words, "not measured", (language.text("claim_nowhere"), "", ""), language, place)
         return _whole(claim, key, "not measured", "", body)
     texts = _texts(shown, measured, page.language)
-    origin_key, origin = build.keep_origin([part.source for part in shown.parts])
+    _, origin = build.keep_origin([part.source for part in shown.parts])
     repeats = repeats_text(shown.parts, page.language)
     rows = found_rows(shown, page.language)
     body = _body(claim, words, shown.outcome, texts, page.language, place)
@@ -98,9 +100,7 @@ def claim_block(build: Build, claim: Claim, words: Words, place: str = "") -> st
     return _whole(claim, key, shown.outcome, shown.machine.name, body)
 
 
-def _first(
-    library: Library, guide: str, claim: Claim, measured: Sequence[Judgement]
-) -> Judgement | None:
+def _first(library: Library, guide: str, claim: Claim, measured: Sequence[Judgement]) -> Judgement | None:
     """The judgement to show by default: that of the reference machine if it has one, else of another."""
     wanted = (library.reference_machine(guide), library.reference_machine(claim.guide))
     by_name = {one.machine.name: one for one in measured}
@@ -117,7 +117,11 @@ def _others(shown: Judgement, measured: Sequence[Judgement], language: Language)
     """What the records of other machines say, those of one verdict together."""
     groups = []
     for outcome in OUTCOMES:
-        names = [machine_short(one.machine, language) for one in measured if one.outcome == outcome and one != shown]
+        names = [
+            machine_short(one.machine, language)
+            for one in measured
+            if one.outcome == outcome and one != shown
+        ]
         if names:
             machines = language.text("comma").join(language.isolated(name) for name in names)
             groups.append(f"{machines}{language.text('colon')}{outcome_word(outcome, language)}")
@@ -140,22 +144,22 @@ def _body(
     claim: Claim, words: Words, outcome: Outcome, texts: tuple[str, str, str], language: Language, place: str
 ) -> str:
     verdict, numbers, others = texts
-    address = escape(place or f"#{claim_anchor(claim.id)}")
-    permalink = escape(language.text("claim_place" if place else "permalink"))
-    link = f'<a class="{"bb-place" if place else "headerlink"}" href="{address}"'
-    link += f">{permalink}</a>" if place else f' aria-label="{permalink}">#</a>'
-    source = ""
+    colon = language.text("colon")
+    source, away, permalink = "", "", ""
     if claim.source is not None:
-        said = f'{escape(language.text("said_by"))}{escape(language.text("colon"))}'
-        title = f'<bdi lang="en">{escape(claim.source.title)}</bdi>'
-        source = f'<p class="bb-by">{said}<a href="{escape(claim.source.url)}">{title}</a></p>'
+        title = f'<a href="{escape(claim.source.url)}"><bdi lang="en">{escape(claim.source.title)}</bdi></a>'
+        source = f'<p class="bb-by">{escape(language.text("said_by") + colon)}{title}</p>'
+    if place:
+        away = f'<p class="bb-by"><a href="{escape(place)}">{escape(language.text("claim_place"))}</a></p>'
+    else:
+        name = escape(language.text("permalink"))
+        permalink = f'<a class="headerlink" href="#{claim_anchor(claim.id)}" aria-label="{name}">#</a>'
     why = f'<div class="bb-why">{words.why}</div>' if words.why else ""
     return (
         f'<p class="bb-verdict"><span class="bb-sign" aria-hidden="true">{SIGNS[outcome]}</span> '
-        f'<span class="bb-said"><strong class="bb-outcome">{escape(verdict)}</strong>{"" if place else link}</span></p>'
+        f'<span class="bb-said"><strong class="bb-outcome">{escape(verdict)}</strong>{permalink}</span></p>'
         f'<div class="bb-sentence">{words.sentence}</div>'
-        f'{_paragraph("finding", numbers)}{why}{source}{_paragraph("others", others)}'
-        f'{f"<p>{link}</p>" if place else ""}'
+        f"{_paragraph('finding', numbers)}{why}{source}{_paragraph('others', others)}{away}"
     )
 
 
