@@ -58,7 +58,9 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
 def test_every_choice_of_signs_counts_once(values: list[float]) -> None:
     seen = abs(math.fsum(values)) - 1e-12 * math.fsum(map(abs, values))
     flips = itertools.product((1, -1), repeat=len(values))
-    sums = [abs(math.fsum(sign * value for sign, value in zip(signs, values, strict=True))) for signs in flips]
+    sums = [
+        abs(math.fsum(sign * value for sign, value in zip(signs, values, strict=True))) for signs in flips
+    ]
     expected = sum(one >= seen for one in sums) / len(sums)
     assert sign_flip_p(values) == pytest.approx(expected, abs=2 / len(sums) * 1e-9)
 
