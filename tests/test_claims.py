@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchbook.checks import check_project
-from benchbook.claims.judging import claims_of, judge
+from benchbook.claims.judging import claims_of, judge, judging_machines
 from benchbook.pages.library import Library
 from benchbook.problems import Problem
 from benchbook.project import Project
@@ -52,7 +52,7 @@ def about_claims(project: Project) -> list[Problem]:
 def outcomes(project: Project) -> dict[str, dict[str, str]]:
     library = Library(project)
     return {
-        claim.id: {name: judge(library, claim, one).outcome for name, one in library.machines.items()}
+        claim.id: {one.name: judge(library, claim, one).outcome for one in judging_machines(library)}
         for claim in claims_of(library).by_id.values()
     }
 
@@ -103,6 +103,7 @@ def test_a_claim_left_open_says_why() -> None:
 def test_a_claim_that_the_reference_machine_did_not_measure_shows_another_s_verdict() -> None:
     text = plain(render(start(Project(FIXTURE)), fence("plain-needs-more-at-four")))
     assert "Holds on the Fixture GPU" in text
+    assert "Fixture CPU: not measured" in text
 
 
 def test_what_stands_below_the_sentence_may_hold_values_and_links() -> None:
@@ -241,7 +242,7 @@ def test_only_folklore_may_hold_a_number_and_no_sentence_a_link(project: Project
         ("batch_size=2#peak_memory", "batch_size=2#peak_memoir", 5, "has no metric `peak_memoir`"),
         ("method=plain&batch_size=2", "method=plane&batch_size=2", 7, "no variant with method=plane"),
         ("plain&batch_size=2#peak_memory", "plain&batch_size=2#step_time", 7, "is compared with one in s"),
-        ("fixture-cpu", "fixture-gpu", 9, "names the machine fixture-gpu, which has no records"),
+        ("fixture-cpu", "fixture-gpu", 9, "names the machine fixture-gpu, which measured nothing here"),
         ("b = 0.001", "b = 0.001\nb = 1", 42, "is not valid TOML"),
         ('id = "checkpointing-costs-time"', f'id = "{IDS[0]}"', 30, "is there twice (first at"),
     ],

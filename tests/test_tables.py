@@ -11,7 +11,7 @@ from benchbook.pages.library import Library
 from benchbook.pages.references import UnresolvedError
 from benchbook.pages.table_rows import read_table
 from benchbook.project import Project
-from handbooks import CPU, FIXTURE, GPU, copy_handbook, edit, plain, render, start
+from handbooks import CPU, FIXTURE, GPU, QUOTED, copy_handbook, edit, list_points, plain, render, start
 
 METHODS = "script: memory/methods.py\nrows: [method, batch_size]\n"
 ONE = "script: memory/methods.py\nrows: metrics\nwhere: {method: plain, batch_size: 1}\n"
@@ -86,6 +86,16 @@ def test_metrics_of_one_variant_can_be_rows() -> None:
     assert found == [["Quantity", "Value"], ["peak_memory", "1 GiB"], ["peak_memory", "1.07 GB"]]
 
 
+def test_a_point_without_a_value_on_an_axis_shows_the_one_that_runs(tmp_path: Path) -> None:
+    project = copy_handbook(tmp_path)
+    list_points(project)
+    found = read_table(METHODS + "columns: peak_memory", Library(project))
+    assert [row.names for row in found.rows] == [
+        (("method", "plain"), ("batch_size", 1)),
+        (("method", "plain"), ("batch_size", 2)),
+    ]
+
+
 def rows_of(shown: str) -> list[str]:
     return re.findall(r'<tr data-row="(\d+)"', shown)
 
@@ -152,7 +162,7 @@ def test_other_machines_go_to_the_data_of_the_guide() -> None:
     build = start(Project(FIXTURE))
     render(build, table(METHODS + "columns: peak_memory"))
     (machines,) = build.data["memory"]["blocks"].values()
-    assert list(machines) == [GPU]
+    assert list(machines) == [GPU, QUOTED]
     entry = machines[GPU]["en"]["rows"][0][0]
     assert entry == {"text": "2.5\u00a0GiB", "value": "2684354560", "bytes": "2684354560"}
 
@@ -193,4 +203,23 @@ def test_a_table_has_the_same_key_in_every_language() -> None:
 )
 def test_a_table_of_what_is_not_there_is_refused(text: str, what: str) -> None:
     with pytest.raises(UnresolvedError, match=re.escape(what)):
+        read_table(text, Library(Project(FIXTURE)))
+
+
+def test_only_the_cells_that_are_named_are_rows_in_their_order() -> None:
+    text = "script: memory/losses.py\nrows: cells\ncells: [train]\ncolumns: seconds"
+    shown = cells(render(start(Project(FIXTURE)), table(text)))
+    assert [row[0] for row in shown[1:]] == ["train"]
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("script: memory/losses.py\nrows: cells\ncells: [trian]\ncolumns: seconds", "has no cell `trian`"),
+        ("script: memory/losses.py\nrows: cells\ncells: train\ncolumns: seconds", "`cells:` is no list"),
+        (METHODS + "cells: [train]\ncolumns: peak_memory", "goes with `rows: cells`"),
+    ],
+)
+def test_cells_that_cannot_be_rows_are_a_problem(text: str, what: str) -> None:
+    with pytest.raises(UnresolvedError, match=what):
         read_table(text, Library(Project(FIXTURE)))

@@ -9,11 +9,14 @@ from typing import Any
 
 from benchbook.freshness import input_digests
 from benchbook.machines.description import Machine, write_machine
+from benchbook.plausibility import plausibility_problems
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
+from benchbook.quotations import quotation_problems
 from benchbook.records import (
     BUNDLE_SCHEMA,
     LARGEST_BUNDLE,
+    Publication,
     Record,
     campaigns_of,
     load_record,
@@ -26,7 +29,6 @@ from benchbook.validation import (
     RECORD_AGAIN,
     machine_problems,
     parse_json,
-    plausibility_problems,
     record_problems,
 )
 
@@ -101,6 +103,9 @@ def _refusals(project: Project, machine: Any, records: list[Any], path: str) -> 
             problems.append(Problem(path, 1, f"{reference} is no script of this checkout", mend))
             continue
         script = read_script(scripts[reference], project.root)
+        if mixed := quotation_problems(table, machine, script, path):
+            problems += mixed
+            continue
         problems += _origin(project, script, machine, table, path)
         problems += plausibility_problems(table, machine, script, path)
     return problems
@@ -115,8 +120,12 @@ def _origin(
     inputs = input_digests(script, project.snippets / script.guide)
     place = project.record_path(machine["name"], script.reference)
     here = load_record(place, project.relative(place))
-    brought = record_from(table).variants
+    record = record_from(table)
+    brought = record.variants
     for name, variant in table["variants"].items():
+        # What is quoted comes from no code, and once.
+        if isinstance(record.campaigns[brought[name].campaign], Publication):
+            continue
         # Of a variant that is no longer measured, a bundle brings back what it found in its checkout.
         if here is not None and here.variants.get(name) == brought[name]:
             continue

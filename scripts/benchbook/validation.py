@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+    ValidationError,
+    model_validator,
+)
 
 from benchbook.identity import find
 from benchbook.problems import Problem
-from benchbook.records import MACHINE_NAME
-from benchbook.script import Script
-from benchbook.units import METERS, UNITS
+from benchbook.records import MACHINE_NAME, PUBLISHED, is_published
+from benchbook.units import METERS
 
-# Some kernels count a process's pages in batches: two readings, one behind the other, need not quite agree.
-SLACK = 0.95
 # No description and no record has this many levels; what is below them is refused for its shape.
 DEEPEST = 20
 RECORD_AGAIN = "record it again with `benchbook record`"
+QUOTE_AGAIN = "correct it by what the publication says; CONTRIBUTING.md shows what a quotation holds"
 
 MachineName = Annotated[
     str,
@@ -32,6 +38,7 @@ Reference = Annotated[
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=80)]
 VariantName = Annotated[str, StringConstraints(pattern=r"^(?:default|[A-Za-z0-9_.+=,-]+)$", max_length=200)]
 Digest = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
+Day = Annotated[str, StringConstraints(pattern=r"^\d{4}-\d\d-\d\d$")]
 Instant = Annotated[str, StringConstraints(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
 Short = Annotated[str, StringConstraints(max_length=400)]
 Text = Annotated[str, StringConstraints(max_length=200_000)]
@@ -62,6 +69,40 @@ class CampaignModel(Strict):
     state: dict[Name, Plain | list[Plain] | dict[Name, Plain]]
 
 
+class SourceModel(Strict):
+    """A publication that a reader can go to."""
+
+    # Nothing that ends an attribute or begins another scheme: the address becomes a link.
+    url: Annotated[
+        str,
+        StringConstraints(
+            pattern=r"^https://[a-z0-9-]+(\.[a-z0-9-]+)+(/[A-Za-z0-9._~:/?#@!$&()*+,;=%-]*)?$", max_length=400
+        ),
+    ]
+    title: Annotated[str, StringConstraints(pattern=r"^[^<>\x00-\x1f]+$", max_length=200)]
+    published: Annotated[str, StringConstraints(pattern=r"^\d{4}(-(0[1-9]|1[0-2])(-\d\d)?)?$")]
+
+
+class PublicationModel(Strict):
+    """What stands in the place of a campaign where figures are quoted."""
+
+    source: SourceModel
+    measured: Day | None
+    recorded_by: Short
+    packages: dict[Short, Short]
+    state: dict[Name, Plain | list[Plain] | dict[Name, Plain]]
+
+
+def _campaign_kind(table: Any) -> str:
+    return "published" if isinstance(table, dict) and "source" in table else "measured"
+
+
+AnyCampaign = Annotated[
+    Annotated[CampaignModel, Tag("measured")] | Annotated[PublicationModel, Tag("published")],
+    Discriminator(_campaign_kind),
+]
+
+
 class RankModel(Strict):
     """What one process of a run yielded."""
 
@@ -87,7 +128,7 @@ class VariantModel(Strict):
     ranks: Annotated[int, Field(ge=1)]
     environment: dict[Name, Short]
     meters: list[Name]
-    code: Digest
+    code: Digest | None
     inputs: dict[Short, Short]
     output: dict[Name, Text]
     runs: list[RunModel]
@@ -112,7 +153,7 @@ class VariantModel(Strict):
 class HistoryModel(Strict):
     """What one campaign wrote, in short."""
 
-    date: Annotated[str, StringConstraints(pattern=r"^\d{4}-\d\d-\d\d$")]
+    date: Day
     campaign: Short
     variants: list[VariantName]
     medians: dict[VariantName, dict[Name, Value]]
@@ -125,7 +166,7 @@ class RecordModel(Strict):
     script: Reference
     machine: MachineName
     licence: Literal["CC0-1.0"]
-    campaigns: dict[Short, CampaignModel]
+    campaigns: dict[Short, AnyCampaign]
     variants: dict[VariantName, VariantModel]
     history: list[HistoryModel]
 
@@ -203,69 +244,15 @@ def record_problems(table: Any, path: str, text: str = "") -> list[Problem]:
 
 def machine_problems(table: Any, path: str, text: str = "") -> list[Problem]:
     """What is wrong with the shape of a machine description."""
-    return [*_shape(MachineModel, table, path, text), *_identity(table, path, text)]
+    problems = [*_shape(MachineModel, table, path, text), *_identity(table, path, text)]
+    if not problems and table["published"] != is_published(table["name"]):
+        what = f"`published` is {json.dumps(table['published'])} of a machine called {table['name']}"
+        mend = f"end the name of a machine in `{PUBLISHED}` where its figures are quoted, and only there"
+        problems.append(Problem(path, find_line(text, ("published",)), what, mend))
+    return problems
 
 
-def plausibility_problems(
-    table: Mapping[str, Any], machine: Mapping[str, Any], script: Script, path: str, text: str = ""
-) -> Iterator[Problem]:
-    """What cannot be true of a well-formed record of `script` on `machine`.
-
-    Parameters:
-        table: The record, already of the right shape.
-        machine: The machine description, likewise.
-        script: The script as it stands.
-        path: The file, for messages.
-        text: Its content, to find lines in.
-    """
-    declared = script.metadata.metrics
-    accelerator = machine.get("accelerator") or {}
-    device = accelerator.get("memory_bytes") or machine.get("memory_bytes") or math.inf
-    device *= accelerator.get("count", 1)
-    for name, variant in table["variants"].items():
-        line = _find_line(text, ("variants", name))
-        if variant["outcome"] != "ok":
-            continue
-        measured = set(variant["runs"][0]["metrics"])
-        if measured != set(declared) and variant["code"] == script.code_digest:
-            odd = ", ".join(sorted(measured ^ set(declared)))
-            yield Problem(
-                path, line, f"variant {name}: its metrics differ from the declared ones ({odd})", RECORD_AGAIN
-            )
-        for what in _odd_memory(variant["runs"], device):
-            yield Problem(path, line, f"variant {name}: {what}", RECORD_AGAIN)
-        for metric in sorted(measured & set(declared)):
-            # A thermometer may well show the same whole degree each time.
-            if UNITS[declared[metric].unit].dimension not in {"time", "rate"}:
-                continue
-            values = [run["metrics"][metric] for run in variant["runs"]]
-            if len(values) > 2 and all(v == values[0] for v in values):
-                what = f"variant {name}: {metric} is the same in {len(values)} runs, as no time is"
-                yield Problem(path, line, what, RECORD_AGAIN)
-            if any(item <= 0 for v in values for item in _flat(v)):
-                yield Problem(path, line, f"variant {name}: {metric} is not positive", RECORD_AGAIN)
-
-
-def _odd_memory(runs: Sequence[Mapping[str, Any]], device: float) -> Iterator[str]:
-    """What no machine can have read, the first of each meter of each cell."""
-    seen: set[tuple[str, str]] = set()
-    for rank in (rank for run in runs for rank in (run, *run.get("other_ranks", ()))):
-        for cell, meters in rank["cells"].items():
-            for meter in ("allocated_peak", "reserved_peak", "device_memory_peak", "process_memory_peak"):
-                peak = meters.get(meter)
-                if peak is None or (cell, meter) in seen:
-                    continue
-                # The device is sampled, so that a peak between two samples is missed.
-                held = 0 if meter == "device_memory_peak" else meters.get(meter.removesuffix("_peak")) or 0
-                if meter != "process_memory_peak" and peak > device:
-                    seen.add((cell, meter))
-                    yield f"{cell}.{meter} is {peak} B, more than the machine's {device} B"
-                elif peak < held * SLACK:
-                    seen.add((cell, meter))
-                    yield f"{cell}.{meter} is {peak} B, less than the {held} B held at its end"
-
-
-def _find_line(text: str, keys: tuple[str | int, ...]) -> int:
+def find_line(text: str, keys: tuple[str | int, ...]) -> int:
     """The line on which the value below `keys` begins in a file that `dump_record` wrote, or one near it."""
     at = 0
     for key in keys:
@@ -291,25 +278,25 @@ def read_json(path: Path, shown: str) -> tuple[Any, str, list[Problem]]:
     return value, text, problems
 
 
-def _flat(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
 def _shape(model: type[BaseModel], table: Any, path: str, text: str) -> Iterator[Problem]:
     try:
         model.model_validate(table)
     except ValidationError as error:
         for item in error.errors(include_url=False, include_input=False)[:20]:
-            keys = tuple(item["loc"])
+            keys, mend = tuple(item["loc"]), RECORD_AGAIN
+            if keys[:1] == ("campaigns",) and len(keys) > 2:
+                # Pydantic names the kind of campaign, where the file has no such level.
+                mend = QUOTE_AGAIN if keys[2] == "published" else RECORD_AGAIN
+                keys = (*keys[:2], *keys[3:])
             where = ".".join(str(key) for key in keys) or "the record"
-            yield Problem(path, _find_line(text, keys), f"{where}: {item['msg']}", RECORD_AGAIN)
+            yield Problem(path, find_line(text, keys), f"{where}: {item['msg']}", mend)
 
 
 def _identity(value: Any, path: str, text: str, keys: tuple[str | int, ...] = ()) -> Iterator[Problem]:
     if isinstance(value, str) and (found := find(value)) is not None:
         what = f"{'.'.join(map(str, keys))} holds {found!r}, which can identify someone's machine"
         yield Problem(
-            path, _find_line(text, keys), what, "remove it from what the script prints, and record again"
+            path, find_line(text, keys), what, "remove it from what the script prints, and record again"
         )
     elif len(keys) > DEEPEST:
         return

@@ -271,7 +271,6 @@ assert math.isclose(optimizer_states, 2 * weights, rel_tol=1e-4)
 assert (autocast_copies > 0) == (precision == "bf16_autocast")
 assert peak >= explained
 if device.type == "cpu":
-    tolerance = 0.02 if precision == "fp32" else 0.05
-    assert unexplained < tolerance, f"{unexplained:.1%} of the peak unexplained"
+    assert unexplained < 0.02, f"{unexplained:.1%} of the peak unexplained"
     start = readings[[name for name, _ in readings].index("start")][1][0]
     assert math.isclose(start, weights + optimizer_states, rel_tol=1e-3)

@@ -13,7 +13,6 @@
 # [tool.benchbook.metrics]
 # parameter_count = { unit = "count" }
 # weight_bytes = { unit = "B", memory = "device" }
-# state_bytes = { unit = "B", memory = "device" }
 # [tool.benchbook.on.cpu]
 # steps = 2
 # [tool.benchbook.smallest]
@@ -31,13 +30,14 @@ steps = 128
 
 # %% first_tensor
 import torch
+from transformers import BertConfig, BertForSequenceClassification
+from transformers import PrinterCallback, Trainer, TrainingArguments
 
 device = torch.accelerator.current_accelerator() or torch.device("cpu")
 first_tensor = torch.ones(1, 1, device=device)
 
 # %% load_model
-from transformers import BertConfig, BertForSequenceClassification
-
+torch.manual_seed(0)
 config = BertConfig(  # BERT-large, with random weights
     hidden_size=1024,
     num_hidden_layers=layers,
@@ -46,58 +46,40 @@ config = BertConfig(  # BERT-large, with random weights
 )
 model = BertForSequenceClassification(config).to(device)
 
-# %% data
-torch.manual_seed(0)
+weights = list(model.parameters())
+parameter_count = sum(weight.numel() for weight in weights)
+weight_bytes = sum(weight.nbytes for weight in weights)
+print(f"{parameter_count:,} parameters, {weight_bytes / 2**20:,.1f} MiB")
+
+# %% train
 samples = steps * batch_size
 token_ids = torch.randint(0, config.vocab_size, (samples, sequence_length))
 dataset = [
     {"input_ids": ids, "labels": index % 2} for index, ids in enumerate(token_ids)
 ]
-
-# %% trainer
-from transformers import Trainer, TrainingArguments
-
 args = TrainingArguments(
     output_dir="output",
     per_device_train_batch_size=batch_size,
     max_steps=steps,
     save_strategy="no",
     disable_tqdm=True,
+    dataloader_pin_memory=device.type != "cpu",
 )
 trainer = Trainer(model=model, args=args, train_dataset=dataset)
-
-# %% quiet
-import warnings
-
-from transformers import PrinterCallback
-
-trainer.remove_callback(PrinterCallback)  # it prints times, and the meter slows torch
-warnings.filterwarnings(
-    "ignore", "'pin_memory' argument"
-)  # there is no device to pin for
-
-# %% train
+trainer.remove_callback(PrinterCallback)  # times would be those under the meters
 result = trainer.train()
 
-# %% sizes
-weights = list(model.parameters())
+# %% checks
+import math
+
 moments = [
     trainer.optimizer.state[weight][name]
     for weight in weights
     for name in ("exp_avg", "exp_avg_sq")
 ]
-parameter_count = sum(weight.numel() for weight in weights)
-weight_bytes = sum(weight.nbytes for weight in weights)
-state_bytes = sum(moment.nbytes for moment in moments)
-print(f"{parameter_count:,} parameters on {device.type}")
-print(f"weights: {weight_bytes / 2**20:.1f} MiB, states: {state_bytes / 2**20:.1f} MiB")
-
-# %% checks
-import math
-
 assert parameter_count == 32_834_562 + layers * 12_596_224  # as computed by hand
 assert weight_bytes == 4 * parameter_count
-assert state_bytes == 8 * parameter_count
+assert sum(moment.nbytes for moment in moments) == 8 * parameter_count
 assert {tensor.device.type for tensor in weights + moments} == {device.type}
 assert trainer.args.device.type == device.type
 assert trainer.state.global_step == steps

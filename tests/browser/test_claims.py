@@ -112,12 +112,3 @@ def test_the_list_of_claims_is_filtered_by_verdict_and_machine(page: Page, fixtu
     expect(claim(page, "plain-needs-more-at-four")).to_contain_text("Not measured on the Fixture CPU")
     page.get_by_label("Verdict").select_option("")
     assert len(shown(page)) == 5
-
-
-def test_the_list_of_claims_is_in_the_navigation_of_every_language(page: Page, site_url: str) -> None:
-    for code in LANGUAGES:
-        page.goto(site_url + address(code))
-        link = page.locator("#site-nav a").last
-        assert page.evaluate("(link) => link.pathname", link.element_handle()).endswith(
-            f"/{address(code, 'claims')}"
-        )

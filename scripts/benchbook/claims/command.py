@@ -16,7 +16,7 @@ from rich.table import Table
 
 from benchbook.claims.comparison import Comparison, Relation, Side, compare, decide, direction
 from benchbook.claims.declaration import Constant, side_of
-from benchbook.claims.judging import check_comparable, side_of_measurement, with_unit
+from benchbook.claims.judging import check_comparable, judging_machines, side_of_measurement, with_unit
 from benchbook.claims.words import doubt_text, found_text, interval_text
 from benchbook.pages.library import Library, Machine
 from benchbook.pages.measurements import measure
@@ -108,7 +108,7 @@ def find_rows(library: Library, a: str, b: str, machine: str | None, meters: boo
     machines = library.machines
     if machine is not None and machine not in machines:
         raise UnresolvedError(f"there is no machine `{machine}`", did_you_mean(machine, machines, "machine"))
-    chosen = [one for one in machines.values() if machine in (None, one.name)]
+    chosen = [machines[machine]] if machine else judging_machines(library)
     if "#" in a:
         return list(_metric_rows(library, a, b, chosen))
     if ".py" in a:

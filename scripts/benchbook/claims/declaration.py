@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -13,6 +13,7 @@ from benchbook.claims.comparison import OUTCOMES, Outcome, Relation
 from benchbook.pages.references import Reference, UnresolvedError, parse_reference
 from benchbook.problems import BenchbookError, Problem, did_you_mean
 from benchbook.project import Project
+from benchbook.records import is_published
 from benchbook.units import UNITS, Unit
 
 FILE = "claims.toml"
@@ -128,7 +129,8 @@ def load_claims(project: Project) -> Claims:
             if first is not claim:
                 what = f"the claim `{claim.id}` is there twice (first at {first.path}:{first.line})"
                 problems.append(_problem(claim.path, claim.at("id"), what, "rename one of the two"))
-            problems += _machine_problems(claim, project.machines)
+            measuring = [name for name in project.machines if not is_published(name)]
+            problems += _machine_problems(claim, measuring)
     return Claims(by_id, tuple(problems))
 
 
@@ -296,10 +298,10 @@ def _source_problems(
         yield problem("url", "the source has no address", 'add url = "https://..."')
 
 
-def _machine_problems(claim: Claim, known: tuple[str, ...]) -> Iterator[Problem]:
+def _machine_problems(claim: Claim, known: Sequence[str]) -> Iterator[Problem]:
     for machine in claim.machines:
         if machine not in known:
-            what = f"the claim `{claim.id}` names the machine {machine}, which has no records"
+            what = f"the claim `{claim.id}` names the machine {machine}, which measured nothing here"
             yield Problem(claim.path, claim.at(machine), what, did_you_mean(machine, known, "machine"))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from markdown_it.token import Token
 
 from benchbook.claims.declaration import FILE, Claims, claim_anchor
-from benchbook.claims.judging import Judgement, claims_of, judge
+from benchbook.claims.judging import Judgement, claims_of, judge, judging_machines
 from benchbook.claims.words import doubt_text, found_text
 from benchbook.page_source import CLAIM, PageSource, fence_name, fence_options
 from benchbook.pages.library import Library
@@ -41,7 +41,7 @@ def claim_problems(library: Library, pages: Pages) -> tuple[list[Problem], list[
         problems += _sentence_problems(page, library.project.relative(path), claims)
     warnings: list[Problem] = []
     try:
-        machines = tuple(library.machines.values())
+        machines = judging_machines(library)
     except BenchbookError as error:
         return [*problems, *error.problems], warnings
     for claim in claims.by_id.values():

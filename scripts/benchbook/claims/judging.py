@@ -135,7 +135,6 @@ def check_comparable(first: Unit, second: Unit) -> None:
         raise UnresolvedError(what, f"compare it with one in {' or '.join(targets(first))}")
 
 
-def machines_of(library: Library, claim: Claim) -> tuple[Machine, ...]:
-    """The machines on which `claim` was measured, in a stable order."""
-    found = (judge(library, claim, machine) for machine in library.machines.values())
-    return tuple(one.machine for one in found if one.outcome != "not measured")
+def judging_machines(library: Library) -> tuple[Machine, ...]:
+    """The machines whose records judge claims: those that measured, not those whose figures are quoted."""
+    return tuple(machine for machine in library.machines.values() if not machine.published)

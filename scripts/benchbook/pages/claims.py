@@ -11,11 +11,11 @@ from markdown import Markdown
 
 from benchbook.claims.comparison import OUTCOMES, Outcome
 from benchbook.claims.declaration import Claim, claim_anchor
-from benchbook.claims.judging import Judgement, claims_of, judge
+from benchbook.claims.judging import Judgement, claims_of, judge, judging_machines
 from benchbook.pages.claim_words import finding, found_rows, outcome_line, outcome_word
 from benchbook.pages.context import Build
 from benchbook.pages.languages import Language
-from benchbook.pages.library import Library
+from benchbook.pages.library import Library, Machine
 from benchbook.pages.machine_names import machine_short
 from benchbook.pages.provenance import render_details, repeats_text
 from benchbook.pages.quantities import NO_BREAK_SPACE
@@ -47,7 +47,7 @@ def resolve_claim(library: Library, text: str, options: Mapping[str, str]) -> Cl
     claim = claims_of(library).named(options["id"])
     if not text.strip():
         raise UnresolvedError(f"the claim `{claim.id}` says nothing", "write its sentence into the fence")
-    for machine in library.machines.values():
+    for machine in judging_machines(library):
         judge(library, claim, machine)
     return claim
 
@@ -80,47 +80,54 @@ def claim_block(build: Build, claim: Claim, words: Words, place: str = "") -> st
         place: The address of the page that says why, if that is another: the list of claims.
     """
     library, page = build.library, build.here
-    key = f"claim-{claim.id}"
-    judged = {machine.name: judge(library, claim, machine) for machine in library.machines.values()}
-    measured = [one for one in judged.values() if one.outcome != "not measured"]
-    shown = _first(library, page.guide, claim, measured)
-    for one in judged.values() if place else measured:
+    judged = [judge(library, claim, machine) for machine in judging_machines(library)]
+    told = [one for one in judged if one.parts or _has_guide(library, claim, one.machine)]
+    # In the list, a reader looks for what one machine says; elsewhere, for what any machine does.
+    known = judged if place else [one for one in judged if one.parts]
+    shown = _first(library, page.guide, claim, known)
+    key = claim_anchor(claim.id)
+    for one in known:
+        page.machines[one.machine.name] = one.machine
         if one != shown:
-            build.keep("blocks", key, one.machine, _tree(build, one, measured))
+            build.keep("blocks", key, one.machine, _tree(build, one, told))
     if shown is None:
-        language = page.language
-        body = _body(claim, words, "not measured", (language.text("claim_nowhere"), "", ""), language, place)
-        return _whole(claim, key, "not measured", "", body)
-    texts = _texts(shown, measured, page.language)
-    _, origin = build.keep_origin([part.source for part in shown.parts])
-    repeats = repeats_text(shown.parts, page.language)
-    rows = found_rows(shown, page.language)
+        texts = (page.language.text("claim_nowhere"), "", "")
+        return _whole(
+            claim, key, "not measured", "", _body(claim, words, "not measured", texts, page.language)
+        )
+    texts = _texts(shown, told, page.language)
     body = _body(claim, words, shown.outcome, texts, page.language, place)
-    body += render_details(origin, repeats, rows, page.language, page.root)
+    if shown.parts:
+        _, origin = build.keep_origin([part.source for part in shown.parts])
+        repeats, rows = repeats_text(shown.parts, page.language), found_rows(shown, page.language)
+        body += render_details(origin, repeats, rows, page.language, page.root)
     return _whole(claim, key, shown.outcome, shown.machine.name, body)
 
 
-def _first(library: Library, guide: str, claim: Claim, measured: Sequence[Judgement]) -> Judgement | None:
+def _has_guide(library: Library, claim: Claim, machine: Machine) -> bool:
+    """Whether `machine` has records of the claim's guide, so that its reader may ask what it says."""
+    return (library.project.records / machine.name / claim.guide).is_dir()
+
+
+def _first(library: Library, guide: str, claim: Claim, known: Sequence[Judgement]) -> Judgement | None:
     """The judgement to show by default: that of the reference machine if it has one, else of another."""
     wanted = (library.reference_machine(guide), library.reference_machine(claim.guide))
-    by_name = {one.machine.name: one for one in measured}
+    by_name = {one.machine.name: one for one in known}
     return next((by_name[name] for name in (*wanted, *by_name) if name in by_name), None)
 
 
-def _texts(judged: Judgement, measured: Sequence[Judgement], language: Language) -> tuple[str, str, str]:
+def _texts(judged: Judgement, told: Sequence[Judgement], language: Language) -> tuple[str, str, str]:
     """The verdict, the numbers behind it, and the verdicts elsewhere, as plain text."""
-    others = _others(judged, measured, language)
+    others = _others(judged, told, language)
     return outcome_line(judged, language), finding(judged, language), others
 
 
-def _others(shown: Judgement, measured: Sequence[Judgement], language: Language) -> str:
+def _others(shown: Judgement, told: Sequence[Judgement], language: Language) -> str:
     """What the records of other machines say, those of one verdict together."""
     groups = []
     for outcome in OUTCOMES:
         names = [
-            machine_short(one.machine, language)
-            for one in measured
-            if one.outcome == outcome and one != shown
+            machine_short(one.machine, language) for one in told if one.outcome == outcome and one != shown
         ]
         if names:
             machines = language.text("comma").join(language.isolated(name) for name in names)
@@ -128,10 +135,10 @@ def _others(shown: Judgement, measured: Sequence[Judgement], language: Language)
     return f"{NO_BREAK_SPACE}· ".join(groups)
 
 
-def _tree(build: Build, judged: Judgement, measured: Sequence[Judgement]) -> dict[str, Any]:
+def _tree(build: Build, judged: Judgement, told: Sequence[Judgement]) -> dict[str, Any]:
     """What another machine changes in the block."""
     language = build.here.language
-    verdict, numbers, others = _texts(judged, measured, language)
+    verdict, numbers, others = _texts(judged, told, language)
     tree = {"outcome": judged.outcome, "verdict": verdict, "finding": numbers, "others": others}
     if judged.parts:
         tree["origin"], _ = build.keep_origin([part.source for part in judged.parts])
@@ -141,7 +148,12 @@ def _tree(build: Build, judged: Judgement, measured: Sequence[Judgement]) -> dic
 
 
 def _body(
-    claim: Claim, words: Words, outcome: Outcome, texts: tuple[str, str, str], language: Language, place: str
+    claim: Claim,
+    words: Words,
+    outcome: Outcome,
+    texts: tuple[str, str, str],
+    language: Language,
+    place: str = "",
 ) -> str:
     verdict, numbers, others = texts
     colon = language.text("colon")

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from benchbook.metadata import ParameterValue
-from benchbook.pages.library import Library
-from benchbook.pages.references import UnresolvedError
+from benchbook.pages.library import Library, Machine
+from benchbook.pages.references import UnresolvedError, cell_of
 from benchbook.pages.specs import CELLS, METRICS, Quantity, quantity_of, read_spec, variants_of
 from benchbook.parameters import axis_text
 from benchbook.problems import did_you_mean
 from benchbook.script import CHECKS, PARAMETERS, Script, Variant
 from benchbook.units import METERS
 
-KEYS = ("script", "rows", "columns", "where", "sort", "links", "notes", "caption")
+KEYS = ("script", "rows", "columns", "where", "cells", "sort", "links", "notes", "caption", "machine")
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,7 @@ class Table:
         rows: In the declared order.
         caption: The page's own words above it.
         order: In which order to show the rows; None for the declared one.
+        machine: The one it shows whatever a reader chooses; None to follow the choice.
     """
 
     key: str
@@ -72,6 +73,7 @@ class Table:
     rows: tuple[Row, ...]
     caption: str = ""
     order: Order | None = None
+    machine: Machine | None = None
 
 
 def read_table(text: str, library: Library) -> Table:
@@ -85,22 +87,28 @@ def read_table(text: str, library: Library) -> Table:
     variants = variants_of(spec, script)
     columns = spec["columns"] if isinstance(spec["columns"], list) else [spec["columns"]]
     axes = tuple(str(axis) for axis in (spec["rows"] if isinstance(spec["rows"], list) else [spec["rows"]]))
+    if spec.get("cells") and spec["rows"] != CELLS:
+        raise UnresolvedError("`cells:` goes with `rows: cells`", "leave it away")
     if spec["rows"] == CELLS:
-        rows = _cell_rows(script, variants, columns)
+        rows = _cell_rows(script, variants, columns, _chosen_cells(spec, script))
     elif spec["rows"] == METRICS:
         rows = _metric_rows(script, variants, columns)
     else:
         quantities = tuple(quantity_of(column, script, ("bar", "ratio")) for column in columns)
-        rows = tuple(Row(_names(axes, variant, script), variant, quantities) for variant in variants)
+        _check_swept(axes, script)
+        names = [tuple((axis, variant.at(axis)) for axis in axes) for variant in variants]
+        rows = tuple(Row(name, variant, quantities) for name, variant in zip(names, variants, strict=True))
         _check_distinct(rows, axes, script)
+    made_from = (script.reference, spec["rows"], columns, spec.get("where"), spec.get("cells"))
     return Table(
-        key="table-" + _digest((script.reference, spec["rows"], columns, spec.get("where"))),
+        key="table-" + _digest(made_from),
         script=script,
         axes=axes,
         heads=("value",) if spec["rows"] == METRICS else _heads(rows),
         rows=_with_words(rows, _words(spec, "links", rows), _words(spec, "notes", rows)),
         caption=str(spec.get("caption") or ""),
         order=_order(spec, columns, script, rows),
+        machine=library.pinned_machine(spec.get("machine")),
     )
 
 
@@ -147,15 +155,12 @@ def _order(
     return Order(column, descending=metric is not None and metric.better == "higher")
 
 
-def _names(axes: Sequence[str], variant: Variant, script: Script) -> tuple[tuple[str, ParameterValue], ...]:
+def _check_swept(axes: Sequence[str], script: Script) -> None:
+    known = {axis for variant in script.variants(()) for axis in variant.axes}
     for axis in axes:
-        if axis not in variant.axes:
-            what = f"`{script.reference}` does not sweep `{axis}`"
-            known = [*variant.axes, CELLS]
-            raise UnresolvedError(
-                what, did_you_mean(axis, known, "axis") if variant.axes else "use `rows: cells`"
-            )
-    return tuple((axis, variant.axes[axis]) for axis in axes)
+        if axis not in known:
+            mend = did_you_mean(axis, {*known, CELLS, METRICS}, "axis") if known else "use `rows: cells`"
+            raise UnresolvedError(f"`{script.reference}` does not sweep `{axis}`", mend)
 
 
 def _check_distinct(rows: Sequence[Row], axes: Sequence[str], script: Script) -> None:
@@ -164,7 +169,7 @@ def _check_distinct(rows: Sequence[Row], axes: Sequence[str], script: Script) ->
         other = seen.setdefault(repr(row.names), row.variant)
         if other is not row.variant:
             what = f"two variants of `{script.reference}` share a row: {other.name} and {row.variant.name}"
-            open_axes = sorted(set(row.variant.axes) - set(axes))
+            open_axes = sorted({*row.variant.axes, *other.axes} - set(axes))
             raise UnresolvedError(what, f"add to `rows:` or fix by `where:` each of: {', '.join(open_axes)}")
 
 
@@ -193,20 +198,29 @@ def _metric_rows(script: Script, variants: Sequence[Variant], items: Sequence[An
     return tuple(Row(((METRICS, quantity.label_key),), variant, (quantity,)) for quantity in quantities)
 
 
-def _cell_rows(script: Script, variants: Sequence[Variant], columns: Sequence[Any]) -> tuple[Row, ...]:
+def _chosen_cells(spec: Mapping[str, Any], script: Script) -> list[str]:
+    """The cells that `cells:` names, else all that do something."""
+    if not spec.get("cells"):
+        return [cell.name for cell in script.cells if cell.name not in (PARAMETERS, CHECKS)]
+    if not isinstance(spec["cells"], list):
+        raise UnresolvedError("`cells:` is no list", "write `cells: [name, name]`")
+    return [cell_of(script, str(name)).name for name in spec["cells"]]
+
+
+def _cell_rows(
+    script: Script, variants: Sequence[Variant], columns: Sequence[Any], cells: Sequence[str]
+) -> tuple[Row, ...]:
     variant = _only(script, variants, CELLS)
     rows = []
-    for cell in (cell for cell in script.cells if cell.name not in (PARAMETERS, CHECKS)):
+    for cell in cells:
         quantities = []
         for column in columns:
             table = column if isinstance(column, dict) else {"metric": column}
             meter = str(table.get("metric"))
             if meter not in METERS:
                 raise UnresolvedError(f"`{meter}` is no meter", did_you_mean(meter, METERS, "meter"))
-            quantities.append(
-                quantity_of({**table, "metric": f"{cell.name}.{meter}"}, script, ("bar", "ratio"))
-            )
-        rows.append(Row(((CELLS, cell.name),), variant, tuple(quantities)))
+            quantities.append(quantity_of({**table, "metric": f"{cell}.{meter}"}, script, ("bar", "ratio")))
+        rows.append(Row(((CELLS, cell),), variant, tuple(quantities)))
     return tuple(rows)
 
 

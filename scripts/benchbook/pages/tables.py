@@ -13,7 +13,13 @@ from benchbook.pages.labels import OUTCOMES, axis_label, name_label
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Library, Machine
 from benchbook.pages.markup import note_html
-from benchbook.pages.measurements import Measurement, Recorded, check_one_campaign, recorded
+from benchbook.pages.measurements import (
+    Measurement,
+    Recorded,
+    check_one_campaign,
+    missing_mend,
+    recorded,
+)
 from benchbook.pages.provenance import render_details, repeats_text
 from benchbook.pages.quantities import sensible_unit
 from benchbook.pages.references import UnresolvedError
@@ -22,6 +28,7 @@ from benchbook.pages.table_rows import Order, Row, Table, read_table
 from benchbook.pages.values import raw
 
 _SINGULAR = {CELLS: "cell", METRICS: "metric"}
+_MISSING = "—"
 # Up to so many characters, the head of a column stays on one line.
 _SHORT = 5
 
@@ -71,12 +78,17 @@ def resolve_table(
         UnresolvedError: It asks for something that is not there.
     """
     table = read_table(text, library)
-    machine = library.machine_for(guide, table.script.reference)
+    machine = table.machine or library.machine_for(guide, table.script.reference)
     entries = _table_entries(library, table, machine, language)
-    if entries is None:
-        mend = f"record it there: benchbook record {table.script.reference}"
+    if entries is None or (table.machine and _is_empty(entries)):
+        mend = missing_mend(machine, table.script.reference)
         raise UnresolvedError(f"nothing of this table was recorded on {machine.name}", mend)
     return table, machine, entries
+
+
+def _is_empty(entries: Sequence[Sequence[Entry]]) -> bool:
+    """Whether a machine has something of the script, and nothing of what the table shows."""
+    return all(entry.text == _MISSING for row in entries for entry in row)
 
 
 def render_table(build: Build, text: str) -> str:
@@ -84,22 +96,24 @@ def render_table(build: Build, text: str) -> str:
     library, page = build.library, build.here
     language = page.language
     table, shown, known = resolve_table(library, page.guide, text, language)
-    for machine in library.machines_with(table.script.reference):
+    for machine in (shown,) if table.machine else library.machines_with(table.script.reference):
         entries = known if machine == shown else _table_entries(library, table, machine, language)
-        if entries is None:
+        if entries is None or (machine != shown and _is_empty(entries)):
             continue
         page.fits |= any(entry.bytes for row in entries for entry in row)
         sources = _sources_of(library, table, machine)
-        origin_key, origin = build.keep_origin(sources)
         repeats = repeats_text(_measurements(library, table, machine), language)
         if machine != shown:
+            origin_key, _ = build.keep_origin(sources)
             kept = [[_kept(entry) for entry in row] for row in entries]
             build.keep("blocks", table.key, machine, {"rows": kept, "repeats": repeats, "origin": origin_key})
         else:
+            origin = build.origin_of(sources) if table.machine else build.keep_origin(sources)[1]
             details = render_details(origin, repeats, (), language, page.root)
             html = _html(table, entries, machine, page) + details
-    key = escape(table.key)
-    return f'<div class="bb-table" data-bb="{key}" data-machine="{escape(shown.name)}">{html}</div>'
+    # A block without a key does not follow the choice of machine.
+    key = "" if table.machine else f' data-bb="{escape(table.key)}"'
+    return f'<div class="bb-table"{key} data-machine="{escape(shown.name)}">{html}</div>'
 
 
 def _kept(entry: Entry) -> dict[str, Any]:
@@ -133,8 +147,9 @@ def _html(table: Table, entries: Sequence[Sequence[Entry]], machine: Machine, pa
             for place, (entry, quantity) in enumerate(zip(entries[index], row.quantities, strict=True))
         )
         body += f'<tr data-row="{index}">{names}{shown}</tr>'
-    pair = ' class="bb-pair"' if len(columns) == 2 else ""
-    return f"<table{pair}>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    # A name and one number stay a table on a phone; the rows of any other become cards.
+    look = "bb-pair" if len(columns) == 2 else "bb-cards"
+    return f'<table class="{look}">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def _ordered(order: Order | None, entries: Sequence[Sequence[Entry]]) -> list[int]:
@@ -196,10 +211,10 @@ def _entry(
     cell: Measurement | None, quantity: Quantity, ref: str, largest: float, language: Language
 ) -> Entry:
     if cell is None:
-        return Entry("—", ref=ref, words=True)
+        return Entry(_MISSING, ref=ref, words=True)
     if cell.value is None:
         outcome = cell.source.result.outcome
-        text = language.text(OUTCOMES[outcome]) if outcome in OUTCOMES else "—"
+        text = language.text(OUTCOMES[outcome]) if outcome in OUTCOMES else _MISSING
         return Entry(text, ref=ref, words=True)
     if cell.flag:
         return Entry(language.flag(bool(cell.value)), raw(cell.value), ref, words=True)
