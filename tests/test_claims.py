@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from benchbook.checks import check_project
+from benchbook.claims.holding import claim_problems
 from benchbook.claims.judging import claims_of, judge, judging_machines
+from benchbook.page_source import parse_page
 from benchbook.pages.library import Library
 from benchbook.problems import Problem
 from benchbook.project import Project
 from handbooks import CPU, FIXTURE, GPU, build_site, copy_handbook, edit, plain, render, start
 
+ROOT = Path(__file__).parents[1]
 CLAIMS = "snippets/memory/claims.toml"
 IDS = (
     "checkpointing-saves-memory",
@@ -268,6 +272,30 @@ def test_a_series_is_no_side_of_a_claim(project: Project) -> None:
     edit(project.root / CLAIMS, "memory/losses.py#difference", "memory/losses.py#loss")
     found = {(problem.line, problem.what) for problem in about_claims(project)}
     assert (39, "`memory/losses.py#loss` is a series of 8") in found
+
+
+def test_a_claim_of_the_handbook_falls_with_one_sample_and_names_every_page(tmp_path: Path) -> None:
+    for folder in ("docs", "snippets"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    handbook = Project(tmp_path)
+    record = handbook.record_path("cpu-2core-24gb", "comparing_setups/micro_batch_memory.py")
+    whole = record.read_text("utf-8")
+    fallen = "the claim `small-micro-batches-save-memory` is declared as 'holds'"
+    assert not any(fallen in problem.what for problem in held(handbook))
+    record.write_text(whole.replace('"total_memory": 116917928', '"total_memory": 416917928', 1), "utf-8")
+    (problem,) = [problem for problem in held(handbook) if fallen in problem.what]
+    assert problem.path == "snippets/comparing_setups/claims.toml"
+    for code in handbook.languages:
+        assert re.search(rf"docs/{code}/comparing_setups\.md:\d+", problem.mend)
+    record.write_text(whole, "utf-8")
+    assert not any(fallen in problem.what for problem in held(handbook))
+
+
+def held(project: Project) -> list[Problem]:
+    pages = {path: parse_page(path.read_text("utf-8")) for path in project.page_paths()}
+    problems, _ = claim_problems(Library(project), pages)
+    return problems
 
 
 # Building

@@ -121,14 +121,14 @@ def load_claims(project: Project) -> Claims:
         except (OSError, UnicodeDecodeError) as error:
             found, wrong = (
                 [],
-                [_problem(project.relative(path), 1, f"cannot be read ({error})", "save it as UTF-8")],
+                [Problem(project.relative(path), 1, f"cannot be read ({error})", "save it as UTF-8")],
             )
         problems += wrong
         for claim in found:
             first = by_id.setdefault(claim.id, claim)
             if first is not claim:
                 what = f"the claim `{claim.id}` is there twice (first at {first.path}:{first.line})"
-                problems.append(_problem(claim.path, claim.at("id"), what, "rename one of the two"))
+                problems.append(Problem(claim.path, claim.at("id"), what, "rename one of the two"))
             measuring = [name for name in project.machines if not is_published(name)]
             problems += _machine_problems(claim, measuring)
     return Claims(by_id, tuple(problems))
@@ -147,18 +147,18 @@ def parse_claims(text: str, path: str, guide: str) -> tuple[list[Claim], list[Pr
     except tomllib.TOMLDecodeError as error:
         at = re.search(r"at line (\d+)", str(error))
         line = int(at[1]) if at else text.count("\n") + 1
-        return [], [_problem(path, line, f"is not valid TOML ({error})", "mend the TOML")]
+        return [], [Problem(path, line, f"is not valid TOML ({error})", "mend the TOML")]
     problems = []
     for key in table:
         if key != "claim":
             mend = "begin each claim with a line [[claim]]"
-            problems.append(_problem(path, _line_of(key, text), f"has the unknown key `{key}`", mend))
+            problems.append(Problem(path, _line_of(key, text), f"has the unknown key `{key}`", mend))
     tables = table.get("claim", [])
     if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
         line = _line_of("claim", text)
         return [], [
             *problems,
-            _problem(path, line, "`claim` is no list of tables", "begin each claim with a line [[claim]]"),
+            Problem(path, line, "`claim` is no list of tables", "begin each claim with a line [[claim]]"),
         ]
     claims = []
     for declared, lines in zip(tables, _lines(text, len(tables)), strict=True):
@@ -197,10 +197,6 @@ def side_of(value: object) -> Reference | Constant:
 
 
 _SIDE = 'write "guide/script.py#metric", "18 B/parameter", or a number'
-
-
-def _problem(path: str, line: int, what: str, mend: str) -> Problem:
-    return Problem(path, line, what, mend)
 
 
 def _is_number(value: object) -> bool:
