@@ -71,6 +71,7 @@ def test_a_declaration_is_read_with_its_lines() -> None:
         ("ratio = 1.5\n", "", 6, "says `less` without a `ratio`", "a number, 1 or more"),
         ("ratio = 1.5", "ratio = 0.5", 8, "the `ratio` of the claim `first` is 0.5", "1 or more"),
         ("ratio = 1.5", "ratio = true", 8, "the `ratio`", "1 or more"),
+        ("ratio = 1.5", f"ratio = {10**400}", 8, "the `ratio`", "1 or more"),
         ("ratio = 1.5", "ratio = inf", 8, "the `ratio`", "1 or more"),
         ("ratio = 1.5", "ratio = 1.5\ntolerance = 0.1", 9, "with a `tolerance`", "write `ratio` instead"),
         ("tolerance = 0.05", "tolerance = 5", 17, "the `tolerance`", "a share"),

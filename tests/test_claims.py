@@ -332,6 +332,21 @@ def test_links_lead_to_claims_and_from_them(project: Project, caplog: pytest.Log
     assert "It is so." in arabic
 
 
+def test_a_claim_is_listed_in_english_where_its_page_is_not_translated(project: Project) -> None:
+    (project.docs / "ar/asserted.md").unlink()
+    shown = render(start(project, "ar"), "```claims\n```\n")
+    assert shown.count('<div lang="en" dir="ltr" data-pagefind-ignore><p>It is so.</p></div>') == len(IDS)
+
+
+def test_claims_are_listed_below_the_page_of_their_guide(project: Project) -> None:
+    page = (project.docs / "en/asserted.md").read_text("utf-8")
+    (project.docs / "en/memory.md").write_text(page.replace("# Claims", "# Memory"), "utf-8")
+    shown = render(start(project), "```claims\n```\n")
+    assert re.findall(r'<h2 class="bb-guide"><a href="([^"]*)">([^<]*)</a>', shown) == [
+        ("memory.md", "Memory")
+    ]
+
+
 def test_the_list_of_claims_uses_the_sentences_of_its_language(project: Project) -> None:
     shown = render(start(project, "ar"), "```claims\n```\n")
     assert shown.count("هو كذلك.") == len(IDS)

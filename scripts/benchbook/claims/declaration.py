@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,6 +21,8 @@ NEEDED = ("id", "a", "relation", "b", "machines")
 KEYS = (*NEEDED, "ratio", "tolerance", "times", "source")
 SOURCE_KEYS = ("title", "url")
 ID = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
+# Far above all that is measured, and small enough to be scaled by a unit.
+LARGEST = 1e100
 _HEAD = re.compile(r"\s*\[\[\s*claim\s*\]\]")
 _CONSTANT = re.compile(r"(?P<value>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s+(?P<unit>\S+)\Z")
 
@@ -119,10 +120,10 @@ def load_claims(project: Project) -> Claims:
         try:
             found, wrong = parse_claims(path.read_text("utf-8"), project.relative(path), path.parent.name)
         except (OSError, UnicodeDecodeError) as error:
-            found, wrong = (
-                [],
-                [Problem(project.relative(path), 1, f"cannot be read ({error})", "save it as UTF-8")],
+            problems.append(
+                Problem(project.relative(path), 1, f"cannot be read ({error})", "save it as UTF-8")
             )
+            continue
         problems += wrong
         for claim in found:
             first = by_id.setdefault(claim.id, claim)
@@ -155,11 +156,8 @@ def parse_claims(text: str, path: str, guide: str) -> tuple[list[Claim], list[Pr
             problems.append(Problem(path, _line_of(key, text), f"has the unknown key `{key}`", mend))
     tables = table.get("claim", [])
     if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
-        line = _line_of("claim", text)
-        return [], [
-            *problems,
-            Problem(path, line, "`claim` is no list of tables", "begin each claim with a line [[claim]]"),
-        ]
+        what, mend = "`claim` is no list of tables", "begin each claim with a line [[claim]]"
+        return [], [*problems, Problem(path, _line_of("claim", text), what, mend)]
     claims = []
     for declared, lines in zip(tables, _lines(text, len(tables)), strict=True):
         wrong = list(_claim_problems(declared, path, lines))
@@ -200,7 +198,7 @@ _SIDE = 'write "guide/script.py#metric", "18 B/parameter", or a number'
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
 def _is_text(value: object) -> bool:
