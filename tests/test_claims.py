@@ -118,6 +118,11 @@ def test_what_stands_below_the_sentence_may_hold_values_and_links() -> None:
     assert '<a href="https://example.org">there</a>' in shown
 
 
+def test_latin_words_in_an_arabic_claim_are_isolated() -> None:
+    shown = render(start(Project(FIXTURE), "ar"), fence(IDS[0], "يحتاج GPT-2 ذاكرة أقل."))
+    assert '<bdi dir="ltr">GPT-2</bdi>' in shown
+
+
 def test_another_machine_s_verdict_is_in_the_data_of_the_guide() -> None:
     build = start(Project(FIXTURE))
     render(build, fence("checkpointing-halves-memory"))

@@ -12,7 +12,7 @@ from benchbook.claims.comparison import OUTCOMES
 from benchbook.claims.declaration import Claim, claim_anchor
 from benchbook.claims.judging import claims_of
 from benchbook.pages.claim_words import outcome_word
-from benchbook.pages.claims import Words, claim_block, split
+from benchbook.pages.claims import Words, claim_block, split, words_html
 from benchbook.pages.context import Build
 from benchbook.pages.languages import FALLBACK, Language
 from benchbook.pages.library import Library
@@ -61,7 +61,7 @@ def _listed(build: Build, page: str, found: Sequence[tuple[Claim, Said]], markdo
     title = _in_its_language(language.words(found[0][1].title), found[0][1], language, "span")
     parts = [f'<h2 class="bb-guide"><a href="{escape(build.here.address(page))}">{title}</a></h2>']
     for claim, said in found:
-        sentence = _in_its_language(markdown.reset().convert(said.sentence), said, language, "div")
+        sentence = _in_its_language(words_html(said.sentence, markdown, language), said, language, "div")
         place = build.here.address(f"{page}#{claim_anchor(claim.id)}")
         parts.append(claim_block(build, claim, Words(sentence), place))
     return "".join(parts)

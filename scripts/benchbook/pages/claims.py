@@ -17,6 +17,7 @@ from benchbook.pages.context import Build
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Library, Machine
 from benchbook.pages.machine_names import machine_short
+from benchbook.pages.markup import finish
 from benchbook.pages.provenance import render_details, repeats_text
 from benchbook.pages.quantities import NO_BREAK_SPACE
 from benchbook.pages.references import UnresolvedError
@@ -66,8 +67,14 @@ def render_claim(build: Build, text: str, options: Mapping[str, str], markdown: 
             f"the claim `{claim.id}` is there twice", f"link to `#{claim_anchor(claim.id)}`"
         )
     build.here.claims.add(claim.id)
-    sentence, why = (markdown.reset().convert(part) for part in split(text))
+    sentence, why = (words_html(part, markdown, build.here.language) for part in split(text))
     return claim_block(build, claim, Words(sentence, why))
+
+
+def words_html(text: str, markdown: Markdown, language: Language) -> str:
+    """The HTML of words of a page in `language`, finished as the site finishes what stands in no fence."""
+    html = markdown.reset().convert(text)
+    return finish(html, right_to_left=language.direction == "rtl", permalink=language.text("permalink"))
 
 
 def claim_block(build: Build, claim: Claim, words: Words, place: str = "") -> str:
