@@ -157,6 +157,19 @@ def test_what_was_not_measured_is_not_judged() -> None:
     assert decide(compare(Side(()), measured(1.0)), "less") == ("not measured", "missing")
 
 
+def test_a_difference_is_seen_where_there_is_one_and_hardly_ever_elsewhere() -> None:
+    draw = random.Random(1)
+    said: dict[float, list[str]] = {1.0: [], 1.05: []}
+    for effect, verdicts in said.items():
+        for _ in range(200):
+            rounds = [draw.gauss(1, 0.01) for _ in range(8)]
+            first = timed(*(effect * slow * draw.gauss(1, 0.01) for slow in rounds))
+            second = timed(*(slow * draw.gauss(1, 0.01) for slow in rounds))
+            verdicts.append(decide(compare(first, second), "greater")[0])
+    assert said[1.0].count("holds") <= 5
+    assert said[1.05].count("holds") >= 190
+
+
 # Whatever the numbers are
 
 
