@@ -19,6 +19,8 @@ Doubt = Literal["few pairs", "two campaigns", "shared", "unsteady", "signs", "sm
 # Fewer pairs than five cannot reach p < 0.05; eight leave room for one that disagrees.
 LEAST_PAIRS = 8
 P = 0.05
+# A run alone agrees with itself.
+LEAST_RUNS = 2
 # Bytes and counts whose runs differ by less than this agree.
 AGREE = 0.001
 # A campaign in which the same differs from itself by more than this decides nothing about time.
@@ -49,8 +51,10 @@ class Side:
 
     @property
     def agrees(self) -> bool:
-        """Whether its runs yielded the same."""
+        """Whether its runs yielded the same, which a single one cannot show."""
         middle = median(self.samples)
+        if not self.constant and len(self.samples) < LEAST_RUNS:
+            return False
         return max(self.samples) - min(self.samples) <= AGREE * abs(middle)
 
 
