@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchbook.claims.holding import claim_problems
 from benchbook.links import anchors, link_problems
 from benchbook.page_source import PageSource, parse_page
 from benchbook.pages.languages import FALLBACK, FILE, load_language, missing_strings
@@ -55,8 +56,12 @@ def check_project(project: Project) -> Report:
         )
     problems += _quoting_problems(project)
     problems += _language_problems(project)
+    library = Library(project)
     pages = {path: parse_page(path.read_text("utf-8")) for path in project.page_paths()}
-    problems += _page_problems(project, pages)
+    problems += _page_problems(library, pages)
+    fallen, unnamed = claim_problems(library, pages)
+    problems += fallen
+    warnings += unnamed
     translated = check_translations(project, pages)
     problems += translated.errors
     warnings += translated.warnings
@@ -171,8 +176,8 @@ def _language_problems(project: Project) -> Sequence[Problem]:
         return error.problems
 
 
-def _page_problems(project: Project, pages: Mapping[Path, PageSource]) -> Iterator[Problem]:
-    library = Library(project)
+def _page_problems(library: Library, pages: Mapping[Path, PageSource]) -> Iterator[Problem]:
+    project = library.project
     english = {
         path.relative_to(project.docs / "en").as_posix(): page
         for path, page in pages.items()

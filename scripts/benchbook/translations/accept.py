@@ -32,7 +32,7 @@ def accept(project: Project, target: str | None, section: str | None, all_langua
     documents = [one for one in read_documents(project) if one.english is not None]
     chosen = [one for one in documents if _names(target, one, all_languages)]
     if not chosen:
-        raise BenchbookError(_unknown(str(target), documents, all_languages))
+        raise BenchbookError(_unknown(target or "docs", documents, all_languages))
     if section is not None:
         chosen = _with_section(chosen, section, all_languages)
     done = []

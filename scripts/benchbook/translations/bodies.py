@@ -6,17 +6,16 @@ from typing import Any
 
 import yaml
 
-from benchbook.page_source import WORDS
+from benchbook.page_source import CLAIM, WORDS
 from benchbook.pages.yaml_text import InvalidYamlError, parse_yaml
 
-# Fences that are YAML, and fences whose body is a sentence.
+# Fences that are YAML.
 _YAML = frozenset({"chart", "table"})
-_SENTENCES = frozenset({"claim"})
 
 
 def is_prose(header: str) -> bool:
     """Whether all that a fence holds is for readers."""
-    return _name(header) in _SENTENCES
+    return _name(header) == CLAIM
 
 
 def constant_of(header: str, body: str) -> Any:

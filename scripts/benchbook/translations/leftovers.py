@@ -23,7 +23,7 @@ _CONFUSABLE = frozenset(
 _INLINE = frozenset(("a", "abbr", "b", "bdi", "br", "code", "del", "em", "i", "img", "ins", "kbd", "mark"))
 _TAGS = _INLINE | {"s", "small", "span", "strong", "sub", "sup", "time", "u", "var", "wbr", *block_names}
 # Directives, alerts, shortcodes and components of other tools, which reach the reader as they stand.
-_FOREIGN = re.compile(r"\[\[[\w-]+\]\]|\[!\w+\]|^:::\s*\w*|\{\{.*?\}\}|\{%.*?%\}|</?[A-Z]\w*")
+_FOREIGN = re.compile(r"\[\[[\w-]+\]\]|\[!\w+\]|^:::\s*\w*|\{\{.*?\}\}|\{%.*?%\}|</?[A-Z]\w*[\s/>]")
 # A role of reStructuredText stands before its code span.
 _ROLE = re.compile(r":[a-z][a-z:]*:$")
 _PYTHON = frozenset({"python", "py", "python3", "pycon", "ipython"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
@@ -44,12 +45,12 @@ def with_notices(
     waiting: list[str] = []
     place = 0
     for key, now in english.items():
-        heading = html.find(f' id="{escape(key)}"', place)
-        if heading < 0:
+        heading = re.compile(rf'<h[1-6](?=[^>]* id="{re.escape(key)}")').search(html, place)
+        if heading is None:
             if key not in recorded:
                 waiting.append(_notice("section_missing", key, language, address, f' id="{escape(key)}"'))
             continue
-        begin, end = html.rfind("<h", 0, heading), html.index(">", html.find("</h", heading)) + 1
+        begin, end = heading.start(), html.index(">", html.index("</h", heading.end())) + 1
         out += [html[place:begin], *waiting, html[begin:end]]
         waiting.clear()
         place = end

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from babel import Locale
+from babel import Locale, UnknownLocaleError
 from babel.core import get_global
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -15,7 +15,7 @@ from benchbook.pages.languages import FALLBACK, FILE, line_of_key
 from benchbook.pages.yaml_text import InvalidYamlError, parse_yaml
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
-from benchbook.translations.matching import Matching, PhraseIndex
+from benchbook.translations.matching import Matching, PhraseIndex, words_of
 
 
 class _Table(BaseModel):
@@ -100,8 +100,17 @@ class Rules:
 
     @cached_property
     def script(self) -> str:
-        """What script the language is written in, by its code in ISO 15924."""
-        return script_of(Locale.parse(self.code.replace("-", "_")))
+        """What script the language is written in, by its code in ISO 15924; Latin if unknown."""
+        try:
+            return script_of(Locale.parse(self.code.replace("-", "_")))
+        except (UnknownLocaleError, ValueError):
+            return "Latn"
+
+    @cached_property
+    def kept_words(self) -> frozenset[str]:
+        """The words of its approved renderings, in small letters: those in Latin letters are no English."""
+        texts = (text for term in self.terms.values() for text in term.approved)
+        return frozenset(word.casefold() for text in texts for word in words_of(text))
 
     @cached_property
     def index(self) -> PhraseIndex:

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from benchbook.page_source import PageSource
+from benchbook.page_source import CLAIM, PageSource
 from benchbook.pages.places import VALUE
-from benchbook.translations.bodies import is_prose
 from benchbook.translations.front_matter import line_of
 
 # The key of what stands in the front matter for search engines, which is translated like a section.
@@ -113,10 +111,7 @@ class Section:
     @cached_property
     def units(self) -> tuple[Unit, ...]:
         """Its running text, in order, the heading first."""
-        read = {_line(token) for token in self.words}
-        sentences = (token for token in self.tokens if token.type == "fence" and is_prose(token.info))
-        unread = (token for token in sentences if _line(token) + 1 not in read)
-        return (*_units(self.tokens, "text"), *_units(self.words, "note"), *map(_sentence, unread))
+        return (*_units(self.tokens, "text"), *_units(self.words, "note"))
 
     @cached_property
     def fences(self) -> tuple[Fence, ...]:
@@ -156,14 +151,7 @@ def sections_of(page: PageSource, text: str) -> tuple[Section, ...]:
 
 def _is_word(token: Token) -> bool:
     """Whether a token is of what readers see of a fence, which a parsed page has behind its blocks."""
-    return (token.type == "inline" and token.level == 0) or "claim" in token.meta
-
-
-def _sentence(fence: Token) -> Unit:
-    """The text of a fence that holds nothing else."""
-    line = _line(fence) + 1
-    children = MarkdownIt().parseInline(fence.content.strip())[0].children or ()
-    return Unit(line, "paragraph", tuple(_pieces(children, line, [])))
+    return (token.type == "inline" and token.level == 0) or CLAIM in token.meta
 
 
 def _line(token: Token) -> int:

@@ -10,7 +10,7 @@ from benchbook.problems import Problem
 from benchbook.translations.matching import words_of
 from benchbook.translations.numbers import is_name
 from benchbook.translations.rules import Rules
-from benchbook.translations.sections import Section
+from benchbook.translations.sections import Section, Unit
 
 # So many words in a row are no name: they are a sentence.
 _SENTENCE = 4
@@ -24,19 +24,15 @@ Pair = tuple[Section, Section]
 
 def english_problems(section: Section, english: Section, rules: Rules, path: str) -> Iterator[Problem]:
     """Headings and sentences that are still in English."""
-    kept = {
-        word.casefold() for term in rules.terms.values() for text in term.approved for word in words_of(text)
-    }
     if len(section.units) != len(english.units):
         return
     for unit, other in zip(section.units, english.units, strict=True):
-        words = [word for word in words_of(unit.prose) if word[0].isalpha() and not is_name(word)]
-        left = [word for word in words if word.casefold() not in kept]
-        same = words == [word for word in words_of(other.prose) if word[0].isalpha() and not is_name(word)]
-        foreign = _is_latin(unit.prose) and not _is_latin_language(rules)
-        if unit.kind == "heading" and left and (same or foreign):
+        words, theirs = _words(unit), _words(other)
+        left = [word for word in words if word.casefold() not in rules.kept_words]
+        english_like = words == theirs or (_is_latin(unit.prose) and rules.script != "Latn")
+        if unit.kind == "heading" and left and english_like:
             yield Problem(path, unit.line, f"the heading `{section.title}` is in English", "translate it")
-        elif unit.kind != "heading" and len(left) >= _SENTENCE and (same or foreign):
+        elif unit.kind != "heading" and len(left) >= _SENTENCE and english_like:
             what = f"“{' '.join(words[:_SENTENCE])} …” is in English"
             yield Problem(path, unit.line, what, "translate it; put a quoted error into a code span")
 
@@ -61,11 +57,12 @@ def short_texts(pairs: Sequence[Pair], path: str) -> Iterator[Problem]:
             yield Problem(path, unit.line, what, "translate every sentence of it")
 
 
+def _words(unit: Unit) -> list[str]:
+    """The words of a text but for numbers and names."""
+    return [word for word in words_of(unit.prose) if word[0].isalpha() and not is_name(word)]
+
+
 def _is_latin(text: str) -> bool:
     """Whether all letters of a text are Latin, and there are any."""
     letters = [letter for letter in text if letter.isalpha()]
     return bool(letters) and all(unicodedata.name(letter, "").startswith("LATIN") for letter in letters)
-
-
-def _is_latin_language(rules: Rules) -> bool:
-    return rules.script == "Latn"
