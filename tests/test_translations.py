@@ -105,7 +105,7 @@ def test_the_sentence_of_a_claim_is_translated_and_what_it_refers_to_is_not() ->
     other = parity.section_problems(
         section('```claim id="b"\n`#!value x#y` 減ります。\n```\n'), english, PATH
     )
-    assert whats(list(other)) == ['the fence is `claim id="b"`, in English `claim id="a"`']
+    assert whats(list(other)) == ['here is a `claim id="b"` fence where English has a `claim id="a"` fence']
     number = list(
         numbers.added_numbers(
             section('```claim id="a"\nA.\n\n7 つ。\n```\n'), english, JAPANESE, ENGLISH, PATH
@@ -126,7 +126,7 @@ def test_the_sentence_of_a_claim_is_translated_and_what_it_refers_to_is_not() ->
         (
             "```cell\na\n```",
             '```cell source="none"\na\n```',
-            'the fence is `cell source="none"`, in English `cell`',
+            'here is a `cell source="none"` fence where English has a `cell` fence',
         ),
         ("```cell\na\n```", "```table\na\n```", "here is a `table` fence where English has a `cell` fence"),
         ("- a\n- b", "1. a\n2. b", "here is a numbered list where English has a bulleted list"),

@@ -109,7 +109,8 @@ def _compare(
     for section in document.sections:
         errors.extend(terms.register_problems(section, rules, path))
     warnings.extend(untranslated.short_texts(current, path))
-    warnings.extend(terms.missing_glosses(pairs, rules, english_rules, path))
+    if not behind:
+        warnings.extend(terms.missing_glosses(pairs, rules, english_rules, path))
 
 
 def _drift_problems(document: Document, english: Document) -> Iterator[Problem]:

@@ -51,7 +51,8 @@ def section_problems(section: Section, english: Section, path: str) -> Iterator[
     shapes = list(_shape(section)), list(_shape(english))
     if [name for _, name in shapes[0]] != [name for _, name in shapes[1]]:
         yield _shape_problem(section, *shapes, path)
-    yield from _fence_problems(section, english, path)
+    else:
+        yield from _fence_problems(section, english, path)
     same = [unit.kind for unit in section.units] == [unit.kind for unit in english.units]
     for kind in _WORDS:
         if same:
@@ -116,7 +117,7 @@ def _shape(section: Section) -> Iterator[tuple[int, str]]:
         if token.type == "admonition_open":
             yield line, f"a `{token.meta['tag']}` block"
         elif token.type == "fence":
-            yield line, f"a `{token.info.strip().partition(' ')[0]}` fence"
+            yield line, f"a `{token.info.strip()}` fence"
         elif token.type == "html_block":
             for tag in _tags(token.content):
                 yield line, f"`{tag}`"
@@ -139,16 +140,10 @@ def _shape_problem(
 
 
 def _fence_problems(section: Section, english: Section, path: str) -> Iterator[Problem]:
-    for fence, other in zip(section.fences, english.fences, strict=False):
-        if fence.name != other.name:
-            return  # the shape says so already
-        mend = "copy it from the English page"
-        if fence.header != other.header:
-            what = f"the fence is `{fence.header}`, in English `{other.header}`"
-            yield Problem(path, fence.line, what, mend)
+    mend = "copy it from the English page; translate only what readers see of it"
+    for fence, other in zip(section.fences, english.fences, strict=True):
         if constant_of(fence.header, fence.body) != constant_of(other.header, other.body):
-            what = f"the `{fence.name}` fence is not the English one"
-            yield Problem(path, fence.line, what, f"{mend}; translate only what readers see of it")
+            yield Problem(path, fence.line, f"the `{fence.name}` fence is not the English one", mend)
 
 
 class _Tags(HTMLParser):
