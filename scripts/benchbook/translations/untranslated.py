@@ -16,7 +16,7 @@ from benchbook.translations.sections import Section, Unit
 _SENTENCE = 4
 # Below this share of what is usual on its page, a text has lost something; short ones vary too much to tell.
 _SHORT = 0.5
-_LONG_ENOUGH = 60
+_LONG_ENOUGH = 100
 _ENOUGH_TEXTS = 5
 
 Pair = tuple[Section, Section]
