@@ -34,7 +34,7 @@ def accept(project: Project, target: str | None, section: str | None, all_langua
     if not chosen:
         raise BenchbookError(_unknown(target or "docs", documents, all_languages))
     if section is not None:
-        chosen = _with_section(chosen, section, all_languages)
+        chosen = _with_section(chosen, section)
     done = []
     for document in chosen:
         entry, changed = _accepted(document, section)
@@ -61,21 +61,21 @@ def _unknown(target: str, documents: Sequence[Document], all_languages: bool) ->
     return Problem(target, 1, "is no translated page and no language", mend)
 
 
-def _with_section(chosen: Sequence[Document], section: str, all_languages: bool) -> list[Document]:
+def _with_section(chosen: Sequence[Document], section: str) -> list[Document]:
     """The pages of `chosen` that have the section, or once had it."""
-    having = [
-        one
-        for one in chosen
-        if section in recorded_digests(one.page) or section in {its.key for its in one.sections}
-    ]
-    if having and (all_languages or len(having) == len(chosen)):
+    having = [one for one in chosen if section in (*recorded_digests(one.page), *_keys(one))]
+    if having:
         return having
-    without = next(one for one in chosen if one not in having)
-    known = [its.key for its in without.sections]
+    lacking = next((one for one in chosen if one.english and section in _keys(one.english)), None)
+    mend = did_you_mean(section, {key for one in chosen for key in _keys(one)}, "section")
+    if lacking is not None:
+        mend = "translate it first"
     what = f"has no section `{section}`"
-    english = {its.key for its in without.english.sections} if without.english else set()
-    mend = "translate it first" if section in english else did_you_mean(section, known, "section")
-    raise BenchbookError(Problem(without.shown, 1, what, mend))
+    raise BenchbookError(Problem((lacking or chosen[0]).shown, 1, what, mend))
+
+
+def _keys(document: Document) -> list[str]:
+    return [section.key for section in document.sections]
 
 
 def _accepted(document: Document, section: str | None) -> tuple[dict[str, str], list[str]]:
