@@ -11,6 +11,7 @@ from benchbook.checks import check_project
 from benchbook.problems import Problem
 from benchbook.project import Project
 from benchbook.translations.accept import accept
+from handbooks import edit
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = "comparing_setups.md"
@@ -146,6 +147,24 @@ def copied_tree(folder: Path) -> Tree:
         shutil.copy(ROOT / name, folder)
     (folder / "snippets").symlink_to(ROOT / "snippets")
     return accepted(Project(folder))
+
+
+def small_site(folder: Path, *languages: str) -> Project:
+    """The real site with one English page, built in English and `languages`, without a search."""
+    project = copied_tree(folder).project
+    config = project.root / "mkdocs.yml"
+    edit(config, "  benchbook-site: {}", "  benchbook-site: {search: false}")
+    edit(config, "watch:\n  - scripts/benchbook/website/theme\n", "")
+    for code in project.languages:
+        if code not in ("en", *languages):
+            edit(config, f"BUILD_{code.upper()}, true", f"BUILD_{code.upper()}, false")
+    for page in project.page_paths():
+        page.unlink()
+    page = "---\ndescription: A page.\n---\n\n# Start { #start }\n\n## Next { #next }\n"
+    (project.docs / "en/index.md").write_text(page, "utf-8")
+    text = config.read_text("utf-8")
+    edit(config, text[text.index("nav:\n") : text.index("plugins:\n")], "nav:\n  - index.md\n\n")
+    return project
 
 
 def taught_tree(folder: Path) -> Tree:

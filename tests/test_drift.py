@@ -20,8 +20,8 @@ from benchbook.translations.report import translation_states
 from benchbook.translations.sections import sections_of
 from builders import PAGE as ENGLISH
 from builders import make_project, write
-from handbooks import edit
-from lessons import PAGE, Tree, copied_tree
+from handbooks import build_site, edit
+from lessons import PAGE, Tree, copied_tree, small_site
 from test_cli import benchbook
 
 OTHERS = {"ar", "ja", "zh"}
@@ -252,6 +252,20 @@ def test_a_reader_is_told_below_the_heading_and_in_the_place_of_what_is_missing(
     )
     assert (shown.count(changed), shown.count(missing)) == (1, 2)
     assert 'href="../../page/#a"' in shown
+
+
+def test_the_site_marks_the_sections_that_english_has_left_behind(tmp_path: Path) -> None:
+    project = small_site(tmp_path, "ja")
+    english = (project.docs / "en/index.md").read_text("utf-8")
+    write(project.docs / "ja/index.md", english.replace("# Start", "# はじめに").replace("## Next", "## 次"))
+    accept(project, "ja", None, all_languages=False)
+    edit(project.docs / "en/index.md", "## Next { #next }", "## Next { #next }\n\nNews.\n\n## New { #new }")
+    shown = (build_site(project) / "ja/index.html").read_text("utf-8")
+    language = load_language(project.docs, "ja")
+    assert shown.count(language.text("section_changed")) == 1
+    assert shown.count(language.text("section_missing")) == 1
+    assert 'href="../#next"' in shown
+    assert '<p class="site-drift" id="new"' in shown
 
 
 def test_a_reader_of_a_current_page_is_told_nothing(tree: Tree) -> None:

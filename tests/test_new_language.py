@@ -17,8 +17,8 @@ from benchbook.translations.new_language import new_language
 from benchbook.translations.report import translation_states, untranslated_lines
 from benchbook.translations.site_languages import language_problems, listed_languages
 from builders import make_project, write
-from handbooks import build_site, edit
-from lessons import copied_tree, found_in
+from handbooks import build_site
+from lessons import copied_tree, found_in, small_site
 from test_cli import benchbook
 
 LISTED = """site_name: Small
@@ -137,18 +137,8 @@ def test_a_site_without_languages_is_told_to_list_english_first(tmp_path: Path) 
 
 
 # Pashto is written from right to left, and the theme has no words in it.
-def test_a_new_language_builds_with_english_pages_in_its_own_direction(project: Project) -> None:
-    config = project.root / "mkdocs.yml"
-    edit(config, "  benchbook-site: {}", "  benchbook-site: {search: false}")
-    edit(config, "watch:\n  - scripts/benchbook/website/theme\n", "")
-    for code in project.languages[1:]:
-        edit(config, f"BUILD_{code.upper()}, true", f"BUILD_{code.upper()}, false")
-    for page in project.page_paths():
-        page.unlink()
-    write(project.docs / "en/index.md", "---\ndescription: A page.\n---\n\n# Start { #start }\n")
-    text = config.read_text("utf-8")
-    navigation = text[text.index("nav:\n") : text.index("plugins:\n")]
-    edit(config, navigation, "nav:\n  - index.md\n\n")
+def test_a_new_language_builds_with_english_pages_in_its_own_direction(tmp_path: Path) -> None:
+    project = small_site(tmp_path)
     new_language(project, "ps")
     shown = (build_site(project) / "ps" / "index.html").read_text("utf-8")
     assert '<html lang="ps"' in shown
