@@ -307,3 +307,5 @@ def test_no_line_begins_with_the_full_stop_after_a_value() -> None:
     shown = render(build, f"値は `#!value {ONE}#peak_memory`。次へ")
     assert '<span class="bb-kept"><button' in shown
     assert "</button>。</span>次へ" in shown
+    shown = render(start(Project(FIXTURE)), f"It is `#!value {ONE}#peak_memory`. Next")
+    assert "</button>.</span> Next" in shown

@@ -86,6 +86,13 @@ def test_metrics_of_one_variant_can_be_rows() -> None:
     assert found == [["Quantity", "Value"], ["peak_memory", "1 GiB"], ["peak_memory", "1.07 GB"]]
 
 
+def test_a_trace_of_the_unit_of_a_column_is_shown_in_a_smaller_one() -> None:
+    where = "where: {method: checkpointing}\nrows: batch_size"
+    text = f"script: memory/methods.py\n{where}\ncolumns: {{metric: peak_memory, unit: TiB}}"
+    shown = cells(render(start(Project(FIXTURE)), table(text)))
+    assert [row[1] for row in shown[1:]] == ["1 GiB", "0.00195 TiB", "0.00391 TiB"]
+
+
 def test_a_point_without_a_value_on_an_axis_shows_the_one_that_runs(tmp_path: Path) -> None:
     project = copy_handbook(tmp_path)
     list_points(project)

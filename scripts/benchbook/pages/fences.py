@@ -18,7 +18,7 @@ from benchbook.problems import BenchbookError, Problem
 INLINE = "value"
 # What MkDocs calls the part of Markdown that makes addresses of links to pages.
 LINKS = "relpath"
-_SLOT = re.compile(r'<(span|div) data-bb-slot="(\d+)"></\1>([、。，．：；！？）」』】》”’]+)?')
+_SLOT = re.compile(r'<(span|div) data-bb-slot="(\d+)"></\1>([.,:;!?)،؛؟、。，．：；！？）」』】》”’]+)?')
 
 
 def validator(

@@ -21,7 +21,7 @@ from benchbook.pages.measurements import (
     recorded,
 )
 from benchbook.pages.provenance import render_details, repeats_text
-from benchbook.pages.quantities import sensible_unit
+from benchbook.pages.quantities import convert, sensible_unit
 from benchbook.pages.references import UnresolvedError
 from benchbook.pages.specs import CELLS, METRICS, Quantity
 from benchbook.pages.table_rows import Order, Row, Table, read_table
@@ -29,6 +29,8 @@ from benchbook.pages.values import raw
 
 _SINGULAR = {CELLS: "cell", METRICS: "metric"}
 _MISSING = "—"
+# Less than so much of its unit is shown in a smaller one.
+_TRACE = 0.001
 # Up to so many characters, the head of a column stays on one line.
 _SHORT = 5
 
@@ -218,8 +220,10 @@ def _entry(
         return Entry(text, ref=ref, words=True)
     if cell.flag:
         return Entry(language.flag(bool(cell.value)), raw(cell.value), ref, words=True)
-    # One unit for the whole column, so that its numbers can be compared at a glance.
+    # One unit for the whole column, so that its numbers can be compared at a glance, but for a trace of it.
     shown = quantity.shown or sensible_unit(largest, quantity.unit)
+    if 0 < abs(convert(cell.value, quantity.unit, shown)) < _TRACE:
+        shown = sensible_unit(cell.value, quantity.unit)
     text = language.quantity(cell.value, quantity.unit, shown).text
     share = round(abs(cell.value) / largest, 3) if quantity.bar and largest else None
     return Entry(text, raw(cell.value), ref, False, raw(cell.value) if cell.device_memory else "", share)
