@@ -15,13 +15,14 @@ from benchbook.machines.description import describe, dump_machine
 from benchbook.machines.meters import CellMeters
 from benchbook.machines.nvml import Nvml, find_all
 from benchbook.machines.sampling import Sampler
+from benchbook.plausibility import plausibility_problems
 from benchbook.recorder.campaign import Gathered, lay_over
 from benchbook.recorder.circumstances import DeviceWatch
 from benchbook.recorder.jobs import OK, Result
 from benchbook.recorder.journal import Finished
 from benchbook.recorder.plan import Task
 from benchbook.records import Campaign, dump_record
-from benchbook.validation import machine_problems, plausibility_problems, record_problems
+from benchbook.validation import machine_problems, record_problems
 from fakes import MIB, FakeGpu, FakeModule, FakeNvml, fake_torch, nvidia
 from running import parsed
 

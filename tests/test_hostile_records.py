@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchbook.freshness import judge
+from benchbook.plausibility import plausibility_problems
 from benchbook.problems import Problem
 from benchbook.records import dump_json, dump_record, record_from
 from benchbook.script import parse_script
-from benchbook.validation import machine_problems, parse_json, plausibility_problems, record_problems
+from benchbook.validation import machine_problems, parse_json, record_problems
 from builders import MACHINE_JSON, SCRIPT, make_record
 
 SOURCE = SCRIPT.replace("dependencies = []", 'dependencies = ["torch>=2"]')

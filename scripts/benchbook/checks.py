@@ -12,13 +12,14 @@ from benchbook.page_source import parse_page
 from benchbook.pages.languages import missing_strings
 from benchbook.pages.library import Library
 from benchbook.pages.places import check_page
+from benchbook.plausibility import plausibility_problems
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 from benchbook.prose import parity_problems, prose_problems
 from benchbook.records import NOT_A_RECORD
 from benchbook.script import Script, read_script
 from benchbook.status import Row, kinds_of, script_status
-from benchbook.validation import machine_problems, plausibility_problems, read_json, record_problems
+from benchbook.validation import machine_problems, read_json, record_problems
 
 
 @dataclass(frozen=True)

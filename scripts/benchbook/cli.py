@@ -90,11 +90,11 @@ def record(
 
 
 @app.command("import")
-def import_(bundle: Annotated[Path, typer.Argument(help="what `record --bundle` wrote")]) -> None:
+def import_(bundles: Annotated[list[Path], typer.Argument(help="what `record --bundle` wrote")]) -> None:
     """Validate records made elsewhere and put them in place: all of them, or none."""
-    from benchbook.bundles import import_bundle
+    from benchbook.bundles import import_bundles
 
-    for path in import_bundle(find_project(), bundle):
+    for path in import_bundles(find_project(), bundles):
         typer.echo(f"imported {path}")
 
 

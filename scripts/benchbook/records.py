@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import os
 import tempfile
@@ -212,6 +213,17 @@ def dump_json(value: Any, flat: frozenset[str] | set[str] = frozenset(), indent:
 
 def _compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def bundle_digest(machine: Any, records: Any) -> str:
+    """`sha256:...` of what a bundle holds, however its JSON is laid out: what was sent is what arrived.
+
+    Raises:
+        ValueError: It holds what JSON has not.
+    """
+    content = {"machine": machine, "records": records}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
 def read_packed(path: Path, at_most: int) -> bytes:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,11 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from benchbook.identity import find
 from benchbook.problems import Problem
 from benchbook.records import MACHINE_NAME
-from benchbook.script import Script
-from benchbook.units import METERS, UNITS
+from benchbook.units import METERS
 
-# Some kernels count a process's pages in batches: two readings, one behind the other, need not quite agree.
-SLACK = 0.95
 # No description and no record has this many levels; what is below them is refused for its shape.
 DEEPEST = 20
 RECORD_AGAIN = "record it again with `benchbook record`"
@@ -150,6 +146,8 @@ class AcceleratorModel(Strict):
     power_limit_watts: Value | None
     clocks_mhz: dict[Name, Value | None] | None
     mig: Short | bool | None
+    # Descriptions that were written before partitions were known lack it.
+    partition: Short | None = None
     ecc: bool | None
     compute_capability: Short | None
     multiprocessors: Annotated[int, Field(ge=1)] | None
@@ -206,66 +204,7 @@ def machine_problems(table: Any, path: str, text: str = "") -> list[Problem]:
     return [*_shape(MachineModel, table, path, text), *_identity(table, path, text)]
 
 
-def plausibility_problems(
-    table: Mapping[str, Any], machine: Mapping[str, Any], script: Script, path: str, text: str = ""
-) -> Iterator[Problem]:
-    """What cannot be true of a well-formed record of `script` on `machine`.
-
-    Parameters:
-        table: The record, already of the right shape.
-        machine: The machine description, likewise.
-        script: The script as it stands.
-        path: The file, for messages.
-        text: Its content, to find lines in.
-    """
-    declared = script.metadata.metrics
-    accelerator = machine.get("accelerator") or {}
-    device = accelerator.get("memory_bytes") or machine.get("memory_bytes") or math.inf
-    device *= accelerator.get("count", 1)
-    for name, variant in table["variants"].items():
-        line = _find_line(text, ("variants", name))
-        if variant["outcome"] != "ok":
-            continue
-        measured = set(variant["runs"][0]["metrics"])
-        if measured != set(declared) and variant["code"] == script.code_digest:
-            odd = ", ".join(sorted(measured ^ set(declared)))
-            yield Problem(
-                path, line, f"variant {name}: its metrics differ from the declared ones ({odd})", RECORD_AGAIN
-            )
-        for what in _odd_memory(variant["runs"], device):
-            yield Problem(path, line, f"variant {name}: {what}", RECORD_AGAIN)
-        for metric in sorted(measured & set(declared)):
-            # A thermometer may well show the same whole degree each time.
-            if UNITS[declared[metric].unit].dimension not in {"time", "rate"}:
-                continue
-            values = [run["metrics"][metric] for run in variant["runs"]]
-            if len(values) > 2 and all(v == values[0] for v in values):
-                what = f"variant {name}: {metric} is the same in {len(values)} runs, as no time is"
-                yield Problem(path, line, what, RECORD_AGAIN)
-            if any(item <= 0 for v in values for item in _flat(v)):
-                yield Problem(path, line, f"variant {name}: {metric} is not positive", RECORD_AGAIN)
-
-
-def _odd_memory(runs: Sequence[Mapping[str, Any]], device: float) -> Iterator[str]:
-    """What no machine can have read, the first of each meter of each cell."""
-    seen: set[tuple[str, str]] = set()
-    for rank in (rank for run in runs for rank in (run, *run.get("other_ranks", ()))):
-        for cell, meters in rank["cells"].items():
-            for meter in ("allocated_peak", "reserved_peak", "device_memory_peak", "process_memory_peak"):
-                peak = meters.get(meter)
-                if peak is None or (cell, meter) in seen:
-                    continue
-                # The device is sampled, so that a peak between two samples is missed.
-                held = 0 if meter == "device_memory_peak" else meters.get(meter.removesuffix("_peak")) or 0
-                if meter != "process_memory_peak" and peak > device:
-                    seen.add((cell, meter))
-                    yield f"{cell}.{meter} is {peak} B, more than the machine's {device} B"
-                elif peak < held * SLACK:
-                    seen.add((cell, meter))
-                    yield f"{cell}.{meter} is {peak} B, less than the {held} B held at its end"
-
-
-def _find_line(text: str, keys: tuple[str | int, ...]) -> int:
+def find_line(text: str, keys: tuple[str | int, ...]) -> int:
     """The line on which the value below `keys` begins in a file that `dump_record` wrote, or one near it."""
     at = 0
     for key in keys:
@@ -291,10 +230,6 @@ def read_json(path: Path, shown: str) -> tuple[Any, str, list[Problem]]:
     return value, text, problems
 
 
-def _flat(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
 def _shape(model: type[BaseModel], table: Any, path: str, text: str) -> Iterator[Problem]:
     try:
         model.model_validate(table)
@@ -302,14 +237,14 @@ def _shape(model: type[BaseModel], table: Any, path: str, text: str) -> Iterator
         for item in error.errors(include_url=False, include_input=False)[:20]:
             keys = tuple(item["loc"])
             where = ".".join(str(key) for key in keys) or "the record"
-            yield Problem(path, _find_line(text, keys), f"{where}: {item['msg']}", RECORD_AGAIN)
+            yield Problem(path, find_line(text, keys), f"{where}: {item['msg']}", RECORD_AGAIN)
 
 
 def _identity(value: Any, path: str, text: str, keys: tuple[str | int, ...] = ()) -> Iterator[Problem]:
     if isinstance(value, str) and (found := find(value)) is not None:
         what = f"{'.'.join(map(str, keys))} holds {found!r}, which can identify someone's machine"
         yield Problem(
-            path, _find_line(text, keys), what, "remove it from what the script prints, and record again"
+            path, find_line(text, keys), what, "remove it from what the script prints, and record again"
         )
     elif len(keys) > DEEPEST:
         return

@@ -133,6 +133,10 @@ def this_machine(name: str | None = None, recorded_by: str | None = None) -> tup
         raise BenchbookError(Problem("--recorded-by", 1, what, mend))
     if name is None:
         return machine, found
+    # Whoever is not the maintainers stays part of the name, or two owners of one model would collide.
+    ending = machine.name.partition("--")[2]
+    if ending and not name.endswith(f"--{ending}"):
+        name = f"{name}--{ending}"
     if not NAME.match(name) or len(name) > LONGEST_NAME or (found is not None) == on_cpu:
         mend = f"use lower-case letters, digits and hyphens, as in {machine.name}"
         raise BenchbookError(Problem("--machine", 1, f"{name!r} cannot name this machine", mend))
