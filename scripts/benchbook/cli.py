@@ -51,7 +51,10 @@ def record(
     ] = None,
     variant: Annotated[str | None, typer.Option(help="only this variant, and its baseline beside it")] = None,
     plan: Annotated[bool, typer.Option("--plan", help="say what would run, and for how long")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="with --plan: as JSON")] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="run a sample again and compare it; record nothing")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="with --plan or --verify: as JSON")] = False,
     budget: Annotated[
         str | None, typer.Option(help="stop before this is spent, e.g. 10m; resumes later")
     ] = None,
@@ -67,8 +70,10 @@ def record(
     budget_seconds = seconds(budget) if budget is not None else None
     if stale and everything:
         raise typer.BadParameter("--stale and --all exclude each other")
-    if as_json and not plan:
-        raise typer.BadParameter("--json goes with --plan")
+    if as_json and not (plan or verify):
+        raise typer.BadParameter("--json goes with --plan or --verify")
+    if verify and (plan or smallest or stale or everything or bundle):
+        raise typer.BadParameter("--verify goes with none of --plan, --smallest, --stale, --all and --bundle")
     from benchbook.recorder.command import record_command
 
     code = record_command(
@@ -85,6 +90,7 @@ def record(
         smallest=smallest,
         shared=shared,
         recorded_by=recorded_by,
+        verify=verify,
     )
     raise typer.Exit(code)
 

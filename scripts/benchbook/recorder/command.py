@@ -22,6 +22,7 @@ from benchbook.machines.accelerators import Found, find_accelerators
 from benchbook.machines.description import LONGEST_NAME, MAINTAINERS, NAME, Machine, describe
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
+from benchbook.recorder import verification
 from benchbook.recorder.hosts import interpreter
 from benchbook.recorder.plan import Plan, left, make_plan
 from benchbook.recorder.sitting import Sitting
@@ -52,6 +53,7 @@ def record_command(
     smallest: bool = False,
     shared: bool = False,
     recorded_by: str | None = None,
+    verify: bool = False,
 ) -> int:
     """Run scripts in fresh processes on this machine and write what they yield.
 
@@ -64,11 +66,12 @@ def record_command(
         bundle: Write this file instead of into `snippets/records`.
         variant: Only this one, with its baseline.
         plan: Print what would run.
-        plan_json: Print it as JSON.
+        plan_json: Print it, or what a verification found, as JSON.
         budget_seconds: Stop before this is spent.
         smallest: Run everything once at its smallest and write nothing.
         shared: Record although others use the device, and mark the times.
         recorded_by: Who measures; by default the maintainers.
+        verify: Run a sample of what is recorded again, compare, and write nothing.
 
     Returns:
         The exit code: 0, 1 if anything is not right, 130 if interrupted.
@@ -86,7 +89,7 @@ def record_command(
         scripts,
         here,
         lambda script: store.load(script.reference),
-        which="all" if everything else "stale",
+        which="all" if everything or verify else "stale",
         variant=variant,
         repeats=repeats,
         smallest=smallest,
@@ -107,6 +110,11 @@ def record_command(
     )
     before = _interrupt_on_terminate()
     try:
+        if verify:
+            found_again = verification.verify(sitting, chosen, bool(scripts), variant)
+            verification.print_verification(found_again, here.name, plan_json, console)
+            _report(console, found_again.problems)
+            return 0 if found_again.holds else 1
         problems = sitting.smallest(chosen.tasks) if smallest else sitting.record(chosen.tasks)
     except KeyboardInterrupt:
         console.print("interrupted; finished runs are kept, the same command goes on from them")
