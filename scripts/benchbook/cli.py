@@ -131,6 +131,20 @@ def check() -> None:
         raise typer.Exit(NOT_RIGHT)
 
 
+@app.command()
+def report(
+    base: Annotated[str, typer.Argument(help="the revision before, such as main")],
+    head: Annotated[str, typer.Argument(help="the revision after")] = "HEAD",
+    as_json: Annotated[bool, typer.Option("--json", help="as JSON, which `comment` shows")] = False,
+) -> None:
+    """Write for a pull request what lies between two revisions: numbers, claims, records."""
+    from benchbook.report import dump_report, make_report
+    from benchbook.report_text import markdown
+
+    made = make_report(find_project().root, base, head)
+    typer.echo(dump_report(made) if as_json else markdown(made), nl=False)
+
+
 def main() -> None:
     """Run the command line; a problem of the content is printed, never a traceback."""
     try:
