@@ -23,7 +23,9 @@ from benchbook.records import (
     read_packed,
     record_from,
     write_record,
+    write_text,
 )
+from benchbook.revisions import laid_out
 from benchbook.script import read_script
 from benchbook.validation import machine_problems, parse_json, record_problems
 
@@ -56,6 +58,19 @@ def import_bundles(project: Project, paths: Sequence[Path]) -> list[str]:
         raise BenchbookError(*problems)
     written = dict.fromkeys(place for _, bundle in bundles for place in _put_in_place(project, bundle))
     return list(written)
+
+
+def import_at(project: Project, paths: Sequence[Path], revision: str) -> list[str]:
+    """As `import_bundles`, judged by what `revision` holds, as data, and laid over its records.
+
+    Raises:
+        BenchbookError: There is no such revision, or anything in the bundles is not right.
+    """
+    with laid_out(project.root, revision) as there:
+        written = import_bundles(there, paths)
+        for name in written:
+            write_text(project.root / name, (there.root / name).read_text("utf-8"))
+    return written
 
 
 def _put_in_place(project: Project, bundle: dict[str, Any]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import sys
@@ -55,6 +56,12 @@ def record(
         bool, typer.Option("--verify", help="run a sample again and compare it; record nothing")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="with --plan or --verify: as JSON")] = False,
+    runners: Annotated[
+        int, typer.Option(min=1, help="with --plan --json: among how many of a kind to divide the work")
+    ] = 1,
+    at: Annotated[
+        str | None, typer.Option(metavar="REVISION", help="with --plan: what another revision holds")
+    ] = None,
     budget: Annotated[
         str | None, typer.Option(help="stop before this is spent, e.g. 10m; resumes later")
     ] = None,
@@ -74,33 +81,46 @@ def record(
         raise typer.BadParameter("--json goes with --plan or --verify")
     if verify and (plan or smallest or stale or everything or bundle):
         raise typer.BadParameter("--verify goes with none of --plan, --smallest, --stale, --all and --bundle")
+    if at is not None and not plan:
+        raise typer.BadParameter("--at goes with --plan")
     from benchbook.recorder.command import record_command
+    from benchbook.revisions import laid_out
 
-    code = record_command(
-        find_project(),
-        scripts or [],
-        everything=everything,
-        machine=machine,
-        repeats=repeats,
-        bundle=bundle,
-        variant=variant,
-        plan=plan,
-        plan_json=as_json,
-        budget_seconds=budget_seconds,
-        smallest=smallest,
-        shared=shared,
-        recorded_by=recorded_by,
-        verify=verify,
-    )
+    here = find_project()
+    with laid_out(here.root, at) if at is not None else contextlib.nullcontext(here) as project:
+        code = record_command(
+            project,
+            scripts or [],
+            everything=everything,
+            machine=machine,
+            repeats=repeats,
+            bundle=bundle,
+            variant=variant,
+            plan=plan,
+            plan_json=as_json,
+            budget_seconds=budget_seconds,
+            smallest=smallest,
+            shared=shared,
+            recorded_by=recorded_by,
+            verify=verify,
+            runners=runners,
+        )
     raise typer.Exit(code)
 
 
 @app.command("import")
-def import_(bundles: Annotated[list[Path], typer.Argument(help="what `record --bundle` wrote")]) -> None:
+def import_(
+    bundles: Annotated[list[Path], typer.Argument(help="what `record --bundle` wrote")],
+    at: Annotated[
+        str | None,
+        typer.Option(metavar="REVISION", help="judge them by the scripts and records of another one"),
+    ] = None,
+) -> None:
     """Validate records made elsewhere and put them in place: all of them, or none."""
-    from benchbook.bundles import import_bundles
+    from benchbook.bundles import import_at, import_bundles
 
-    for path in import_bundles(find_project(), bundles):
+    project = find_project()
+    for path in import_bundles(project, bundles) if at is None else import_at(project, bundles, at):
         typer.echo(f"imported {path}")
 
 
@@ -143,6 +163,44 @@ def report(
 
     made = make_report(find_project().root, base, head)
     typer.echo(dump_report(made) if as_json else markdown(made), nl=False)
+
+
+@app.command()
+def comment(
+    path: Annotated[Path, typer.Argument(metavar="REPORT", help="what `report --json` wrote, anywhere")],
+    show: Annotated[bool, typer.Option("--print", help="print what would be said; ask nobody")] = False,
+) -> None:
+    """Show a report on the pull request that a workflow's event speaks of; its words are data."""
+    from benchbook.hosting import comment_on_pull_request
+    from benchbook.report import read_report
+    from benchbook.report_text import markdown
+
+    made = read_report(path)
+    typer.echo(markdown(made) if show else comment_on_pull_request(made), nl=show is False)
+
+
+@app.command()
+def propose(
+    at: Annotated[str, typer.Option(metavar="REVISION", help="the commit that the records were made from")],
+) -> None:
+    """Open a pull request with the records that `import --at` put in place, on top of that commit."""
+    from benchbook.hosting import propose_records
+
+    typer.echo(propose_records(find_project(), at))
+
+
+@app.command()
+def dependencies(
+    newest: Annotated[bool, typer.Option("--newest", help="without a limit")] = False,
+    oldest: Annotated[bool, typer.Option("--oldest", help="the lowest versions that scripts admit")] = False,
+) -> None:
+    """List what the scripts need, for pip: the oldest versions that they admit, or any."""
+    if newest == oldest:
+        raise typer.BadParameter("say --oldest or --newest")
+    from benchbook.requirements import newest_requirements, oldest_requirements
+
+    for line in (oldest_requirements if oldest else newest_requirements)(find_project()):
+        typer.echo(line)
 
 
 def main() -> None:

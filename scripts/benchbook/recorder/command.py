@@ -18,15 +18,17 @@ from rich.console import Console
 from rich.table import Table
 
 import benchbook
-from benchbook.machines.accelerators import Found, find_accelerators
-from benchbook.machines.description import LONGEST_NAME, MAINTAINERS, NAME, Machine, describe
+from benchbook.machines.accelerators import VENDORS, Found, find_accelerators
+from benchbook.machines.description import LONGEST_NAME, MAINTAINERS, NAME, Machine, describe, slug
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 from benchbook.recorder import verification
 from benchbook.recorder.hosts import interpreter
 from benchbook.recorder.plan import Plan, left, make_plan
+from benchbook.recorder.sharing import matrix
 from benchbook.recorder.sitting import Sitting
 from benchbook.recorder.stores import Bundle, Checkout, Store
+from benchbook.status import kinds_of
 
 INTERRUPTED = 130
 # What hides every accelerator from a script, for records of the processor alone.
@@ -54,6 +56,7 @@ def record_command(
     shared: bool = False,
     recorded_by: str | None = None,
     verify: bool = False,
+    runners: int = 1,
 ) -> int:
     """Run scripts in fresh processes on this machine and write what they yield.
 
@@ -72,6 +75,7 @@ def record_command(
         shared: Record although others use the device, and mark the times.
         recorded_by: Who measures; by default the maintainers.
         verify: Run a sample of what is recorded again, compare, and write nothing.
+        runners: Among how many of its kind a plan divides the work.
 
     Returns:
         The exit code: 0, 1 if anything is not right, 130 if interrupted.
@@ -80,7 +84,8 @@ def record_command(
         BenchbookError: Nothing could be begun.
     """
     console = Console(stderr=True, highlight=False)
-    here, found = this_machine(machine, recorded_by)
+    planned = planned_machine(project, machine) if plan and machine is not None else None
+    here, found = (planned, None) if planned is not None else this_machine(machine, recorded_by)
     store: Store = Checkout(project, here)
     if bundle is not None:
         store = Bundle(bundle, Checkout(project, here), here)
@@ -95,7 +100,7 @@ def record_command(
         smallest=smallest,
     )
     if plan:
-        _print_plan(chosen, here, plan_json)
+        _print_plan(chosen, here, plan_json, runners)
         return _report(console, chosen.problems)
     sitting = Sitting(
         project=project,
@@ -123,6 +128,22 @@ def record_command(
         if before is not None:
             signal.signal(signal.SIGTERM, before)
     return _report(console, (*chosen.problems, *problems))
+
+
+def planned_machine(project: Project, name: str) -> Machine | None:
+    """The machine called `name` as far as a plan needs it: its records here, or its vendor, tell its kind.
+
+    None where neither does, or where it is a processor: any machine can be recorded as one.
+    """
+    path = project.records / name / "machine.json"
+    if not NAME.match(name) or name.startswith("cpu-"):
+        return None
+    if path.is_file():
+        kind = kinds_of(project, name)[1]
+    else:
+        vendors = {slug(vendor): kind for kind, vendor in VENDORS.items()}
+        kind = vendors.get(name.partition("-")[0], "")
+    return Machine(name, kind, name, name, None, None, {}, None, None, {}) if kind else None
 
 
 def this_machine(name: str | None = None, recorded_by: str | None = None) -> tuple[Machine, Found | None]:
@@ -162,7 +183,7 @@ def _interrupt_on_terminate() -> Any:
     return signal.signal(signal.SIGTERM, interrupt)
 
 
-def _print_plan(plan: Plan, machine: Machine, as_json: bool) -> None:
+def _print_plan(plan: Plan, machine: Machine, as_json: bool, runners: int) -> None:
     if as_json:
         known = [task.seconds for task in plan.tasks if task.seconds is not None]
         table = {
@@ -170,8 +191,10 @@ def _print_plan(plan: Plan, machine: Machine, as_json: bool) -> None:
             "expected_minutes": round(sum(known) / 60, 2) if len(known) == len(plan.tasks) else None,
             "scripts": [task.table() for task in plan.tasks],
             "needs_another_machine": list(plan.elsewhere),
+            "matrix": matrix(plan.tasks, runners),
         }
-        print(json.dumps(table, indent=2), file=sys.stdout)
+        # On one line: the outputs of a workflow's step are lines.
+        print(json.dumps(table), file=sys.stdout)
         return
     rows = Table(title=f"{machine.name}: {left(plan.tasks)}", box=None, title_justify="left")
     for title in ("script", "variant", "runs", "minutes", "why"):
