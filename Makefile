@@ -114,7 +114,8 @@ comment: $(SITE)/.installed
 
 # A commit, by its full name only: a branch could move between its review and its run.
 fetch:
-	@printf '%s' "$$COMMIT" | grep -Eqx '[0-9a-f]{40}' || { echo "COMMIT is no full name of a commit" >&2; exit 1; }
+	@case "$$COMMIT" in *[!0-9a-f]*) false;; *) [ "$${#COMMIT}" = 40 ];; esac \
+		|| { echo "COMMIT is no full name of a commit" >&2; exit 1; }
 	git cat-file -e "$$COMMIT^{commit}" 2>/dev/null || git fetch --quiet --no-tags origin "$$COMMIT"
 
 plan: $(SITE)/.installed
