@@ -21,6 +21,8 @@ from benchbook.project import Project
 
 FIXTURE = Path(__file__).parent / "fixtures" / "handbook"
 CPU, GPU = "fixture-cpu", "fixture-gpu-24gb"
+# Its figures are quoted, of one script.
+QUOTED = "fixture-gpu-16gb--published"
 
 EXTENSIONS = [
     "tables",
@@ -66,6 +68,15 @@ def edit(path: Path, old: str, new: str) -> None:
     text = path.read_text("utf-8")
     assert old in text
     path.write_text(text.replace(old, new), "utf-8")
+
+
+def list_points(project: Project) -> Path:
+    """Give the script of methods two points: one with a method alone, one that sets the batch size as well."""
+    path = project.snippets / "memory/methods.py"
+    product = '[tool.benchbook.matrix]\n# method = ["plain", "checkpointing"]\n# batch_size = [1, 2, 4]'
+    point = '[[tool.benchbook.matrix]]\n# method = "plain"'
+    edit(path, product, f"{point}\n# {point}\n# batch_size = 2")
+    return path
 
 
 def start(project: Project, language: str = "en", root: str = "") -> Build:

@@ -15,8 +15,8 @@ from benchbook import bundles
 from benchbook.bundles import import_bundles
 from benchbook.problems import BenchbookError
 from benchbook.project import Project
-from benchbook.records import bundle_digest, dump_record, load_record
-from builders import MACHINE, MACHINE_JSON, SCRIPT, SWEEP, make_project, make_record, write
+from benchbook.records import dump_record, load_record
+from builders import MACHINE, MACHINE_JSON, SCRIPT, SWEEP, make_project, make_record, packed, write
 
 
 def bundle_of(script: str = SCRIPT, **changes: Any) -> dict[str, Any]:
@@ -26,11 +26,6 @@ def bundle_of(script: str = SCRIPT, **changes: Any) -> dict[str, Any]:
         "machine": json.loads(json.dumps(MACHINE_JSON)),
         "records": [json.loads(dump_record(make_record(script, **changes)))],
     }
-
-
-def packed(bundle: dict[str, Any]) -> str:
-    """The text of a bundle, with the digest of what it holds."""
-    return json.dumps(bundle | {"digest": bundle_digest(bundle["machine"], bundle["records"])})
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from benchbook.pages.drawing import Line, draw
 from benchbook.pages.library import Library
 from benchbook.pages.references import UnresolvedError
 from benchbook.project import Project
-from handbooks import FIXTURE, GPU, plain, render, start
+from handbooks import FIXTURE, GPU, copy_handbook, list_points, plain, render, start
 
 SWEEP = "script: memory/methods.py\nx: batch_size\ny: peak_memory\nseries: method\ntitle: Peak & batch"
 SERIES = "script: memory/losses.py\nx: step\ny: loss\ntitle: Loss"
@@ -105,6 +105,13 @@ def test_other_machines_go_to_the_data_of_the_guide() -> None:
 def test_a_chart_of_what_is_not_there_is_refused(text: str, what: str) -> None:
     with pytest.raises(UnresolvedError, match=re.escape(what)):
         read_chart(text, Library(Project(FIXTURE)))
+
+
+def test_a_point_without_a_value_on_the_axis_stands_where_it_runs(tmp_path: Path) -> None:
+    project = copy_handbook(tmp_path)
+    list_points(project)
+    read = read_chart(SWEEP, Library(project))
+    assert [variant.at(read.x) for variant in read.variants] == [1, 2]
 
 
 def test_a_series_needs_steps_and_a_number_an_axis() -> None:

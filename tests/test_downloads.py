@@ -60,7 +60,7 @@ def test_a_notebook_of_several_processes_says_how_to_start_it(project: Project) 
 
 def test_a_notebook_of_a_script_never_recorded_has_no_outputs(project: Project) -> None:
     for machine in project.machines:
-        project.record_path(machine, "memory/losses.py").unlink()
+        project.record_path(machine, "memory/losses.py").unlink(missing_ok=True)
     Downloads().write(Library(project), project.root / "site")
     made = nbformat.read(project.root / "site" / notebook_path("memory/losses.py"), as_version=4)
     assert not any(cell.get("outputs") for cell in made.cells)

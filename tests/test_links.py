@@ -32,6 +32,10 @@ def problems(text: str, folder: Path) -> list[str]:
             "docs/ja/index.md:1: `sums.md` has no section `#ading` to link to; use one of",
         ),
         ("[x](#begin)", "docs/ja/index.md:1: `index.md` has no section `#begin` to link to"),
+        (
+            "```table\nlinks:\n  a: sums.md#adding\n  b: sums.md#ading\n```",
+            "docs/ja/index.md:4: `sums.md` has no section `#ading` to link to",
+        ),
         ("![x](picture.svg)", "docs/ja/index.md:1: there is no file `picture.svg` to link to; add it"),
     ],
 )

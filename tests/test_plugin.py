@@ -16,7 +16,7 @@ from benchbook.pages.languages import load_language
 from benchbook.pages.page_data import merge
 from benchbook.problems import BenchbookError
 from benchbook.project import Project
-from handbooks import CPU, FIXTURE, GPU, build_site, copy_handbook, edit, plain
+from handbooks import CPU, FIXTURE, GPU, QUOTED, build_site, copy_handbook, edit, plain
 
 PAGE = """# Memory {{ #memory }}
 
@@ -70,7 +70,7 @@ def test_a_guide_has_one_data_file_for_all_languages_and_other_machines(project:
     assert value[GPU]["text"] == "7.2\u00a0×\u00a010⁻⁸"
     assert set(value[GPU]["repeats"]["@"]) == {"en", "ar", "ja"}
     (table,) = (block for key, block in data["blocks"].items() if key.startswith("table-"))
-    assert list(table) == [GPU]
+    assert list(table) == [QUOTED, GPU]
 
 
 def test_what_is_the_same_in_every_language_stands_once() -> None:
@@ -125,6 +125,37 @@ def test_a_page_without_a_translation_speaks_english_in_its_blocks(project: Proj
     assert "計測" not in shown
 
 
+LINKED = """# Start {{ #start }}
+
+```table
+script: memory/methods.py
+where: {{batch_size: 1}}
+rows: method
+columns: peak_memory
+links:
+  plain: {target}
+```
+"""
+
+
+def test_a_row_links_to_a_page_in_its_language(project: Project) -> None:
+    for code in ("en", "ja"):
+        (project.docs / code / "index.md").write_text(LINKED.format(target="memory.md#memory"), "utf-8")
+    (project.docs / "ja/memory.md").unlink()  # in Japanese, the English page stands at its address
+    site = build_site(project)
+    for page in ("index.html", "ja/index.html", "ar/index.html"):
+        assert '<a href="memory/#memory">' in (site / page).read_text("utf-8")
+
+
+def test_a_row_that_links_to_no_page_stops_the_build(
+    project: Project, caplog: pytest.LogCaptureFixture
+) -> None:
+    (project.docs / "en/index.md").write_text(LINKED.format(target="memories.md"), "utf-8")
+    with pytest.raises(Abort):
+        build_site(project)
+    assert "docs/en/index.md:3: there is no page `memories.md` to link to" in caplog.text
+
+
 def test_the_machine_is_named_without_a_script(project: Project) -> None:
     shown = plain((build_site(project) / "memory/index.html").read_text("utf-8"))
     assert "Measured on Fixture CPU, 8 GB" in shown
@@ -134,7 +165,7 @@ def test_a_page_ends_with_the_downloads_of_every_script_behind_it(project: Proje
     site = build_site(project)
     page = site / "ar/memory/index.html"
     links = re.findall(r'href="([^"]+)" download', page.read_text("utf-8"))
-    assert len(links) == 8
+    assert len(links) == 9
     assert all((page.parent / link).is_file() for link in links)
 
 
@@ -148,7 +179,8 @@ def test_every_link_of_the_details_leads_to_a_file(project: Project) -> None:
 
 def test_a_guide_without_an_accelerator_says_so(project: Project) -> None:
     for script in ("methods", "losses"):
-        project.record_path(GPU, f"memory/{script}.py").unlink()
+        for machine in (GPU, QUOTED):
+            project.record_path(machine, f"memory/{script}.py").unlink(missing_ok=True)
     shown = (build_site(project) / "ar/memory/index.html").read_text("utf-8")
     assert load_language(project.docs, "ar").text("not_on_gpu") in shown
     assert "<select" not in shown
@@ -235,7 +267,7 @@ def test_editing_a_script_re_records_just_that_one(
     monkeypatch.setenv("BENCHBOOK_PYTHON", sys.executable)
     monkeypatch.setenv("BENCHBOOK_EXECUTE", "stale")
     build_site(project)
-    (here,) = set(project.machines) - {CPU, GPU}
+    (here,) = set(project.machines) - {CPU, GPU, QUOTED}
     methods, losses = (project.record_path(here, f"memory/{name}.py") for name in ("methods", "losses"))
     before = methods.read_bytes()
     edit(project.snippets / "memory/losses.py", "difference = 7.2e-8", "difference = 9e-8")

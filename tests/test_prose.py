@@ -50,6 +50,9 @@ def problems(body: str, head: str = HEAD) -> list[Problem]:
         "> quoted: 7.9 GiB",
         "**7.9 GiB** in bold",
         "| a | b |\n|---|---|\n| x | 7.9 GiB |",
+        "```table\ncaption: It takes 7.9 GiB\n```",
+        "```table\nnotes: {plain: It takes 7.9 GiB}\n```",
+        "```chart\ntitle: It takes 7.9 GiB\n```",
     ],
 )
 def test_a_measured_number_in_the_text_is_found(text: str) -> None:

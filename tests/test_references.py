@@ -1,5 +1,7 @@
 """What pages may refer to, and what they are told where they refer to nothing."""
 
+from pathlib import Path
+
 import pytest
 
 from benchbook.pages.references import (
@@ -14,7 +16,7 @@ from benchbook.pages.references import (
 from benchbook.project import Project
 from benchbook.script import Script, read_script
 from benchbook.units import UNITS
-from handbooks import FIXTURE
+from handbooks import FIXTURE, copy_handbook, list_points
 
 
 @pytest.fixture
@@ -103,6 +105,25 @@ def test_axes_must_leave_one_variant(methods: Script) -> None:
     assert target.variant.name == "method=plain,batch_size=2"
     assert target.unit == UNITS["B"]
     assert target.device_memory
+
+
+@pytest.fixture
+def points(tmp_path: Path) -> Script:
+    """A script whose second point sets an axis that its first leaves as it is."""
+    project = copy_handbook(tmp_path)
+    return read_script(list_points(project), project.root)
+
+
+def test_the_variant_with_the_named_axes_and_no_more_is_meant(points: Script) -> None:
+    target = target_of(parse_reference("memory/methods.py?method=plain#step_time"), points)
+    assert target.variant.name == "method=plain"
+
+
+def test_a_point_that_sets_no_value_has_the_one_that_runs(points: Script) -> None:
+    target = target_of(parse_reference("memory/methods.py?batch_size=1#step_time"), points)
+    assert target.variant.name == "method=plain"
+    with pytest.raises(UnresolvedError, match=r"no variant with batch_size=4; use one of its values: 1, 2"):
+        target_of(parse_reference("memory/methods.py?batch_size=4#step_time"), points)
 
 
 def test_a_unit_must_measure_the_same_kind_of_thing() -> None:

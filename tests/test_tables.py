@@ -9,11 +9,12 @@ import pytest
 
 from benchbook.pages.library import Library
 from benchbook.pages.references import UnresolvedError
-from benchbook.pages.tables import read_table
+from benchbook.pages.table_rows import read_table
 from benchbook.project import Project
-from handbooks import CPU, FIXTURE, GPU, copy_handbook, edit, plain, render, start
+from handbooks import CPU, FIXTURE, GPU, QUOTED, copy_handbook, edit, list_points, plain, render, start
 
 METHODS = "script: memory/methods.py\nrows: [method, batch_size]\n"
+ONE = "script: memory/methods.py\nrows: metrics\nwhere: {method: plain, batch_size: 1}\n"
 
 
 def table(text: str) -> str:
@@ -77,6 +78,69 @@ def test_cells_can_be_rows_of_what_was_read_around_them() -> None:
     ]
 
 
+def test_metrics_of_one_variant_can_be_rows() -> None:
+    where = "where: {method: checkpointing, batch_size: 1}"
+    columns = "columns: [{metric: peak_memory, bar: true}, {metric: peak_memory, unit: GB, bar: true}]"
+    text = f"script: memory/methods.py\n{where}\nrows: metrics\n{columns}"
+    found = cells(render(start(Project(FIXTURE)), table(text)))
+    assert found == [["Quantity", "Value"], ["peak_memory", "1 GiB"], ["peak_memory", "1.07 GB"]]
+
+
+def test_a_point_without_a_value_on_an_axis_shows_the_one_that_runs(tmp_path: Path) -> None:
+    project = copy_handbook(tmp_path)
+    list_points(project)
+    found = read_table(METHODS + "columns: peak_memory", Library(project))
+    assert [row.names for row in found.rows] == [
+        (("method", "plain"), ("batch_size", 1)),
+        (("method", "plain"), ("batch_size", 2)),
+    ]
+
+
+def rows_of(shown: str) -> list[str]:
+    return re.findall(r'<tr data-row="(\d+)"', shown)
+
+
+def test_rows_stand_best_first_where_the_page_asks_for_it() -> None:
+    shown = render(
+        start(Project(FIXTURE)), table(METHODS + "columns: [peak_memory, step_time]\nsort: peak_memory")
+    )
+    # 2, 4 and no GiB for one method, 1, 2 and 4 GiB for the other: equals stay in the declared order.
+    assert rows_of(shown) == ["3", "0", "4", "1", "5", "2"]
+    assert re.findall(r'<th scope="col"[^>]*aria-sort="([a-z]+)"[^>]*><code[^>]*>([^<]*)', shown) == [
+        ("ascending", "peak_memory")
+    ]
+
+
+def test_where_more_is_better_the_most_stands_first(tmp_path: Path) -> None:
+    project = copy_handbook(tmp_path)
+    script = project.snippets / "memory/methods.py"
+    edit(
+        script,
+        'peak_memory = { unit = "B", better = "lower"',
+        'peak_memory = { unit = "B", better = "higher"',
+    )
+    shown = render(start(project), table(METHODS + "columns: peak_memory\nsort: peak_memory"))
+    assert rows_of(shown) == ["1", "5", "0", "4", "3", "2"]
+    assert 'aria-sort="descending"' in shown
+
+
+def test_a_row_can_have_a_link_and_a_line_of_the_page_s_own() -> None:
+    text = (
+        "script: memory/methods.py\nwhere: {batch_size: 1}\nrows: method\ncolumns: peak_memory\n"
+        "links: {plain: 'memory.md#plain'}\nnotes: {checkpointing: 'Compute <twice>: `checkpoint(f)`'}"
+    )
+    build = start(Project(FIXTURE))
+    build.here.address = lambda link: f"there/{link}"
+    plain_name, checkpointing_name = re.findall(r'<th scope="row">.*?</th>', render(build, table(text)))
+    assert '<a href="there/memory.md#plain"><code lang="en" dir="ltr">plain</code></a>' in plain_name
+    assert "bb-note" not in plain_name
+    assert "<a " not in checkpointing_name
+    assert (
+        '<span class="bb-note">Compute &lt;twice&gt;: <code lang="en" dir="ltr">checkpoint(f)</code></span>'
+        in checkpointing_name
+    )
+
+
 def test_labels_are_the_language_s_own_and_escaped(tmp_path: Path) -> None:
     project = copy_handbook(tmp_path)
     edit(
@@ -98,7 +162,7 @@ def test_other_machines_go_to_the_data_of_the_guide() -> None:
     build = start(Project(FIXTURE))
     render(build, table(METHODS + "columns: peak_memory"))
     (machines,) = build.data["memory"]["blocks"].values()
-    assert list(machines) == [GPU]
+    assert list(machines) == [GPU, QUOTED]
     entry = machines[GPU]["en"]["rows"][0][0]
     assert entry == {"text": "2.5\u00a0GiB", "value": "2684354560", "bytes": "2684354560"}
 
@@ -125,11 +189,37 @@ def test_a_table_has_the_same_key_in_every_language() -> None:
         (METHODS + "columns: [{unit: B}]", "names no metric"),
         (METHODS + "columns: peak_memory\ncolour: red", "no key `colour`"),
         (METHODS + "columns: peak_memory\nwhere: {batch_size: 3}", "no variant with batch_size=3"),
+        (METHODS + "columns: peak_memory\nsort: step_time", "`sort:` names no column `step_time`"),
+        (ONE + "columns: peak_memory\nsort: peak_memory", "`sort:` does not go with `rows: metrics`"),
+        (METHODS + "columns: peak_memory\nnotes: {plain: x}", "names rows by one axis"),
+        (ONE + "columns: peak_memory\nnotes: x", "`notes:` is no mapping"),
+        (ONE + "columns: peak_memory\nlinks: {peak: x.md}", "`links:` names no row `peak`"),
         (METHODS + "columns: peak_memory\nwhere: 3", "`where:` is no mapping"),
         ("script: memory/methods.py\nrows: cells\ncolumns: seconds", "6 variants"),
         ("script: memory/losses.py\nrows: cells\ncolumns: loss", "`loss` is no meter"),
+        ("script: memory/methods.py\nrows: metrics\ncolumns: peak_memory", "`rows: metrics` shows one"),
+        (ONE + "columns: [peak_memory, step_time]", "compare metrics of one unit"),
     ],
 )
 def test_a_table_of_what_is_not_there_is_refused(text: str, what: str) -> None:
     with pytest.raises(UnresolvedError, match=re.escape(what)):
+        read_table(text, Library(Project(FIXTURE)))
+
+
+def test_only_the_cells_that_are_named_are_rows_in_their_order() -> None:
+    text = "script: memory/losses.py\nrows: cells\ncells: [train]\ncolumns: seconds"
+    shown = cells(render(start(Project(FIXTURE)), table(text)))
+    assert [row[0] for row in shown[1:]] == ["train"]
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("script: memory/losses.py\nrows: cells\ncells: [trian]\ncolumns: seconds", "has no cell `trian`"),
+        ("script: memory/losses.py\nrows: cells\ncells: train\ncolumns: seconds", "`cells:` is no list"),
+        (METHODS + "cells: [train]\ncolumns: peak_memory", "goes with `rows: cells`"),
+    ],
+)
+def test_cells_that_cannot_be_rows_are_a_problem(text: str, what: str) -> None:
+    with pytest.raises(UnresolvedError, match=what):
         read_table(text, Library(Project(FIXTURE)))

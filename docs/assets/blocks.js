@@ -116,15 +116,26 @@ for (const head of document.querySelectorAll(".bb-table thead th")) {
   const button = make("button", { type: "button", title: words.sort.replace("{column}", head.textContent) });
   button.append(...head.childNodes);
   head.append(button);
-  head.setAttribute("aria-sort", "none");
+  if (!head.hasAttribute("aria-sort")) head.setAttribute("aria-sort", "none");
 }
 
 function sort(head) {
+  const ascending = head.getAttribute("aria-sort") !== "ascending";
+  for (const other of head.parentElement.cells) other.setAttribute("aria-sort", "none");
+  head.setAttribute("aria-sort", ascending ? "ascending" : "descending");
+  order(head);
+}
+
+/** Bring the rows of `block` back into the order that its heads tell of, once other values stand there. */
+export function sortAgain(block) {
+  const head = block.querySelector('th:is([aria-sort="ascending"], [aria-sort="descending"])');
+  if (head) order(head);
+}
+
+function order(head) {
   const table = head.closest("table");
   const column = head.cellIndex;
-  const ascending = head.getAttribute("aria-sort") !== "ascending";
-  for (const other of table.tHead.rows[0].cells) other.setAttribute("aria-sort", "none");
-  head.setAttribute("aria-sort", ascending ? "ascending" : "descending");
+  const ascending = head.getAttribute("aria-sort") === "ascending";
   const rows = [...table.tBodies[0].rows];
   const keys = new Map(rows.map((row) => [row, sortKey(row.cells[column])]));
   rows.sort((one, other) => compare(keys.get(one), keys.get(other), ascending) || one.dataset.row - other.dataset.row);
@@ -134,7 +145,7 @@ function sort(head) {
 function sortKey(cell) {
   const data = cell.querySelector("data");
   if (data) return data.value === "" ? null : data.value === "true" ? 1 : data.value === "false" ? 0 : Number(data.value);
-  const text = cell.lastElementChild?.textContent.trim() ?? "";
+  const text = cell.querySelector(":is(bdi, code):not(.bb-cardname *, .bb-note *)").textContent.trim();
   const number = Number(text.replaceAll(",", ""));
   return Number.isNaN(number) ? text : number;
 }

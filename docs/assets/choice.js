@@ -1,6 +1,6 @@
 // A reader's two choices: on which machine measured, and their own GPU. In the address first, then in storage.
 
-import { details, line, make, records, settings, staleMark } from "./blocks.js";
+import { details, line, make, records, settings, sortAgain, staleMark } from "./blocks.js";
 
 const words = settings.strings;
 const root = document.documentElement;
@@ -47,6 +47,7 @@ async function showMachine(name) {
     for (const button of document.querySelectorAll(".bb-value")) showValue(button, data, name);
     for (const block of document.querySelectorAll(":is(.bb-output, .bb-table, .bb-chart)[data-bb]")) {
       showBlock(block, data, name);
+      sortAgain(block);
     }
   } finally {
     delete root.dataset.bbPending;
@@ -64,6 +65,9 @@ function showValue(button, data, name) {
   button.querySelector(".bb-tag")?.remove();
   if (value) {
     setData(button.querySelector("data"), value, name);
+    // What was not measured here says whose it is wherever it stands.
+    const quoted = settings.machines.find((machine) => machine.name === name && machine.published);
+    if (quoted) button.append(make("sup", { class: "bb-tag", dir: "auto" }, quoted.short));
   } else {
     // Ten times "not measured" in a paragraph cannot be read: keep the value, and say in small whose it is.
     button.querySelector("data").replaceWith(original.shown.cloneNode(true));
@@ -184,8 +188,14 @@ function showFits() {
   for (const data of document.querySelectorAll("data[data-bytes]")) {
     const fits = Number(data.dataset.bytes) * 1.05 + GIB <= room;
     const text = fits ? `✓ ${words.fits}` : `✗ ${words.fits_not}`;
-    (data.closest(".bb-value") ?? data).after(make("span", { class: fits ? "bb-fits" : "bb-fits-not" }, make("bdi", {}, text)));
+    beside(data).after(make("span", { class: fits ? "bb-fits" : "bb-fits-not" }, make("bdi", {}, text)));
   }
+}
+
+/** The last of what belongs to a value: its mark of age in a sentence, its ratio in a table. */
+function beside(data) {
+  const button = data.closest(".bb-value");
+  return button ? staleBeside(button) ?? button : data.parentElement.querySelector(":scope > .bb-ratio") ?? data;
 }
 
 async function knownGpus() {

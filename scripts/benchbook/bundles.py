@@ -13,6 +13,7 @@ from benchbook.origins import difference, machine_origin_problems, record_origin
 from benchbook.plausibility import plausibility_problems
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
+from benchbook.quotations import quotation_problems
 from benchbook.records import (
     BUNDLE_SCHEMA,
     LARGEST_BUNDLE,
@@ -153,6 +154,9 @@ def _refusals(project: Project, machine: Any, records: list[Any], path: str) -> 
             problems.append(Problem(path, 1, f"{reference} is no script of this checkout", mend))
             continue
         script = read_script(scripts[reference], project.root)
+        if mixed := quotation_problems(table, machine, script, path):
+            problems += mixed
+            continue
         problems += record_origin_problems(project, script, machine, table, path)
         problems += plausibility_problems(table, machine, script, path)
     return problems

@@ -9,14 +9,15 @@ from pathlib import Path
 
 from benchbook.links import anchors, link_problems
 from benchbook.page_source import parse_page
-from benchbook.pages.languages import missing_strings
+from benchbook.pages.languages import FALLBACK, FILE, load_language, missing_strings
 from benchbook.pages.library import Library
 from benchbook.pages.places import check_page
 from benchbook.plausibility import plausibility_problems
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 from benchbook.prose import parity_problems, prose_problems
-from benchbook.records import NOT_A_RECORD
+from benchbook.quotations import quotation_problems
+from benchbook.records import NOT_A_RECORD, is_published
 from benchbook.script import Script, read_script
 from benchbook.status import Row, kinds_of, script_status
 from benchbook.validation import machine_problems, read_json, record_problems
@@ -51,6 +52,7 @@ def check_project(project: Project) -> Report:
         problems.append(
             Problem("pyproject.toml", 1, f"the reference machine {reference} has no records", mend)
         )
+    problems += _quoting_problems(project)
     problems += _language_problems(project)
     problems += _page_problems(project)
     return Report(_finest(problems), _finest(warnings))
@@ -111,9 +113,13 @@ def _record_problems(
     if place != path:
         what = f"is the record of {table['script']} on {table['machine']}"
         yield Problem(shown, 1, what, f"move it to {project.relative(place)}")
-    elif table["script"] in scripts:
-        yield from plausibility_problems(table, machine, scripts[table["script"]], shown, text)
-    elif not (project.snippets / table["script"]).is_file():
+        return
+    script = scripts.get(table["script"])
+    mixed = quotation_problems(table, machine, script, shown, text)
+    yield from mixed
+    if script is not None and not mixed:
+        yield from plausibility_problems(table, machine, script, shown, text)
+    if not (project.snippets / table["script"]).is_file():
         yield Problem(shown, 1, f"its script {table['script']} is not there", "remove the record")
 
 
@@ -125,7 +131,7 @@ def _freshness(
         known = project.relative(project.record_path(machine, script.reference)) in reported
         for row in script_status(project, script, machine, kinds):
             # What makes a record invalid is reported with its line already.
-            if row.state != "fresh" and not (row.state == "invalid" and known):
+            if row.state not in ("fresh", "published") and not (row.state == "invalid" and known):
                 yield _unfresh(project, script, row)
 
 
@@ -133,6 +139,23 @@ def _unfresh(project: Project, script: Script, row: Row) -> Problem:
     variant = "" if row.variant == "default" else f", variant {row.variant}"
     what = f"its record on {row.machine}{variant} is {row.state}: {row.reason}"
     return Problem(script.path, 1, what, f"run `benchbook record {script.reference}` there")
+
+
+def _quoting_problems(project: Project) -> Iterator[Problem]:
+    """What a machine whose figures are quoted may not be, and what must be said of it."""
+    references = {project.config.reference_machine}
+    references |= {project.config.reference_for(guide) for guide in project.config.guides}
+    for name in sorted(filter(is_published, references)):
+        what = f"the reference machine {name} was never measured here: its figures are quoted"
+        yield Problem("pyproject.toml", 1, what, "name a machine that was recorded on")
+    try:
+        english = load_language(project.docs, FALLBACK)
+    except BenchbookError:
+        return  # reported with the languages
+    for name in filter(is_published, project.machines):
+        if english.label(name) is None:
+            what = f"`labels:` has no `{name}`, which says what changed since its figures were published"
+            yield Problem(f"docs/{FALLBACK}/{FILE}", 1, what, "add it, and translate it")
 
 
 def _language_problems(project: Project) -> Sequence[Problem]:

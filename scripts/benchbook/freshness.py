@@ -11,10 +11,11 @@ from typing import Literal
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from benchbook.records import Record, VariantRecord
+from benchbook.records import Publication, Record, VariantRecord
 from benchbook.script import Script, Variant
 
-State = Literal["fresh", "stale", "missing", "invalid"]
+# Of what is quoted from a publication nobody here can say whether it is fresh.
+State = Literal["fresh", "stale", "missing", "invalid", "published"]
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,14 @@ def judge(script: Script, variant: Variant, record: Record | None, inputs: dict[
         return Verdict("missing", "never measured here")
     if measured.outcome in {"timed out", "crashed"}:
         return Verdict("invalid", f"{measured.outcome}: {measured.error or 'no more is known'}")
-    if measured.campaign not in record.campaigns:
+    campaign = record.campaigns.get(measured.campaign)
+    if campaign is None:
         return Verdict("invalid", f"its campaign {measured.campaign} is not described")
+    if isinstance(campaign, Publication):
+        return Verdict("published", f"quoted from {campaign.source.title}")
     reason = next(_changes(script, variant, measured, inputs), None)
     if reason is None:
-        packages = record.campaigns[measured.campaign].packages
-        reason = next(_out_of_range(script.metadata.dependencies, packages), None)
+        reason = next(_out_of_range(script.metadata.dependencies, campaign.packages), None)
     return Verdict("stale", reason) if reason else Verdict("fresh", "measured as it stands")
 
 

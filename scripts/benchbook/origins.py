@@ -14,7 +14,7 @@ from benchbook.machines.accelerators import VENDORS
 from benchbook.machines.description import MAINTAINERS, gigabytes, slug
 from benchbook.problems import Problem
 from benchbook.project import Project
-from benchbook.records import load_record, record_from
+from benchbook.records import Publication, load_record, record_from
 from benchbook.script import Script, machine_kinds
 from benchbook.validation import RECORD_AGAIN
 
@@ -93,6 +93,9 @@ def record_origin_problems(
     record = record_from(table)
     asked: set[str] = set()
     for name, variant in record.variants.items():
+        # What is quoted comes from no code, and once.
+        if isinstance(record.campaigns[variant.campaign], Publication):
+            continue
         # Of a variant that is no longer measured, a bundle brings back what it found in its checkout.
         if here is not None and here.variants.get(name) == variant:
             continue

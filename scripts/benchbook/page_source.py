@@ -12,6 +12,11 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from mdit_py_plugins.admon import admon_plugin
 
+# The keys of a fence under which a page has words of its own: plain text, and the targets of links.
+_WORDS = ("caption", "title", "notes")
+_LINKS = "links"
+_FENCES = (["table"], ["chart"])
+
 TAB = re.compile(r'^(\s*)===[!+]? (?=")', re.MULTILINE)
 HEADING_ID = re.compile(r"\{:?\s*#(?P<id>[^\s}]+)[^}]*\}\s*$")
 
@@ -49,7 +54,7 @@ class PageSource:
                 yield Heading(opening.map[0] + 1, int(opening.tag[1]), text, found["id"] if found else None)
 
     def inlines(self) -> Iterator[Token]:
-        """Its blocks of running text: paragraphs, headings, table cells."""
+        """Its blocks of running text: paragraphs, headings, table cells, the words in fences of records."""
         return (token for token in self.tokens if token.type == "inline" and token.map is not None)
 
 
@@ -70,4 +75,32 @@ def parse_page(text: str) -> PageSource:
     # A content tab nests like an admonition; to the parser it can be one.
     text = TAB.sub(r"\1!!! tab ", text)
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).use(admon_plugin)
-    return PageSource(matter, parser.parse(text), broken)
+    tokens = parser.parse(text)
+    return PageSource(matter, [*tokens, *_fence_words(tokens, parser)], broken)
+
+
+def _fence_words(tokens: Sequence[Token], parser: MarkdownIt) -> Iterator[Token]:
+    """The words and links in the YAML of `table` and `chart` fences, as running text on their lines."""
+    for token in tokens:
+        if token.type != "fence" or token.map is None or token.info.split(maxsplit=1)[:1] not in _FENCES:
+            continue
+        try:
+            spec = yaml.safe_load(token.content)
+        except yaml.YAMLError:
+            continue  # said where the fence is read
+        for key, value in spec.items() if isinstance(spec, dict) else ():
+            for text in value.values() if isinstance(value, dict) else [value]:
+                source = f"[{key}]({text})" if key == _LINKS else str(text)
+                if key in (*_WORDS, _LINKS):
+                    yield from _at(parser.parseInline(source), token, str(text))
+
+
+def _at(found: Sequence[Token], fence: Token, text: str) -> Iterator[Token]:
+    """`found` on the line of `fence` where `text` begins."""
+    assert fence.map is not None
+    first = text.split("\n", 1)[0]
+    lines = fence.content.split("\n")
+    line = fence.map[0] + 1 + next((place for place, one in enumerate(lines) if first in one), 0)
+    for token in found:
+        token.map = [line, line + 1]
+        yield token

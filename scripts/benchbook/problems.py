@@ -43,7 +43,7 @@ def did_you_mean(name: str, known: Iterable[str], what: str) -> str:
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or names
     if not near:
         return f"there is no {what} to name here"
-    return f"use one of the {what}s there are: {', '.join(near)}"
+    return f"use one of the {'axes' if what == 'axis' else f'{what}s'} there are: {', '.join(near)}"
 
 
 def lacking(error: ModuleNotFoundError) -> str:

@@ -21,6 +21,8 @@ LARGEST_BUNDLE = 64 * 2**20
 LICENCE = "CC0-1.0"
 # Model, memory, partition or count, and behind two hyphens who measured.
 MACHINE_NAME = r"[a-z0-9]+(?:[.-][a-z0-9]+)*(?:--[a-z0-9]+(?:-[a-z0-9]+)*)?"
+# How the name of a machine ends whose figures are quoted from publications: none of them was measured here.
+PUBLISHED = "--published"
 NOT_A_RECORD = "is not a record"
 
 Number = int | float | bool
@@ -74,7 +76,7 @@ class VariantRecord:
     ranks: int
     environment: dict[str, str]
     meters: tuple[str, ...]
-    code: str
+    code: str | None
     inputs: dict[str, str]
     output: dict[str, str]
     runs: tuple[Run, ...]
@@ -94,21 +96,54 @@ class Campaign:
 
 
 @dataclass(frozen=True)
+class Source:
+    """A publication: its address, its title, and the year, month or day of its date."""
+
+    url: str
+    title: str
+    published: str
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What stands in the place of a campaign where figures are quoted: their source, and what it says.
+
+    Parameters:
+        source: Where they were published.
+        measured: The day they were measured, None where the source does not say.
+        recorded_by: Who measured.
+        packages: The versions that the source names.
+        state: The state of the device, as far as the source shows it.
+    """
+
+    source: Source
+    measured: str | None
+    recorded_by: str
+    packages: dict[str, str]
+    state: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class Record:
     """The content of `snippets/records/<machine>/<guide>/<script>.json`."""
 
     script: str
     machine: str
-    campaigns: dict[str, Campaign] = field(default_factory=dict)
+    campaigns: dict[str, Campaign | Publication] = field(default_factory=dict)
     variants: dict[str, VariantRecord] = field(default_factory=dict)
     history: tuple[dict[str, Any], ...] = ()
     licence: str = LICENCE
     schema: int = SCHEMA
 
 
+def is_published(machine: str) -> bool:
+    """Whether the figures of the machine of this name are quoted from publications."""
+    return machine.endswith(PUBLISHED)
+
+
 def campaigns_of(
-    variants: Mapping[str, VariantRecord], campaigns: Mapping[str, Campaign]
-) -> dict[str, Campaign]:
+    variants: Mapping[str, VariantRecord], campaigns: Mapping[str, Campaign | Publication]
+) -> dict[str, Campaign | Publication]:
     """Those of `campaigns` that one of `variants` was measured in."""
     used = {variant.campaign for variant in variants.values()}
     return {name: campaign for name, campaign in campaigns.items() if name in used}
@@ -149,8 +184,14 @@ def record_from(table: Mapping[str, Any]) -> Record:
             for run in variant["runs"]
         )
         variants[name] = _take(VariantRecord, variant, meters=tuple(variant["meters"]), runs=runs)
-    campaigns = {name: _take(Campaign, campaign) for name, campaign in table["campaigns"].items()}
+    campaigns = {name: _campaign_from(campaign) for name, campaign in table["campaigns"].items()}
     return _take(Record, table, campaigns=campaigns, variants=variants, history=tuple(table["history"]))
+
+
+def _campaign_from(table: Mapping[str, Any]) -> Campaign | Publication:
+    if "source" in table:
+        return _take(Publication, table, source=_take(Source, table["source"]))
+    return _take(Campaign, table)
 
 
 def load_record(path: Path, shown_path: str | None = None) -> Record | None:

@@ -76,6 +76,12 @@ class Variant:
     repeats: int
     timeout: float
 
+    def at(self, axis: str) -> ParameterValue:
+        """Its value on `axis`: what its point sets, else what runs where a point sets nothing."""
+        if axis in self.axes:
+            return self.axes[axis]
+        return self.ranks if axis == "ranks" else self.parameters.get(axis)
+
 
 @dataclass(frozen=True)
 class Script:

@@ -13,7 +13,7 @@ from rich.markup import escape
 from benchbook.freshness import State, Verdict, input_digests, judge
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
-from benchbook.records import load_record
+from benchbook.records import is_published, load_record
 from benchbook.script import Script, machine_kinds, read_script
 
 
@@ -51,7 +51,10 @@ def kinds_of(project: Project, machine: str) -> tuple[str, ...]:
 
 
 def script_status(project: Project, script: Script, machine: str, kinds: Sequence[str]) -> list[Row]:
-    """The verdicts on each variant of `script` on `machine`, of `kinds`; none if it cannot run there."""
+    """The verdicts on each variant of `script` on `machine`, of `kinds`; none if it cannot run there.
+
+    On a machine whose figures are quoted, what no publication names is not missing: nobody can record it.
+    """
     if not script.runs_on(kinds):
         return []
     path = project.record_path(machine, script.reference)
@@ -66,6 +69,7 @@ def script_status(project: Project, script: Script, machine: str, kinds: Sequenc
     return [
         Row(script.reference, variant.name, machine, verdict.state, verdict.reason)
         for variant, verdict in zip(variants, verdicts, strict=True)
+        if not (verdict.state == "missing" and is_published(machine))
     ]
 
 
@@ -89,9 +93,15 @@ def project_status(project: Project) -> list[Row]:
 def print_status(rows: Iterable[Row]) -> None:
     """Print the rows, script by script, with the reason of each that is not fresh."""
     console = Console(highlight=False, soft_wrap=True)
-    colours = {"fresh": "green", "stale": "yellow", "missing": "yellow", "invalid": "red"}
+    colours = {
+        "fresh": "green",
+        "stale": "yellow",
+        "missing": "yellow",
+        "invalid": "red",
+        "published": "blue",
+    }
     for script, group in itertools.groupby(rows, key=lambda row: row.script):
         console.print(f"[bold]{script}[/]")
         for row in group:
             reason = "" if row.state == "fresh" else f": {escape(row.reason)}"
-            console.print(f"  [{colours[row.state]}]{row.state:7}[/]  {row.machine}  {row.variant}{reason}")
+            console.print(f"  [{colours[row.state]}]{row.state:9}[/]  {row.machine}  {row.variant}{reason}")

@@ -7,16 +7,26 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+    ValidationError,
+    model_validator,
+)
 
 from benchbook.identity import find
 from benchbook.problems import Problem
-from benchbook.records import MACHINE_NAME
+from benchbook.records import MACHINE_NAME, PUBLISHED, is_published
 from benchbook.units import METERS
 
 # No description and no record has this many levels; what is below them is refused for its shape.
 DEEPEST = 20
 RECORD_AGAIN = "record it again with `benchbook record`"
+QUOTE_AGAIN = "correct it by what the publication says; CONTRIBUTING.md shows what a quotation holds"
 
 MachineName = Annotated[
     str,
@@ -28,6 +38,7 @@ Reference = Annotated[
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=80)]
 VariantName = Annotated[str, StringConstraints(pattern=r"^(?:default|[A-Za-z0-9_.+=,-]+)$", max_length=200)]
 Digest = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
+Day = Annotated[str, StringConstraints(pattern=r"^\d{4}-\d\d-\d\d$")]
 Instant = Annotated[str, StringConstraints(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
 Short = Annotated[str, StringConstraints(max_length=400)]
 Text = Annotated[str, StringConstraints(max_length=200_000)]
@@ -58,6 +69,40 @@ class CampaignModel(Strict):
     state: dict[Name, Plain | list[Plain] | dict[Name, Plain]]
 
 
+class SourceModel(Strict):
+    """A publication that a reader can go to."""
+
+    # Nothing that ends an attribute or begins another scheme: the address becomes a link.
+    url: Annotated[
+        str,
+        StringConstraints(
+            pattern=r"^https://[a-z0-9-]+(\.[a-z0-9-]+)+(/[A-Za-z0-9._~:/?#@!$&()*+,;=%-]*)?$", max_length=400
+        ),
+    ]
+    title: Annotated[str, StringConstraints(pattern=r"^[^<>\x00-\x1f]+$", max_length=200)]
+    published: Annotated[str, StringConstraints(pattern=r"^\d{4}(-(0[1-9]|1[0-2])(-\d\d)?)?$")]
+
+
+class PublicationModel(Strict):
+    """What stands in the place of a campaign where figures are quoted."""
+
+    source: SourceModel
+    measured: Day | None
+    recorded_by: Short
+    packages: dict[Short, Short]
+    state: dict[Name, Plain | list[Plain] | dict[Name, Plain]]
+
+
+def _campaign_kind(table: Any) -> str:
+    return "published" if isinstance(table, dict) and "source" in table else "measured"
+
+
+AnyCampaign = Annotated[
+    Annotated[CampaignModel, Tag("measured")] | Annotated[PublicationModel, Tag("published")],
+    Discriminator(_campaign_kind),
+]
+
+
 class RankModel(Strict):
     """What one process of a run yielded."""
 
@@ -83,7 +128,7 @@ class VariantModel(Strict):
     ranks: Annotated[int, Field(ge=1)]
     environment: dict[Name, Short]
     meters: list[Name]
-    code: Digest
+    code: Digest | None
     inputs: dict[Short, Short]
     output: dict[Name, Text]
     runs: list[RunModel]
@@ -108,7 +153,7 @@ class VariantModel(Strict):
 class HistoryModel(Strict):
     """What one campaign wrote, in short."""
 
-    date: Annotated[str, StringConstraints(pattern=r"^\d{4}-\d\d-\d\d$")]
+    date: Day
     campaign: Short
     variants: list[VariantName]
     medians: dict[VariantName, dict[Name, Value]]
@@ -121,7 +166,7 @@ class RecordModel(Strict):
     script: Reference
     machine: MachineName
     licence: Literal["CC0-1.0"]
-    campaigns: dict[Short, CampaignModel]
+    campaigns: dict[Short, AnyCampaign]
     variants: dict[VariantName, VariantModel]
     history: list[HistoryModel]
 
@@ -201,7 +246,12 @@ def record_problems(table: Any, path: str, text: str = "") -> list[Problem]:
 
 def machine_problems(table: Any, path: str, text: str = "") -> list[Problem]:
     """What is wrong with the shape of a machine description."""
-    return [*_shape(MachineModel, table, path, text), *_identity(table, path, text)]
+    problems = [*_shape(MachineModel, table, path, text), *_identity(table, path, text)]
+    if not problems and table["published"] != is_published(table["name"]):
+        what = f"`published` is {json.dumps(table['published'])} of a machine called {table['name']}"
+        mend = f"end the name of a machine in `{PUBLISHED}` where its figures are quoted, and only there"
+        problems.append(Problem(path, find_line(text, ("published",)), what, mend))
+    return problems
 
 
 def find_line(text: str, keys: tuple[str | int, ...]) -> int:
@@ -235,9 +285,13 @@ def _shape(model: type[BaseModel], table: Any, path: str, text: str) -> Iterator
         model.model_validate(table)
     except ValidationError as error:
         for item in error.errors(include_url=False, include_input=False)[:20]:
-            keys = tuple(item["loc"])
+            keys, mend = tuple(item["loc"]), RECORD_AGAIN
+            if keys[:1] == ("campaigns",) and len(keys) > 2:
+                # Pydantic names the kind of campaign, where the file has no such level.
+                mend = QUOTE_AGAIN if keys[2] == "published" else RECORD_AGAIN
+                keys = (*keys[:2], *keys[3:])
             where = ".".join(str(key) for key in keys) or "the record"
-            yield Problem(path, find_line(text, keys), f"{where}: {item['msg']}", RECORD_AGAIN)
+            yield Problem(path, find_line(text, keys), f"{where}: {item['msg']}", mend)
 
 
 def _identity(value: Any, path: str, text: str, keys: tuple[str | int, ...] = ()) -> Iterator[Problem]:

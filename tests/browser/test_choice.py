@@ -11,7 +11,7 @@ from playwright.sync_api import Page, Route, expect
 from benchbook.pages.languages import load_language
 from benchbook.project import Project
 from browser.addresses import address
-from handbooks import CPU, FIXTURE, GPU
+from handbooks import CPU, FIXTURE, GPU, QUOTED
 
 OpenPage = Callable[..., Page]
 MEASURED = "measured/"
@@ -42,7 +42,7 @@ def test_another_machine_changes_values_outputs_tables_and_charts(page: Page, fi
     assert page.locator(".bb-table td data").first.inner_text() == "2.5\u00a0GiB"
     assert page.locator(".bb-table td data").nth(4).inner_text() == "8.5\u00a0GiB"
     assert page.locator(".bb-drawing").first.inner_html() != drawn
-    lines = page.locator(".bb-provenance .bb-line").all_inner_texts()
+    lines = page.locator("[data-bb] .bb-provenance .bb-line").all_inner_texts()
     assert lines
     assert all(line.startswith("Fixture GPU\u00a0· torch 2.13\u00a0· Nov 2026") for line in lines)
 
@@ -64,6 +64,34 @@ def test_a_value_without_a_record_on_the_chosen_machine_says_whose_it_is(
     expect(page.locator(".bb-value").first.locator(".bb-tag")).to_have_text("Fixture CPU")
     assert first_value(page) == "4 GiB"
     expect(page.locator(".bb-value data").nth(1)).to_have_attribute("data-machine", GPU)
+
+
+def test_a_published_figure_says_whose_it_is_and_the_rest_stays(page: Page, fixture_url: str) -> None:
+    page.goto(fixture_url + MEASURED)
+    choose_machine(page, QUOTED)
+    values = page.locator(".bb-value")
+    assert [value.inner_text().replace("\u00a0", " ").split("\n") for value in values.all()[:3]] == [
+        ["5 GiBOld fixture GPU"],
+        ["2 sOld fixture GPU"],
+        ["4×Fixture CPU"],
+    ]
+    expect(page.locator(".bb-table .bb-line").first).to_have_text(
+        "Old fixture GPU\u00a0· published 2019, not measured here"
+    )
+    values.first.click()
+    expect(page.locator("#bb-card")).to_contain_text("Figures of an old GPU")
+    page.keyboard.press("Escape")
+    choose_machine(page, CPU)
+    assert values.first.locator(".bb-tag").count() == 0
+
+
+def test_a_pinned_table_keeps_its_machine(page: Page, fixture_url: str) -> None:
+    page.goto(fixture_url + MEASURED)
+    pinned = page.locator(f'.bb-table[data-machine="{QUOTED}"]')
+    before = pinned.inner_text()
+    choose_machine(page, GPU)
+    assert pinned.inner_text() == before
+    assert "not measured here" in before
 
 
 def without_first_value(route: Route) -> None:

@@ -238,5 +238,5 @@ def write_machine(path: Path, machine: Machine) -> None:
     kept: Mapping[str, Any] = {}
     with contextlib.suppress(OSError, ValueError):
         kept = json.loads(path.read_text("utf-8"))
-    words = {key: kept[key] for key in ("title", "short", "published") if key in kept}
+    words = {key: kept[key] for key in ("title", "short") if key in kept}
     write_text(path, dump_machine(replace(machine, **words)))

@@ -14,7 +14,7 @@ from benchbook.pages.context import Build
 from benchbook.pages.labels import OUTCOMES
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Library
-from benchbook.pages.measurements import Recorded, recorded, shown_variant
+from benchbook.pages.measurements import Recorded, missing_mend, recorded, shown_variant
 from benchbook.pages.provenance import overridden, render_details
 from benchbook.pages.references import UnresolvedError, cell_of, matching_variants, parse_reference
 from benchbook.parameters import axis_text, parameters_text
@@ -49,7 +49,7 @@ def resolve_cell(library: Library, guide: str, text: str) -> tuple[Script, Cell,
     machine = library.machine_for(guide, script.reference)
     found = recorded(library, script, variant.name, machine)
     if found is None:
-        mend = f"record it there: benchbook record {script.reference}"
+        mend = missing_mend(machine, script.reference)
         raise UnresolvedError(
             f"`{script.reference}`, variant {variant.name}, was never recorded on {machine.name}", mend
         )
@@ -81,7 +81,8 @@ def render_cell(build: Build, text: str, options: Mapping[str, str], md: Markdow
     key = f"{script.reference}?{variant.name}#{cell.name}"
     for machine in library.machines_with(script.reference):
         found = shown if machine == shown.machine else recorded(library, script, variant.name, machine)
-        if found is not None and found != shown:
+        # What is quoted from a publication has figures, and seldom a word that a cell printed.
+        if found is not None and found != shown and not found.quoted:
             build.keep("blocks", key, machine, _tree(build, cell, found))
     output = _render_output(build, key, cell, shown)
     place = options.get("source", "above")

@@ -14,7 +14,7 @@ from benchbook.pages.drawing import MAX_SERIES, SHAPES, Line, draw
 from benchbook.pages.labels import axis_label, name_label
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Library, Machine
-from benchbook.pages.measurements import Measurement, Recorded, measure_series, recorded
+from benchbook.pages.measurements import Measurement, Recorded, measure_series, missing_mend, recorded
 from benchbook.pages.provenance import render_details, repeats_text
 from benchbook.pages.quantities import convert, sensible_unit
 from benchbook.pages.references import Target, UnresolvedError, axis_values
@@ -23,7 +23,7 @@ from benchbook.problems import did_you_mean
 from benchbook.script import Script, Variant
 from benchbook.units import Unit
 
-KEYS = ("script", "x", "y", "series", "where", "title", "log", "zero")
+KEYS = ("script", "x", "y", "series", "where", "title", "log", "zero", "machine")
 STEP = "step"
 # The shapes of drawing.SHAPES as characters, for the legend.
 _SIGNS = dict(zip(SHAPES, "●■▲◆✚▼", strict=True))
@@ -43,6 +43,7 @@ class Chart:
         log: Which axes are logarithmic.
         zero: Whether the vertical axis begins at 0.
         title: The page's own words above it.
+        machine: The one it shows whatever a reader chooses; None to follow the choice.
     """
 
     key: str
@@ -54,6 +55,7 @@ class Chart:
     log: tuple[str, ...]
     zero: bool
     title: str
+    machine: Machine | None = None
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def read_chart(text: str, library: Library) -> Chart:
                 f"`{script.reference}` does not sweep `{axis}`",
                 did_you_mean(str(axis), [*known, STEP], "axis"),
             )
-    if x != STEP and not all(_is_number(variant.axes.get(x)) for variant in variants):
+    if x != STEP and not all(_is_number(variant.at(x)) for variant in variants):
         raise UnresolvedError(
             f"`{x}` is no number, so it has no scale", "show it in a table with `bar: true`"
         )
@@ -111,7 +113,8 @@ def read_chart(text: str, library: Library) -> Chart:
     zero = bool(spec.get("zero", True))
     made_from = (script.reference, x, spec["y"], series, spec.get("where"), log, zero)
     key = "chart-" + hashlib.sha256(repr(made_from).encode()).hexdigest()[:10]
-    return Chart(key, script, x, y, series, variants, log, zero, str(spec["title"]))
+    machine = library.pinned_machine(spec.get("machine"))
+    return Chart(key, script, x, y, series, variants, log, zero, str(spec["title"]), machine)
 
 
 def _chart_lines(library: Library, chart: Chart, machine: Machine) -> Drawn | None:
@@ -124,7 +127,7 @@ def _chart_lines(library: Library, chart: Chart, machine: Machine) -> Drawn | No
     # Every line has its place even where a machine has nothing of it: colours keep their meaning.
     found: dict[str, tuple[ParameterValue, list[tuple[float, float]]]] = {}
     for variant in chart.variants:
-        name = variant.axes.get(chart.series) if chart.series else None
+        name = variant.at(chart.series) if chart.series else None
         found.setdefault(repr(name), (name, []))[1].extend(_points(library, chart, variant, machine))
     values = [y for _, points in found.values() for _, y in points]
     if not values:
@@ -149,10 +152,10 @@ def resolve_chart(library: Library, guide: str, text: str) -> tuple[Chart, Machi
         UnresolvedError: It asks for something that is not there.
     """
     chart = read_chart(text, library)
-    machine = library.machine_for(guide, chart.script.reference)
+    machine = chart.machine or library.machine_for(guide, chart.script.reference)
     drawn = _chart_lines(library, chart, machine)
     if drawn is None:
-        mend = f"record it there: benchbook record {chart.script.reference}"
+        mend = missing_mend(machine, chart.script.reference)
         raise UnresolvedError(f"nothing of this chart was recorded on {machine.name}", mend)
     return chart, machine, drawn
 
@@ -162,19 +165,20 @@ def render_chart(build: Build, text: str) -> str:
     library, page = build.library, build.here
     language = page.language
     chart, shown, known = resolve_chart(library, page.guide, text)
-    for machine in library.machines_with(chart.script.reference):
+    for machine in (shown,) if chart.machine else library.machines_with(chart.script.reference):
         drawn = known if machine == shown else _chart_lines(library, chart, machine)
         if drawn is None:
             continue
         sources = [
             s for v in chart.variants if (s := recorded(library, chart.script, v.name, machine)) is not None
         ]
-        origin_key, origin = build.keep_origin(sources)
         repeats = _repeats(library, chart, sources, language)
         if machine == shown:
+            origin = build.origin_of(sources) if chart.machine else build.keep_origin(sources)[1]
             html = _figure(chart, drawn, _drawing(build, chart, drawn), language)
             details = render_details(origin, repeats, (), language, page.root)
         else:
+            origin_key, _ = build.keep_origin(sources)
             tree = {
                 "drawing": _drawing(build, chart, drawn),
                 "unit": _unit_text(drawn.unit, language),
@@ -183,8 +187,10 @@ def render_chart(build: Build, text: str) -> str:
                 "origin": origin_key,
             }
             build.keep("blocks", chart.key, machine, tree)
+    # A block without a key does not follow the choice of machine.
+    key = "" if chart.machine else f' data-bb="{escape(chart.key)}"'
     return (
-        f'<figure class="bb-chart" data-bb="{escape(chart.key)}" data-machine="{escape(shown.name)}">'
+        f'<figure class="bb-chart"{key} data-machine="{escape(shown.name)}">'
         f"<figcaption>{language.words(chart.title)}</figcaption>"
         f'<div class="bb-figure">{html}</div>{details}</figure>'
     )
@@ -258,7 +264,7 @@ def _points(library: Library, chart: Chart, variant: Variant, machine: Machine) 
         series = measure_series(library, target, machine)
         return [(index + 1, value) for index, value in enumerate(series or ())]
     measured = chart.y.measure(library, chart.script, variant, machine)
-    place = variant.axes[chart.x]
+    place = variant.at(chart.x)
     if measured is None or measured.value is None or not isinstance(place, (int, float)):
         return []
     return [(place, measured.value)]

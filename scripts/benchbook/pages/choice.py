@@ -9,7 +9,7 @@ from typing import Any
 from benchbook.pages.context import Build, PageContext
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Machine
-from benchbook.pages.machine_names import machine_short, machine_title
+from benchbook.pages.machine_names import machine_short, marked_title
 from benchbook.pages.page_data import data_path
 
 # Texts that the scripts of a page need in its language.
@@ -27,6 +27,9 @@ _STRINGS = (
 _FACTS = (
     "machine",
     "device",
+    "source",
+    "published",
+    "changed",
     "state",
     "versions",
     "date",
@@ -34,6 +37,7 @@ _FACTS = (
     "parameters",
     "environment",
     "quantity",
+    "figure",
     "result",
     "spread",
     "samples",
@@ -67,12 +71,12 @@ def _render_choice(build: Build, page: PageContext) -> str:
         options = "".join(_option(one, one == shown, language) for one in machines)
         control = (
             f'<label for="bb-machine">{label}</label> '
-            f'<span class="bb-plain"><bdi>{escape(machine_title(shown, language))}</bdi></span>'
+            f'<span class="bb-plain"><bdi>{escape(marked_title(shown, language))}</bdi></span>'
             f'<select id="bb-machine" class="bb-live" dir="auto" autocomplete="off">{options}</select>'
         )
     else:
-        control = f"<span>{label}</span> <bdi>{escape(machine_title(shown, language))}</bdi>"
-    if not any(machine.has_accelerator for machine in machines):
+        control = f"<span>{label}</span> <bdi>{escape(marked_title(shown, language))}</bdi>"
+    if not any(machine.has_accelerator and not machine.published for machine in machines):
         control += f' <span class="bb-none">{language.words(language.text("not_on_gpu"))}</span>'
     gpu = ""
     if page.fits:
@@ -103,7 +107,7 @@ def page_settings(build: Build, page: PageContext) -> dict[str, Any]:
         "gpus": page.root + "assets/gpus.json",
         "reference": reference,
         "machines": [
-            {"name": machine.name, "short": machine_short(machine, language)}
+            {"name": machine.name, "short": machine_short(machine, language), "published": machine.published}
             for machine in _ordered(page, reference)
         ],
         "strings": strings,
@@ -113,14 +117,17 @@ def page_settings(build: Build, page: PageContext) -> dict[str, Any]:
 def _option(machine: Machine, selected: bool, language: Language) -> str:
     chosen = " selected" if selected else ""
     return (
-        f'<option value="{escape(machine.name)}"{chosen}>{escape(machine_title(machine, language))}</option>'
+        f'<option value="{escape(machine.name)}"{chosen}>{escape(marked_title(machine, language))}</option>'
     )
 
 
 def _reference(build: Build, page: PageContext) -> str:
     name = build.library.reference_machine(page.guide)
-    return name if name in page.machines else min(page.machines)
+    return name if name in page.machines else next(m for m in build.library.machines if m in page.machines)
 
 
 def _ordered(page: PageContext, reference: str) -> list[Machine]:
-    return sorted(page.machines.values(), key=lambda machine: (machine.name != reference, machine.name))
+    def place(machine: Machine) -> tuple[bool, bool, str]:
+        return machine.name != reference, machine.published, machine.name
+
+    return sorted(page.machines.values(), key=place)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ class PageContext:
         guide: The guide it is, in whatever language.
         language: The language its text is in, which is English where a translation is missing.
         root: The way from the page to the root of the site, empty or ending in a slash.
+        address: The address, from the page, of what a link of its Markdown names.
         machines: The machines, by name, that something on the page was recorded on.
         scripts: The scripts that something on the page comes from.
         cells: How many cells it has shown so far.
@@ -32,6 +33,7 @@ class PageContext:
     guide: str
     language: Language
     root: str
+    address: Callable[[str], str] = str
     machines: dict[str, Machine] = field(default_factory=dict)
     scripts: set[str] = field(default_factory=set)
     cells: int = 0
@@ -80,15 +82,18 @@ class Build:
             page.language.code
         ] = tree
 
-    def keep_origin(self, sources: Sequence[Recorded]) -> tuple[str, Origin]:
-        """Remember where `sources`, variants on one machine, come from: its key, and what it is here."""
+    def origin_of(self, sources: Sequence[Recorded]) -> Origin:
+        """Where `sources`, variants on one machine, come from, in the language of the page."""
         self.here.scripts.update(source.script.reference for source in sources)
-        key = origin_key(sources)
         language = self.here.language
-        found = self.library.once(
-            ("origin", key, language.code),
+        return self.library.once(
+            ("origin", origin_key(sources), language.code),
             lambda: origin(sources, language, self.library.project, self.commits),
         )
+
+    def keep_origin(self, sources: Sequence[Recorded]) -> tuple[str, Origin]:
+        """Remember where `sources`, variants on one machine, come from: its key, and what it is here."""
+        key, found = origin_key(sources), self.origin_of(sources)
         self.keep("origins", key, sources[0].machine, vars(found))
         return key, found
 

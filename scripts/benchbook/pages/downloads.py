@@ -11,7 +11,7 @@ from benchbook.pages.measurements import shown_variant
 from benchbook.pages.references import UnresolvedError
 from benchbook.parameters import differs, parameters_text
 from benchbook.problems import BenchbookError
-from benchbook.records import Record
+from benchbook.records import Campaign, Record
 from benchbook.script import Cell, Script
 
 FOLDER = "downloads"
@@ -107,10 +107,10 @@ class Downloads:
 
 def _recorded_notebook(script: Script, record: Record | None) -> str:
     result = record.variants.get(shown_variant(script).name) if record else None
-    if record is None or result is None:
+    campaign = record.campaigns[result.campaign] if record and result else None
+    if record is None or result is None or not isinstance(campaign, Campaign):
         return notebook(script, {})
-    started = record.campaigns[result.campaign].started[:10]
-    where = f"The outputs below were recorded on {record.machine} on {started}."
+    where = f"The outputs below were recorded on {record.machine} on {campaign.started[:10]}."
     shown = script.shown
     changed = {k: v for k, v in result.parameters.items() if k in shown and differs(v, shown[k])}
     if changed:

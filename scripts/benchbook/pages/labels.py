@@ -6,7 +6,7 @@ from html import escape
 
 from benchbook.metadata import ParameterValue
 from benchbook.pages.languages import Language
-from benchbook.pages.specs import CELLS
+from benchbook.pages.specs import CELLS, METRICS
 from benchbook.parameters import axis_text
 
 # How a run ended, other than well, and the interface string that says so.
@@ -20,7 +20,7 @@ OUTCOMES = {
 def axis_label(language: Language, axis: str, value: ParameterValue, scope: str) -> str:
     """The HTML of an axis value: its label, or the value as Python writes it."""
     label = language.label(f"{axis}={axis_text(value)}", scope)
-    if label is None and axis == CELLS:
+    if label is None and axis in (CELLS, METRICS):
         label = language.label(str(value), scope)
     if label is not None:
         return f"<bdi>{language.words(label)}</bdi>"

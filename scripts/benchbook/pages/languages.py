@@ -118,6 +118,17 @@ class Language:
         """Month and year of an ISO 8601 date or time."""
         return dates.format_skeleton("yMMM", _date(moment), locale=self.locale)
 
+    def date(self, date: str) -> str:
+        """A date that is known to the year, the month or the day: "2022", "2022-02", "2022-02-09"."""
+        if len(date) > len("2022-02"):
+            return self.day(date)
+        whole = (date + "-01-01")[: len("2022-02-09")]
+        return self.month(whole) if len(date) > len("2022") else self.year(whole)
+
+    def year(self, moment: str) -> str:
+        """The year of an ISO 8601 date or time."""
+        return dates.format_skeleton("y", _date(moment), locale=self.locale)
+
     def day(self, moment: str) -> str:
         """The full date of an ISO 8601 date or time."""
         return dates.format_date(_date(moment), "long", locale=self.locale)

@@ -13,7 +13,7 @@ from benchbook.freshness import Verdict, input_digests, judge
 from benchbook.pages.references import UnresolvedError
 from benchbook.problems import BenchbookError, Problem, did_you_mean
 from benchbook.project import Project
-from benchbook.records import Record, load_record
+from benchbook.records import Record, is_published, load_record
 from benchbook.script import Script, Variant, machine_kinds, read_script
 
 T = TypeVar("T")
@@ -41,6 +41,11 @@ class Machine:
     def has_accelerator(self) -> bool:
         """Whether it has more than a CPU."""
         return self.kind != "cpu"
+
+    @property
+    def published(self) -> bool:
+        """Whether its figures are quoted from publications: none of them was measured here."""
+        return is_published(self.name)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -92,8 +97,9 @@ class Library:
 
     @property
     def machines(self) -> dict[str, Machine]:
-        """Every machine that has records, by name."""
-        return self.once("machines", lambda: {name: self._machine(name) for name in self.project.machines})
+        """Every machine that has records, by name; those whose figures are quoted come last."""
+        names = sorted(self.project.machines, key=lambda name: (is_published(name), name))
+        return self.once("machines", lambda: {name: self._machine(name) for name in names})
 
     def machines_with(self, script: str) -> tuple[Machine, ...]:
         """The machines that have a record of `script`, in a stable order."""
@@ -111,16 +117,32 @@ class Library:
     def machine_for(self, guide: str, script: str) -> Machine:
         """The machine to show `script` on in `guide`: the reference machine if it has a record, else another.
 
+        Quoted figures show where a block is pinned to them or a reader chooses them, not for want of others.
+
         Raises:
-            UnresolvedError: No machine has a record of it.
+            UnresolvedError: It was recorded on no machine.
         """
-        recorded = {machine.name: machine for machine in self.machines_with(script)}
+        recorded = {machine.name: machine for machine in self.machines_with(script) if not machine.published}
         wanted = (self.reference_machine(guide), self.project.config.reference_for(guide))
         name = next((name for name in (*wanted, *recorded) if name in recorded), None)
         if name is None:
             mend = f"record it: benchbook record {script}"
             raise UnresolvedError(f"`{script}` has no record on any machine", mend)
         return recorded[name]
+
+    def pinned_machine(self, name: object) -> Machine | None:
+        """The machine that a block shows whatever a reader chooses, by `name`; None if it names none.
+
+        Raises:
+            UnresolvedError: There is none of that name.
+        """
+        if name is None:
+            return None
+        if name not in self.machines:
+            raise UnresolvedError(
+                f"there is no machine `{name}`", did_you_mean(str(name), self.machines, "machine")
+            )
+        return self.machines[str(name)]
 
     def variant_on(self, script: Script, name: str, machine: Machine) -> Variant:
         """The variant called `name` with the parameters it has on `machine`."""

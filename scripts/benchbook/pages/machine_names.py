@@ -23,6 +23,14 @@ def machine_title(machine: Machine, language: Language) -> str:
     return f"{cores}{size}"
 
 
+def marked_title(machine: Machine, language: Language) -> str:
+    """The same, with a mark where nothing was measured here: "NVIDIA V100, 16 GB (published)"."""
+    title = machine_title(machine, language)
+    if not machine.published:
+        return title
+    return language.text("with_remark", text=title, remark=language.text("published"))
+
+
 def machine_short(machine: Machine, language: Language) -> str:
     """What `machine` is called beside a number: "H200", "2-core CPU"."""
     found = _SHORT.fullmatch(machine.short)

@@ -45,6 +45,17 @@ def isolated_words(text: str, *, right_to_left: bool) -> str:
     return "".join((*parts, escape(text[end:])))
 
 
+def note_html(text: str, *, right_to_left: bool) -> str:
+    """The HTML of a line of a page that stands in a fence: plain text that may hold `code`."""
+    parts = text.split("`")
+    return "".join(
+        f'<code lang="en" dir="ltr">{escape(part)}</code>'
+        if place % 2
+        else isolated_words(part, right_to_left=right_to_left)
+        for place, part in enumerate(parts)
+    )
+
+
 class _Rewriter(HTMLParser):
     """Passes HTML through as it is, but for text and the cells of plain tables."""
 

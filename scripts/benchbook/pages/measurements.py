@@ -9,7 +9,7 @@ from benchbook import stats
 from benchbook.freshness import Verdict
 from benchbook.pages.library import Library, Machine
 from benchbook.pages.references import Reference, Target, UnresolvedError, ValueSpec, check_unit, target_of
-from benchbook.records import Campaign, MetricValue, Record, Run, VariantRecord
+from benchbook.records import Campaign, MetricValue, Publication, Record, Run, VariantRecord
 from benchbook.script import Script, Variant
 from benchbook.units import UNITS, Unit
 
@@ -24,7 +24,7 @@ class Recorded:
         variant: As it would run there now.
         record: The file that holds it.
         result: What was recorded.
-        campaign: The sitting in which it was.
+        campaign: The sitting in which it was, or the publication it is quoted from.
         verdict: Whether it still describes the script.
     """
 
@@ -33,8 +33,13 @@ class Recorded:
     variant: Variant
     record: Record
     result: VariantRecord
-    campaign: Campaign
+    campaign: Campaign | Publication
     verdict: Verdict
+
+    @property
+    def quoted(self) -> bool:
+        """Whether its figures were published elsewhere, not measured here."""
+        return isinstance(self.campaign, Publication)
 
 
 @dataclass(frozen=True)
@@ -99,6 +104,13 @@ def _recorded(library: Library, script: Script, variant: str, machine: Machine) 
         return None
     now = library.variant_on(script, variant, machine)
     return Recorded(machine, script, now, record, result, campaign, library.verdict(script, now, record))
+
+
+def missing_mend(machine: Machine, scripts: str) -> str:
+    """What to do where `machine` has nothing of `scripts`, which only a measured one can be made to have."""
+    if machine.published:
+        return "quote it in its record, if the publication names it, or show another machine"
+    return f"record it there: benchbook record {scripts}"
 
 
 def shown_variant(script: Script, among: Sequence[Variant] = ()) -> Variant:

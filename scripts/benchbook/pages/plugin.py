@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import posixpath
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,6 +27,7 @@ from benchbook.pages.languages import FALLBACK, load_languages
 from benchbook.pages.library import Library
 from benchbook.pages.page_data import write_data
 from benchbook.pages.provenance import Commits
+from benchbook.pages.references import UnresolvedError
 from benchbook.pages.reproduce import append_files
 from benchbook.problems import BenchbookError
 from benchbook.project import Project
@@ -74,7 +77,8 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         language = build.languages.get(folder) or build.languages[FALLBACK]
         source = Path(page.file.abs_src_path or page.file.src_uri)
         path = build.library.project.relative(source)
-        build.page = PageContext(path, source.stem, language, "../" * page.url.count("/"))
+        root = "../" * page.url.count("/")
+        build.page = PageContext(path, source.stem, language, root, partial(_address, page, files))
         return markdown
 
     @event_priority(-300)  # after all that reads whole pages, which need not read our blocks
@@ -150,6 +154,22 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
     def _current(self) -> Build:
         assert self._build is not None, "MkDocs calls on_config before anything else"
         return self._build
+
+
+def _address(page: Page, files: Files, link: str) -> str:
+    """The address of what `link`, written as in Markdown, names on `page`.
+
+    Raises:
+        UnresolvedError: There is no such page.
+    """
+    target, mark, anchor = link.partition("#")
+    if not target:
+        return link
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(page.file.src_uri), target))
+    file = files.get_file_from_path(path)
+    if file is None:
+        raise UnresolvedError(f"there is no page `{target}` to link to", "write it, or name another")
+    return file.url_relative_to(page.file) + mark + anchor
 
 
 def _nested(config: MkDocsConfig) -> bool:

@@ -15,9 +15,11 @@ from benchbook.pages.downloads import notebook_path, record_path, script_path
 from benchbook.pages.languages import Language
 from benchbook.pages.machine_names import machine_short, machine_title
 from benchbook.pages.measurements import Measurement, Recorded
+from benchbook.pages.publications import published_line, published_rows
 from benchbook.pages.quantities import NO_BREAK_SPACE
 from benchbook.parameters import differs, parameters_text
 from benchbook.project import Project
+from benchbook.records import Campaign, Publication
 
 # A row of the details: its key (`fact_<key>` in the language's strings), how to show it, and what.
 # The ways: "text", "code", "block" (code on lines of its own) and "links" (pairs of text and address).
@@ -103,17 +105,24 @@ def origin(sources: Sequence[Recorded], language: Language, project: Project, co
     machine = sources[0].machine
     campaigns = [source.campaign for source in _each_once(sources)]
     scripts = list(dict.fromkeys(source.script.reference for source in sources))
-    months = dict.fromkeys(language.month(campaign.started) for campaign in campaigns)
+    own = [campaign for campaign in campaigns if isinstance(campaign, Campaign)]
+    publications = [campaign for campaign in campaigns if isinstance(campaign, Publication)]
     comma = language.text("comma")
-    line = [machine_short(machine, language), *_library_line(campaigns), comma.join(months)]
+    line = [machine_short(machine, language), *_library_line(campaigns)]
+    line += published_line(publications, language)
+    line += [comma.join(dict.fromkeys(language.month(campaign.started) for campaign in own))] if own else []
     if any(campaign.state.get("shared") for campaign in campaigns):
         line.append(language.text("shared"))
     rows: list[Row] = [("machine", "text", _with(language, machine_title(machine, language), machine.name))]
     rows += [("device", "text", text) for text in _device(machine.details)]
     states = dict.fromkeys(text for campaign in campaigns if (text := _state(campaign.state)))
     rows += [("state", "text", "; ".join(states))] if states else []
-    rows.append(("versions", "text", "; ".join(dict.fromkeys(_versions(c.packages) for c in campaigns))))
-    rows.append(("date", "text", comma.join(dict.fromkeys(language.day(c.started) for c in campaigns))))
+    rows += published_rows(publications, machine, language)
+    versions = dict.fromkeys(text for campaign in campaigns if (text := _versions(campaign.packages)))
+    rows += [("versions", "text", "; ".join(versions))] if versions else []
+    days = [campaign.started for campaign in own]
+    days += [campaign.measured for campaign in publications if campaign.measured]
+    rows += [("date", "text", comma.join(dict.fromkeys(map(language.day, days))))] if days else []
     people = dict.fromkeys(campaign.recorded_by for campaign in campaigns)
     by = comma.join(language.text("maintainers") if name == "maintainers" else name for name in people)
     rows.append(("by", "text", by))
@@ -126,7 +135,8 @@ def origin(sources: Sequence[Recorded], language: Language, project: Project, co
         for name in scripts
     ]
     rows.append(("record", "links", records))
-    rows.append(("command", "code", f"benchbook record {' '.join(scripts)}"))
+    if own:
+        rows.append(("command", "code", f"benchbook record {' '.join(scripts)}"))
     files = [(_with(language, name, language.text("script")), script_path(name)) for name in scripts]
     files += [(_with(language, name, language.text("notebook")), notebook_path(name)) for name in scripts]
     rows.append(("files", "links", files))
@@ -143,6 +153,8 @@ def result_rows(measurement: Measurement, language: Language, name: str) -> list
     if measurement.flag:
         return [*rows, ("result", "text", language.flag(bool(summary.median)))]
     unit = language.quantity(summary.median, measurement.unit)
+    if measurement.source.quoted:
+        return [*rows, ("figure", "text", unit.text)]
     counted = language.text("median_of", n=summary.count)
     rows.append(("result", "text", _with(language, unit.text, counted)))
     if summary.spread:
@@ -159,7 +171,9 @@ def result_rows(measurement: Measurement, language: Language, name: str) -> list
 
 def repeats_text(measurements: Iterable[Measurement], language: Language) -> str:
     """How often and how alike: "median of 8, ±1 %"; the widest spread where there are several."""
-    summaries = [found for one in measurements if (found := one.summary) is not None]
+    summaries = [
+        found for one in measurements if not one.source.quoted and (found := one.summary) is not None
+    ]
     if not summaries:
         return ""
     counts = sorted({summary.count for summary in summaries})
@@ -256,17 +270,19 @@ def _citation(sources: Sequence[Recorded], project: Project, commits: Commits) -
     rows: list[Row] = []
     for script in dict.fromkeys(source.script.reference for source in sources):
         source = next(source for source in sources if source.script.reference == script)
+        if not isinstance(source.campaign, Campaign):
+            continue  # its source is to be cited, to which the details lead
         path = project.relative(project.record_path(source.machine.name, script))
         commit = commits.by_path.get(path)
         if not repository.startswith("https://") or commit is None:
             continue
         address = f"{repository}/blob/{commit}/{path}"
         rows.append(("cite", "links", [(commit[:12], address)]))
-        rows.append(("bibtex", "block", _bibtex(source, address)))
+        rows.append(("bibtex", "block", _bibtex(source, source.campaign.started[:4], address)))
     return rows
 
 
-def _bibtex(source: Recorded, address: str) -> str:
+def _bibtex(source: Recorded, year: str, address: str) -> str:
     title = re.sub(r"[^\w\s,.()+/-]", "", f"{source.script.reference} on {source.machine.title}")
     key = re.sub(r"[^a-z0-9]+", "-", f"{source.script.reference} {source.machine.name}".lower())
     return "\n".join(
@@ -274,7 +290,7 @@ def _bibtex(source: Recorded, address: str) -> str:
             f"@misc{{{key},",
             f"  title = {{{title}}},",
             "  howpublished = {Transformer performance handbook},",
-            f"  year = {{{source.campaign.started[:4]}}},",
+            f"  year = {{{year}}},",
             f"  url = {{{address}}},",
             "}",
         )

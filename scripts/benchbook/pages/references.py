@@ -161,12 +161,15 @@ def parse_value(text: str) -> ValueSpec:
 
 
 def _single_variant(script: Script, axes: tuple[tuple[str, str], ...]) -> Variant:
-    """The one variant of `script` that `axes` single out.
+    """The one variant of `script` that `axes` single out, or the one of several that has no other axes.
 
     Raises:
         UnresolvedError: An axis or a value is unknown, or the variant is not the only one.
     """
     variants = matching_variants(script, axes)
+    exact = [variant for variant in variants if len(variant.axes) == len(axes)]
+    if len(exact) == 1:
+        return exact[0]
     if len(variants) > 1:
         open_axes = sorted({axis for v in variants for axis in v.axes} - {axis for axis, _ in axes})
         known = ", ".join(f"{axis} ({', '.join(axis_values(variants, axis))})" for axis in open_axes)
@@ -194,7 +197,7 @@ def matching_variants(script: Script, axes: tuple[tuple[str, str], ...]) -> tupl
         if value not in values:
             what = f"`{script.reference}` has no variant with {axis}={value}"
             raise UnresolvedError(what, f"use one of its values: {', '.join(values)}")
-    found = tuple(v for v in variants if all(axis_text(v.axes.get(axis)) == value for axis, value in axes))
+    found = tuple(v for v in variants if all(axis_text(v.at(axis)) == value for axis, value in axes))
     if not found:
         point = ", ".join(f"{axis}={value}" for axis, value in axes)
         names = "; ".join(variant.name for variant in variants)
@@ -206,7 +209,8 @@ def matching_variants(script: Script, axes: tuple[tuple[str, str], ...]) -> tupl
 
 def axis_values(variants: tuple[Variant, ...], axis: str) -> tuple[str, ...]:
     """The values that `axis` takes over `variants`, as text, each once, in the declared order."""
-    return tuple(dict.fromkeys(axis_text(v.axes[axis]) for v in variants if axis in v.axes))
+    swept = any(axis in variant.axes for variant in variants)
+    return tuple(dict.fromkeys(axis_text(variant.at(axis)) for variant in variants)) if swept else ()
 
 
 def cell_of(script: Script, name: str) -> Cell:

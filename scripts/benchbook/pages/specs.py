@@ -24,8 +24,9 @@ from benchbook.problems import did_you_mean
 from benchbook.script import Script, Variant
 from benchbook.units import Unit
 
-# What `rows:` names in place of an axis for a row per cell.
+# What `rows:` names in place of an axis: a row per cell, or a row per metric of one variant.
 CELLS = "cells"
+METRICS = "metrics"
 
 
 @dataclass(frozen=True)

@@ -1,65 +1,36 @@
-"""The `table` fence: the variants of a script, or its cells, as rows of what they yielded."""
+"""The `table` fence: the variants of a script, its cells or its metrics, as rows of what they yielded."""
 
 from __future__ import annotations
 
-import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from html import escape
 from typing import Any
 
-from benchbook.metadata import ParameterValue
-from benchbook.pages.context import Build
+from benchbook.pages.context import Build, PageContext
 from benchbook.pages.labels import OUTCOMES, axis_label, name_label
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Library, Machine
-from benchbook.pages.measurements import Measurement, Recorded, check_one_campaign, recorded
+from benchbook.pages.markup import note_html
+from benchbook.pages.measurements import (
+    Measurement,
+    Recorded,
+    check_one_campaign,
+    missing_mend,
+    recorded,
+)
 from benchbook.pages.provenance import render_details, repeats_text
 from benchbook.pages.quantities import sensible_unit
 from benchbook.pages.references import UnresolvedError
-from benchbook.pages.specs import CELLS, Quantity, quantity_of, read_spec, variants_of
+from benchbook.pages.specs import CELLS, METRICS, Quantity
+from benchbook.pages.table_rows import Order, Row, Table, read_table
 from benchbook.pages.values import raw
-from benchbook.problems import did_you_mean
-from benchbook.script import CHECKS, PARAMETERS, Script, Variant
-from benchbook.units import METERS
 
-KEYS = ("script", "rows", "columns", "where", "caption")
+_SINGULAR = {CELLS: "cell", METRICS: "metric"}
+_MISSING = "—"
 # Up to so many characters, the head of a column stays on one line.
 _SHORT = 5
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row: how it is called, and what each of its columns shows.
-
-    Parameters:
-        names: The axis values (or the cell) that make it, by axis.
-        variant: The variant it shows.
-        quantities: One per column.
-    """
-
-    names: tuple[tuple[str, ParameterValue], ...]
-    variant: Variant
-    quantities: tuple[Quantity, ...]
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table as its fence asks for it; what it yields depends on the machine.
-
-    Parameters:
-        key: A name that is the same in every language.
-        script: Whose variants.
-        axes: What tells the rows apart, one heading each.
-        rows: In the declared order.
-        caption: The page's own words above it.
-    """
-
-    key: str
-    script: Script
-    axes: tuple[str, ...]
-    rows: tuple[Row, ...]
-    caption: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,27 +44,6 @@ class Entry:
     bytes: str = ""
     share: float | None = None
     ratio: str = ""
-
-
-def read_table(text: str, library: Library) -> Table:
-    """The table that the body of a fence asks for.
-
-    Raises:
-        UnresolvedError: It asks for something that is not there.
-    """
-    spec = read_spec(text, KEYS, ("script", "rows", "columns"), "table")
-    script = library.script(str(spec["script"]))
-    variants = variants_of(spec, script)
-    columns = spec["columns"] if isinstance(spec["columns"], list) else [spec["columns"]]
-    key = "table-" + _digest((script.reference, spec["rows"], columns, spec.get("where")))
-    caption = str(spec.get("caption") or "")
-    if spec["rows"] == CELLS:
-        return Table(key, script, (CELLS,), _cell_rows(script, variants, columns), caption)
-    axes = tuple(str(axis) for axis in (spec["rows"] if isinstance(spec["rows"], list) else [spec["rows"]]))
-    quantities = tuple(quantity_of(column, script, ("bar", "ratio")) for column in columns)
-    rows = tuple(Row(_names(axes, variant, script), variant, quantities) for variant in variants)
-    _check_distinct(rows, axes, script)
-    return Table(key, script, axes, rows, caption)
 
 
 def _table_entries(
@@ -128,12 +78,17 @@ def resolve_table(
         UnresolvedError: It asks for something that is not there.
     """
     table = read_table(text, library)
-    machine = library.machine_for(guide, table.script.reference)
+    machine = table.machine or library.machine_for(guide, table.script.reference)
     entries = _table_entries(library, table, machine, language)
-    if entries is None:
-        mend = f"record it there: benchbook record {table.script.reference}"
+    if entries is None or (table.machine and _is_empty(entries)):
+        mend = missing_mend(machine, table.script.reference)
         raise UnresolvedError(f"nothing of this table was recorded on {machine.name}", mend)
     return table, machine, entries
+
+
+def _is_empty(entries: Sequence[Sequence[Entry]]) -> bool:
+    """Whether a machine has something of the script, and nothing of what the table shows."""
+    return all(entry.text == _MISSING for row in entries for entry in row)
 
 
 def render_table(build: Build, text: str) -> str:
@@ -141,22 +96,24 @@ def render_table(build: Build, text: str) -> str:
     library, page = build.library, build.here
     language = page.language
     table, shown, known = resolve_table(library, page.guide, text, language)
-    for machine in library.machines_with(table.script.reference):
+    for machine in (shown,) if table.machine else library.machines_with(table.script.reference):
         entries = known if machine == shown else _table_entries(library, table, machine, language)
-        if entries is None:
+        if entries is None or (machine != shown and _is_empty(entries)):
             continue
         page.fits |= any(entry.bytes for row in entries for entry in row)
         sources = _sources_of(library, table, machine)
-        origin_key, origin = build.keep_origin(sources)
         repeats = repeats_text(_measurements(library, table, machine), language)
         if machine != shown:
+            origin_key, _ = build.keep_origin(sources)
             kept = [[_kept(entry) for entry in row] for row in entries]
             build.keep("blocks", table.key, machine, {"rows": kept, "repeats": repeats, "origin": origin_key})
         else:
+            origin = build.origin_of(sources) if table.machine else build.keep_origin(sources)[1]
             details = render_details(origin, repeats, (), language, page.root)
-            html = _html(table, entries, machine, language) + details
-    key = escape(table.key)
-    return f'<div class="bb-table" data-bb="{key}" data-machine="{escape(shown.name)}">{html}</div>'
+            html = _html(table, entries, machine, page) + details
+    # A block without a key does not follow the choice of machine.
+    key = "" if table.machine else f' data-bb="{escape(table.key)}"'
+    return f'<div class="bb-table"{key} data-machine="{escape(shown.name)}">{html}</div>'
 
 
 def _kept(entry: Entry) -> dict[str, Any]:
@@ -166,30 +123,53 @@ def _kept(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _html(table: Table, entries: Sequence[Sequence[Entry]], machine: Machine, language: Language) -> str:
-    scope = table.script.reference
-    axis_names = ["cell" if axis == CELLS else axis for axis in table.axes]
-    columns = [*axis_names, *(quantity.label_key for quantity in table.rows[0].quantities)]
+def _html(table: Table, entries: Sequence[Sequence[Entry]], machine: Machine, page: PageContext) -> str:
+    language, scope = page.language, table.script.reference
+    columns = [*(_SINGULAR.get(axis, axis) for axis in table.axes), *table.heads]
     heads = [name_label(language, name, scope) for name in columns]
-    head = "".join(
-        f'<th scope="col"{_kept_whole(language.label(name, scope) or name)}>{label}</th>'
-        for name, label in zip(columns, heads, strict=True)
-    )
+    marks = [_kept_whole(language.label(name, scope) or name) for name in columns]
+    if table.order:
+        direction = "descending" if table.order.descending else "ascending"
+        marks[len(table.axes) + table.order.column] += f' aria-sort="{direction}"'
+    head = "".join(f'<th scope="col"{mark}>{label}</th>' for mark, label in zip(marks, heads, strict=True))
     caption = f"<caption>{language.words(table.caption)}</caption>" if table.caption else ""
     body = ""
-    for index, (row, cells) in enumerate(zip(table.rows, entries, strict=True)):
+    for index in _ordered(table.order, entries):
+        row = table.rows[index]
         names = "".join(
             f'<th scope="row"><span class="bb-cardname" aria-hidden="true">{heads[place]}</span> '
-            f"{axis_label(language, axis, value, scope)}</th>"
+            f"{_linked(axis_label(language, axis, value, scope), row, page)}</th>"
             for place, (axis, value) in enumerate(row.names)
         )
         shown = "".join(
             f'<td><span class="bb-cardname" aria-hidden="true">{heads[len(row.names) + place]}</span> '
             f"{_cell_html(entry, quantity, machine)}</td>"
-            for place, (entry, quantity) in enumerate(zip(cells, row.quantities, strict=True))
+            for place, (entry, quantity) in enumerate(zip(entries[index], row.quantities, strict=True))
         )
         body += f'<tr data-row="{index}">{names}{shown}</tr>'
-    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    # A name and one number stay a table on a phone; the rows of any other become cards.
+    look = "bb-pair" if len(columns) == 2 else "bb-cards"
+    return f'<table class="{look}">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def _ordered(order: Order | None, entries: Sequence[Sequence[Entry]]) -> list[int]:
+    """The rows in the order in which to show them; those without a value go last."""
+    places = range(len(entries))
+    if order is None:
+        return list(places)
+    values = [entries[place][order.column].value for place in places]
+    sign = -1 if order.descending else 1
+    return sorted(places, key=lambda place: (not values[place], sign * json.loads(values[place] or "0")))
+
+
+def _linked(name: str, row: Row, page: PageContext) -> str:
+    """The HTML of a row's name with what the page adds to it."""
+    if row.link:
+        name = f'<a href="{escape(page.address(row.link))}">{name}</a>'
+    if row.note:
+        note = note_html(row.note, right_to_left=page.language.direction == "rtl")
+        name += f' <span class="bb-note">{note}</span>'
+    return name
 
 
 def _kept_whole(label: str) -> str:
@@ -231,10 +211,10 @@ def _entry(
     cell: Measurement | None, quantity: Quantity, ref: str, largest: float, language: Language
 ) -> Entry:
     if cell is None:
-        return Entry("—", ref=ref, words=True)
+        return Entry(_MISSING, ref=ref, words=True)
     if cell.value is None:
         outcome = cell.source.result.outcome
-        text = language.text(OUTCOMES[outcome]) if outcome in OUTCOMES else "—"
+        text = language.text(OUTCOMES[outcome]) if outcome in OUTCOMES else _MISSING
         return Entry(text, ref=ref, words=True)
     if cell.flag:
         return Entry(language.flag(bool(cell.value)), raw(cell.value), ref, words=True)
@@ -257,49 +237,3 @@ def _measurements(library: Library, table: Table, machine: Machine) -> list[Meas
         q.measure(library, table.script, row.variant, machine) for row in table.rows for q in row.quantities
     )
     return [one for one in found if one is not None]
-
-
-def _names(axes: Sequence[str], variant: Variant, script: Script) -> tuple[tuple[str, ParameterValue], ...]:
-    for axis in axes:
-        if axis not in variant.axes:
-            what = f"`{script.reference}` does not sweep `{axis}`"
-            known = [*variant.axes, CELLS]
-            raise UnresolvedError(
-                what, did_you_mean(axis, known, "axis") if variant.axes else "use `rows: cells`"
-            )
-    return tuple((axis, variant.axes[axis]) for axis in axes)
-
-
-def _check_distinct(rows: Sequence[Row], axes: Sequence[str], script: Script) -> None:
-    seen: dict[str, Variant] = {}
-    for row in rows:
-        other = seen.setdefault(repr(row.names), row.variant)
-        if other is not row.variant:
-            what = f"two variants of `{script.reference}` share a row: {other.name} and {row.variant.name}"
-            open_axes = sorted(set(row.variant.axes) - set(axes))
-            raise UnresolvedError(what, f"add to `rows:` or fix by `where:` each of: {', '.join(open_axes)}")
-
-
-def _cell_rows(script: Script, variants: Sequence[Variant], columns: Sequence[Any]) -> tuple[Row, ...]:
-    if len(variants) > 1:
-        mend = "fix its axes by `where:`"
-        raise UnresolvedError(
-            f"`{script.reference}` has {len(variants)} variants, and `rows: cells` shows one", mend
-        )
-    rows = []
-    for cell in (cell for cell in script.cells if cell.name not in (PARAMETERS, CHECKS)):
-        quantities = []
-        for column in columns:
-            table = column if isinstance(column, dict) else {"metric": column}
-            meter = str(table.get("metric"))
-            if meter not in METERS:
-                raise UnresolvedError(f"`{meter}` is no meter", did_you_mean(meter, METERS, "meter"))
-            quantities.append(
-                quantity_of({**table, "metric": f"{cell.name}.{meter}"}, script, ("bar", "ratio"))
-            )
-        rows.append(Row(((CELLS, cell.name),), variants[0], tuple(quantities)))
-    return tuple(rows)
-
-
-def _digest(spec: object) -> str:
-    return hashlib.sha256(repr(spec).encode()).hexdigest()[:10]

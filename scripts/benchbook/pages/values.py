@@ -12,7 +12,7 @@ from benchbook.pages.labels import OUTCOMES
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Library, Machine
 from benchbook.pages.machine_names import machine_short
-from benchbook.pages.measurements import Computed, compute
+from benchbook.pages.measurements import Computed, compute, missing_mend
 from benchbook.pages.provenance import Row, repeats_text, result_rows, stale_mark
 from benchbook.pages.references import UnresolvedError, ValueSpec, parse_value
 
@@ -26,14 +26,14 @@ def _value_machines(library: Library, guide: str, scripts: Sequence[str]) -> tup
     """The machines that have records of all of `scripts`, the one to show first.
 
     Raises:
-        UnresolvedError: There is none.
+        UnresolvedError: They were recorded on none.
     """
     shared = [
         machine
         for machine in library.machines_with(scripts[0])
         if all(machine in library.machines_with(script) for script in scripts[1:])
     ]
-    if not shared:
+    if all(machine.published for machine in shared):
         mend = f"record them on one: benchbook record {' '.join(scripts)}"
         raise UnresolvedError(f"no machine has a record of {' and '.join(scripts)}", mend)
     first = library.machine_for(guide, scripts[0])
@@ -52,13 +52,18 @@ def resolve_value(library: Library, guide: str, text: str) -> tuple[ValueSpec, M
     machine = _value_machines(library, guide, _scripts_of(spec))[0]
     computed = compute(library, spec, machine)
     if computed is None:
-        mend = f"record it there: benchbook record {' '.join(_scripts_of(spec))}"
+        mend = missing_mend(machine, " ".join(_scripts_of(spec)))
         raise UnresolvedError(f"`{spec}` was never recorded on {machine.name}", mend)
-    if computed.value is None and computed.parts[0].source.result.outcome == "ok":
+    if _yields_nothing(computed):
         raise UnresolvedError(
             f"`{spec}` has no reading on {machine.name}", "use a meter or metric that machine has"
         )
     return spec, machine, computed
+
+
+def _yields_nothing(computed: Computed) -> bool:
+    """Whether the machine ran it, or a publication names it, without this quantity."""
+    return computed.value is None and all(part.source.result.outcome == "ok" for part in computed.parts)
 
 
 def render_value(build: Build, text: str) -> str:
@@ -71,7 +76,7 @@ def render_value(build: Build, text: str) -> str:
     spec, machine, computed = resolve_value(library, page.guide, text)
     for other in _value_machines(library, page.guide, _scripts_of(spec)):
         found = computed if other == machine else compute(library, spec, other)
-        if found is not None:
+        if found is not None and not _yields_nothing(found):
             build.keep("values", str(spec), other, _tree(build, spec, found))
     stale = any(part.source.verdict.state == "stale" for part in computed.parts)
     mark = stale_mark(page.language) if stale else ""

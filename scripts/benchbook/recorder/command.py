@@ -28,6 +28,7 @@ from benchbook.recorder.plan import Plan, left, make_plan
 from benchbook.recorder.sharing import matrix
 from benchbook.recorder.sitting import Sitting
 from benchbook.recorder.stores import Bundle, Checkout, Store
+from benchbook.records import is_published
 from benchbook.status import kinds_of
 
 INTERRUPTED = 130
@@ -160,6 +161,10 @@ def this_machine(name: str | None = None, recorded_by: str | None = None) -> tup
         what = f"{machine.name!r} would be the machine's name, with {recorded_by!r} in it, and cannot be"
         mend = "say who measures with Latin letters or digits, briefly"
         raise BenchbookError(Problem("--recorded-by", 1, what, mend))
+    if is_published(name or machine.name):
+        what = f"{name or machine.name!r} names a machine whose figures are quoted, not measured"
+        mend = "record under this machine's own name, and say who measures in another word"
+        raise BenchbookError(Problem("--machine" if name else "--recorded-by", 1, what, mend))
     if name is None:
         return machine, found
     # Whoever is not the maintainers stays part of the name, or two owners of one model would collide.

@@ -1,0 +1,104 @@
+"""BERT-large at inference beside its forward pass in training: what each needs, and what stays."""
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["torch>=2.11", "transformers>=5.23", "numpy>=2.0"]
+#
+# [tool.benchbook]
+# needs = ["cpu", "accelerator"]
+# timeout = 300
+# meters = ["cpu_allocator"]
+# environment = { MALLOC_MMAP_MAX_ = "0", MALLOC_TRIM_THRESHOLD_ = "100000000000" }
+# [tool.benchbook.metrics]
+# weights = { unit = "B", better = "lower", memory = "device" }
+# bytes_per_parameter = { unit = "B/parameter", better = "lower" }
+# kept = { unit = "B", better = "lower", memory = "device" }
+# bf16_difference = { unit = "1", better = "lower" }
+# [tool.benchbook.matrix]
+# mode = ["training", "inference", "inference_bf16"]
+# [tool.benchbook.smallest]
+# layers = 2
+# batch_size = 1
+# sequence_length = 128
+# ///
+
+# %% parameters
+mode = "inference"
+batch_size = 4
+sequence_length = 512
+layers = 24
+
+# %% model
+import contextlib
+
+import torch
+from transformers import BertConfig, BertForSequenceClassification
+
+device = torch.accelerator.current_accelerator() or torch.device("cpu")
+torch.manual_seed(42)
+config = BertConfig(
+    vocab_size=30522,
+    hidden_size=1024,
+    num_hidden_layers=layers,
+    num_attention_heads=16,
+    intermediate_size=4096,
+    max_position_embeddings=512,
+)
+model = BertForSequenceClassification(config).to(device)
+shape = (batch_size, sequence_length)
+tokens = torch.randint(0, config.vocab_size, shape).to(device)
+print(f"device: {device.type}, {mode}, {batch_size} x {sequence_length}")
+
+# %% fp32_reference
+with torch.inference_mode():
+    wanted = model.eval()(tokens[:1, :128]).logits  # small, to compare bf16 with
+
+# %% prepare
+model.train(mode == "training")
+if mode == "inference_bf16":
+    model.to(torch.bfloat16)
+
+weights = sum(weight.nbytes for weight in model.parameters())
+parameters = sum(weight.numel() for weight in model.parameters())
+bytes_per_parameter = weights / parameters
+print(f"weights: {weights / 2**20:.1f} MiB")
+
+# %% count
+saved = {}  # a storage saved twice is held once
+
+
+def count(tensor):
+    storage = tensor.untyped_storage()
+    saved[storage.data_ptr()] = storage.nbytes()
+    return tensor
+
+
+# %% forward
+graph = contextlib.nullcontext() if mode == "training" else torch.inference_mode()
+with graph, torch.autograd.graph.saved_tensors_hooks(count, lambda tensor: tensor):
+    logits = model(tokens).logits
+
+# %% kept
+weight_storages = {w.untyped_storage().data_ptr() for w in model.parameters()}
+kept = sum(size for place, size in saved.items() if place not in weight_storages)
+print(f"kept for a backward pass: {kept / 2**20:.1f} MiB")
+
+# %% compare
+with torch.inference_mode():
+    small = model.eval()(tokens[:1, :128]).logits.float()
+bf16_difference = ((small - wanted).norm() / wanted.norm()).item()
+print(f"logits differ from fp32 by {bf16_difference:.1e}")
+
+# %% checks
+expected = torch.accelerator.current_accelerator() or torch.device("cpu")
+assert logits.device.type == expected.type, "this ran on the CPU beside an accelerator"
+assert logits.shape == (batch_size, 2) and logits.isfinite().all()
+assert layers != 24 or parameters == 335_143_938
+assert {w.dtype for w in model.parameters()} == {logits.dtype}
+if mode == "training":
+    assert logits.requires_grad and kept > 60 * layers * 1024 * tokens.numel()
+else:
+    assert not logits.requires_grad and kept == 0
+if mode == "inference_bf16":
+    assert bytes_per_parameter == 2 and 1e-5 < bf16_difference < 0.1
+else:
+    assert bytes_per_parameter == 4 and bf16_difference < 1e-5

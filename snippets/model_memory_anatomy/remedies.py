@@ -1,0 +1,170 @@
+"""What each change of a line or two does to the peak of training BERT-large with Trainer."""
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["torch>=2.11", "transformers>=5.23", "accelerate>=1.15"]
+#
+# [tool.benchbook]
+# needs = ["accelerator", "cpu"]
+# timeout = 900
+# repeats = 3
+# meters = ["cpu_allocator"]
+# # Faster on a CPU: what is freed stays with the process. Torch's bytes are the same.
+# environment = { MALLOC_MMAP_MAX_ = "0", MALLOC_TRIM_THRESHOLD_ = "100000000000" }
+# [tool.benchbook.metrics]
+# state_bytes = { unit = "B", better = "lower", memory = "device" }
+# loss_difference = { unit = "1", better = "lower" }
+# gradient_difference = { unit = "1", better = "lower" }
+# [tool.benchbook.matrix]
+# change = [
+#     "none", "batch_1", "checkpointing", "checkpointing_batch_1", "bf16_autocast",
+#     "bf16_weights", "sgd", "adafactor", "sequence_256", "no_attention_dropout",
+# ]
+# [tool.benchbook.smallest]
+# layers = 2
+# sequence_length = 32
+# ///
+
+# %% parameters
+change = "none"
+layers = 24
+batch_size = 4
+sequence_length = 512
+
+# %% setup
+import torch
+from transformers import (
+    AutoModelForSequenceClassification,
+    BertConfig,
+    PrinterCallback,
+    Trainer,
+    TrainingArguments,
+    set_seed,
+)
+
+device = torch.accelerator.current_accelerator() or torch.device("cpu")
+
+# %% first_remedy
+checkpointing = {"activation_checkpointing": True}
+small_batches = {
+    "per_device_train_batch_size": 1,
+    "gradient_accumulation_steps": batch_size,
+}
+
+# %% changes
+arguments = {
+    "checkpointing": checkpointing,
+    "batch_1": small_batches,
+    "checkpointing_batch_1": checkpointing | small_batches,
+    "bf16_autocast": {"bf16": True},
+    "sgd": {"optim": "sgd"},
+    "adafactor": {"optim": "adafactor"},
+}
+dtype = torch.bfloat16 if change == "bf16_weights" else torch.float32
+length = sequence_length // 2 if change == "sequence_256" else sequence_length
+changed = arguments.get(change, {})
+attention_dropout = 0.0 if change == "no_attention_dropout" else 0.1
+
+
+# %% trainer
+def make_trainer(config, dtype, length, changed):
+    set_seed(0)
+    model = AutoModelForSequenceClassification.from_config(config, dtype=dtype)
+    model.accepts_loss_kwargs = False  # or accumulation would multiply BERT's loss
+    # A short first step suffices for the optimizer to create its states.
+    lengths = [8] * batch_size + [length] * batch_size
+    token_ids = [torch.randint(0, config.vocab_size, (n,)) for n in lengths]
+    dataset = [{"input_ids": ids, "labels": i % 2} for i, ids in enumerate(token_ids)]
+    plain = {
+        "output_dir": "output",
+        "per_device_train_batch_size": batch_size,
+        "train_sampling_strategy": "sequential",
+        "max_steps": 2,
+        "logging_steps": 1,
+        "save_strategy": "no",
+        "disable_tqdm": True,
+        "use_cpu": device.type == "cpu",  # without it, bf16 asks for a GPU
+    }
+    args = TrainingArguments(**plain | changed)
+    trainer = Trainer(model=model, args=args, train_dataset=dataset)
+    trainer.remove_callback(PrinterCallback)
+    return trainer
+
+
+# %% load_model
+config = BertConfig(  # BERT-large, with random weights
+    hidden_size=1024,
+    num_hidden_layers=layers,
+    num_attention_heads=16,
+    intermediate_size=4096,
+    attention_probs_dropout_prob=attention_dropout,
+)
+trainer = make_trainer(config, dtype, length, changed)
+
+# %% train
+trainer.train()
+
+# %% sizes
+parameter_count = sum(weight.numel() for weight in trainer.model.parameters())
+states = [
+    state
+    for states in trainer.optimizer.state.values()
+    for state in states.values()
+    if isinstance(state, torch.Tensor)
+]
+state_bytes = sum(state.nbytes for state in states)
+
+
+# %% same_training
+def first_step(dtype, changed):
+    """Loss and gradient norm of the first step of a tiny model that drops nothing."""
+    config = BertConfig(
+        vocab_size=256,
+        hidden_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=256,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
+    trainer = make_trainer(config, dtype, 32, changed)
+    trainer.train()
+    log = trainer.state.log_history[0]
+    return log["loss"], log["grad_norm"]
+
+
+wanted = first_step(torch.float32, {})
+got = first_step(dtype, changed)
+loss_difference, gradient_difference = (
+    abs(new - old) / old for new, old in zip(got, wanted)
+)
+
+# %% checks
+import math
+
+logs = [log for log in trainer.state.log_history if "loss" in log]
+assert len(logs) == trainer.state.global_step == 2
+assert all(math.isfinite(log["loss"]) and log["grad_norm"] > 0 for log in logs)
+assert trainer.args.device.type == device.type
+
+# What should be on is on, and nothing else is.
+model = trainer.model
+assert parameter_count == 32_834_562 + layers * 12_596_224  # as computed by hand
+assert {weight.dtype for weight in model.parameters()} == {dtype}
+assert {weight.device.type for weight in model.parameters()} == {device.type}
+assert model.is_activation_checkpointing == change.startswith("checkpointing")
+mixed = "bf16" if change == "bf16_autocast" else "no"
+assert trainer.accelerator.mixed_precision == mixed
+in_one_step = trainer.args.train_batch_size * trainer.args.gradient_accumulation_steps
+assert in_one_step == batch_size
+attention = model.bert.encoder.layer[0].attention.self
+assert attention.dropout.p == attention_dropout
+names = {"sgd": "SGD", "adafactor": "Adafactor"}
+optimizer = getattr(trainer.optimizer, "optimizer", trainer.optimizer)
+assert type(optimizer).__name__ == names.get(change, "AdamW")
+per_parameter = {"sgd": 0, "adafactor": 0.02}.get(change, 2 * dtype.itemsize)
+assert math.isclose(state_bytes / parameter_count, per_parameter, abs_tol=0.02)
+
+# The training is the same one, to rounding.
+tolerance = 0.05 if change.startswith("bf16") else 1e-5
+assert loss_difference < tolerance
+assert gradient_difference < tolerance

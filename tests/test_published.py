@@ -1,0 +1,402 @@
+"""Figures published elsewhere stand on a machine of their own, and never pass for what was measured here."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchbook.bundles import import_bundles
+from benchbook.checks import Report, check_project
+from benchbook.pages.choice import insert_choice, page_settings
+from benchbook.problems import BenchbookError
+from benchbook.project import Project
+from benchbook.recorder.command import this_machine
+from benchbook.records import Publication, Record, Run, Source, VariantRecord, dump_record, load_record
+from benchbook.status import print_status, project_status
+from builders import MACHINE, MACHINE_JSON, make_project, packed, write
+from handbooks import CPU, FIXTURE, GPU, QUOTED, build_site, copy_handbook, edit, plain, render, start
+
+OLD = "cpu-old--published"
+ONE = "memory/methods.py?method=plain&batch_size=1"
+TABLE = "```table\nscript: memory/methods.py\nrows: method\nwhere: {batch_size: 4}\n"
+PINNED = f"{TABLE}columns: [peak_memory, step_time]\nmachine: {QUOTED}\n```\n"
+CHART = "```chart\nscript: memory/methods.py\nx: batch_size\ny: peak_memory\nseries: method\ntitle: Peak\n"
+
+
+def quoted_record() -> Record:
+    """A figure of the script of `make_project`, as an imaginary paper gives it."""
+    source = Source("https://example.org/paper?page=2#table", "A paper on adding", "2019-05")
+    publication = Publication(source, measured="2019-04-30", recorded_by="Ada", packages={}, state={})
+    variant = VariantRecord(
+        campaign="paper",
+        outcome="ok",
+        error=None,
+        parameters={"steps": 4},
+        ranks=1,
+        environment={},
+        meters=(),
+        code=None,
+        inputs={},
+        output={},
+        runs=(Run(0, {"total": 6}, {"add": {"seconds": 2.5}}),),
+    )
+    return Record("sums/add.py", OLD, {"paper": publication}, {"default": variant})
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A machine that was measured, and one whose figures are quoted, with what changed since."""
+    project = make_project(tmp_path / "checkout")
+    write(project.docs / "en/_language.yml", f"strings: {{}}\nlabels:\n  {OLD}: Adding is faster now.\n")
+    described = MACHINE_JSON | {"name": OLD, "published": True}
+    write(project.records / OLD / "machine.json", json.dumps(described, indent=2))
+    write(project.record_path(OLD, "sums/add.py"), dump_record(quoted_record()))
+    return project
+
+
+def report(project: Project) -> Report:
+    return check_project(Project(project.root))
+
+
+def damage(path: Path, apply: Callable[[dict[str, Any]], object]) -> None:
+    """Change the JSON in a file, keeping the lines that a record has."""
+    table = json.loads(path.read_text("utf-8"))
+    apply(table)
+    write(path, json.dumps(table, indent=2))
+
+
+# Records
+
+
+def test_a_quoted_record_is_read_as_it_was_written(project: Project) -> None:
+    assert load_record(project.record_path(OLD, "sums/add.py")) == quoted_record()
+
+
+def test_it_holds_its_promises_as_it_is(project: Project) -> None:
+    assert report(project) == Report((), ())
+
+
+def test_it_is_published_whatever_becomes_of_the_code(project: Project) -> None:
+    edit(project.snippets / "sums/add.py", "range(steps)", "range(1, steps)")
+    (row,) = (row for row in project_status(project) if row.machine == OLD)
+    assert (row.state, row.reason) == ("published", "quoted from A paper on adding")
+    assert [problem.what for problem in report(project).problems] == [
+        f"its record on {MACHINE} is stale: code changed"
+    ]
+
+
+def test_status_names_the_publication(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    print_status(project_status(project))
+    assert f"published  {OLD}  default: quoted from A paper on adding" in capsys.readouterr().out
+
+
+def test_what_no_publication_names_is_not_missing(project: Project) -> None:
+    project.record_path(OLD, "sums/add.py").unlink()
+    assert {row.machine for row in project_status(project)} == {MACHINE}
+    assert report(project) == Report((), ())
+
+
+def test_it_blocks_nothing_where_its_machine_is_said_to_block(project: Project) -> None:
+    edit(project.root / "pyproject.toml", f'["{MACHINE}"]', f'["{MACHINE}", "{OLD}"]')
+    assert report(project) == Report((), ())
+
+
+Mixing = Callable[[dict[str, Any]], object]
+OWN = {
+    "started": "2026-01-02T03:04:05Z",
+    "finished": "2026-01-02T03:05:05Z",
+    "commit": None,
+    "modified": False,
+    "recorded_by": "maintainers",
+    "packages": {},
+    "state": {},
+}
+
+
+def source(table: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = table["campaigns"]["paper"]["source"]
+    return found
+
+
+def variant(table: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = table["variants"]["default"]
+    return found
+
+
+# By what was done to the record: the key on whose line it is found, and a part of what is said.
+MIXED: dict[str, tuple[Mixing, str, str]] = {
+    "a campaign of one's own": (lambda t: t["campaigns"].update(paper=OWN), "paper", "has no `source`"),
+    "a commit": (
+        lambda t: t["campaigns"]["paper"].update(commit="0" * 40),
+        "commit",
+        "campaigns.paper.commit: Extra inputs are not permitted",
+    ),
+    "a digest of code": (
+        lambda t: variant(t).update(code="sha256:" + "0" * 64),
+        "default",
+        "is quoted, and claims `code`",
+    ),
+    "an output": (lambda t: variant(t).update(output={"add": "6"}), "default", "claims `output`"),
+    "an unknown variant": (
+        lambda t: t["variants"].update({"steps=9": t["variants"].pop("default")}),
+        "steps=9",
+        "is quoted, and sums/add.py has no such variant",
+    ),
+    "an unknown metric": (
+        lambda t: variant(t)["runs"][0].update(metrics={"sum": 6}),
+        "default",
+        "quotes sum, which sums/add.py does not yield",
+    ),
+    "an unknown cell": (
+        lambda t: variant(t)["runs"][0].update(cells={"subtract": {"seconds": 1.0}}),
+        "default",
+        "quotes subtract, which sums/add.py does not yield",
+    ),
+    "no title": (lambda t: source(t).pop("title"), "source", "campaigns.paper.source.title: Field required"),
+    "markup in the title": (
+        lambda t: source(t).update(title="<b>x</b>"),
+        "title",
+        "paper.source.title: String",
+    ),
+    "a month that is none": (
+        lambda t: source(t).update(published="2019-13"),
+        "published",
+        "source.published",
+    ),
+} | {
+    f"the address {url}": (
+        lambda t, url=url: source(t).update(url=url),  # type: ignore[misc]
+        "url",
+        "campaigns.paper.source.url: String should match",
+    )
+    for url in (
+        "javascript:alert(1)",
+        "JavaScript:alert(1)//https://example.org/",
+        "http://example.org/",
+        "//example.org/",
+        "data:text/html,x",
+        'https://example.org/"onmouseover="x',
+        "https://example.org/<script>",
+        "https://example.org/ x",
+        "https://example.org/\nx",
+        "https://example.org/x\n",
+        "https://user:word@localhost/",
+        "https://example.org\\@evil.example/",
+        "",
+    )
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_what_is_mixed_up_is_one_error_with_its_line_and_the_mend(project: Project, name: str) -> None:
+    apply, key, what = MIXED[name]
+    path = project.record_path(OLD, "sums/add.py")
+    damage(path, apply)
+    (problem,) = report(project).problems
+    lines = path.read_text("utf-8").splitlines()
+    assert (problem.path, what in problem.what) == (project.relative(path), True)
+    assert f'"{key}"' in lines[problem.line - 1]
+    assert problem.mend
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_a_bundle_with_the_same_is_refused_in_one_line(project: Project, tmp_path: Path, name: str) -> None:
+    apply, _, what = MIXED[name]
+    table = json.loads(dump_record(quoted_record()))
+    apply(table)
+    machine = json.loads((project.records / OLD / "machine.json").read_text("utf-8"))
+    shutil.rmtree(project.records / OLD)
+    bundle = {"schema": 1, "machine": machine, "records": [table]}
+    with pytest.raises(BenchbookError) as caught:
+        import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle))])
+    (problem,) = caught.value.problems
+    assert what in problem.what
+    assert not (project.records / OLD).exists()
+
+
+def test_a_bundle_of_quoted_figures_is_put_in_place(project: Project, tmp_path: Path) -> None:
+    machine = json.loads((project.records / OLD / "machine.json").read_text("utf-8"))
+    shutil.rmtree(project.records / OLD)
+    bundle = {"schema": 1, "machine": machine, "records": [json.loads(dump_record(quoted_record()))]}
+    import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle))])
+    assert load_record(project.record_path(OLD, "sums/add.py")) == quoted_record()
+
+
+def test_a_source_on_a_measuring_machine_is_an_error(project: Project) -> None:
+    path = project.record_path(MACHINE, "sums/add.py")
+    write(path, dump_record(quoted_record()).replace(OLD, MACHINE))
+    (problem,) = report(project).problems
+    assert "campaign paper has a `source`, on cpu-test, where figures are measured" in problem.what
+    assert "whose name ends in `--published`" in problem.mend
+
+
+def test_what_was_measured_has_a_digest(project: Project) -> None:
+    path = project.record_path(MACHINE, "sums/add.py")
+    damage(path, lambda table: variant(table).update(code=None))
+    assert "was measured, and holds no digest of its code" in report(project).problems[0].what
+
+
+@pytest.mark.parametrize(("machine", "published"), [(OLD, False), (MACHINE, True)])
+def test_the_name_of_a_machine_says_whether_it_is_published(
+    project: Project, machine: str, published: bool
+) -> None:
+    damage(project.records / machine / "machine.json", lambda table: table.update(published=published))
+    found = [p for p in report(project).problems if p.path.endswith(f"{machine}/machine.json")]
+    (problem,) = found
+    assert "`published` is" in problem.what
+
+
+def test_what_changed_since_must_be_said(project: Project) -> None:
+    write(project.docs / "en/_language.yml", "strings: {}\nlabels: {}\n")
+    (problem,) = report(project).problems
+    assert (problem.path, f"has no `{OLD}`" in problem.what) == ("docs/en/_language.yml", True)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        f'reference_machine = "{OLD}"',
+        f'reference_machine = "{MACHINE}"\n[tool.benchbook.guides.sums]\nreference_machine = "{OLD}"',
+    ],
+)
+def test_a_machine_never_measured_is_no_reference(project: Project, settings: str) -> None:
+    write(project.root / "pyproject.toml", f"[tool.benchbook]\n{settings}\n")
+    (problem,) = report(project).problems
+    assert f"the reference machine {OLD} was never measured here" in problem.what
+
+
+@pytest.mark.parametrize(("name", "by"), [("cpu-old--published", None), (None, "Published")])
+def test_nothing_is_recorded_under_such_a_name(name: str | None, by: str | None) -> None:
+    with pytest.raises(BenchbookError, match="names a machine whose figures are quoted, not measured"):
+        this_machine(name, by)
+
+
+# Pages
+
+
+def test_a_pinned_table_names_its_machine_and_says_it_was_not_measured_here() -> None:
+    build = start(Project(FIXTURE))
+    shown = render(build, PINNED)
+    assert not build.problems
+    assert f'data-machine="{QUOTED}"' in shown
+    assert "Old fixture GPU · published 2019, not measured here" in plain(shown).replace("\u00a0", " ")
+    assert "one run" not in plain(shown)
+
+
+def test_what_a_publication_does_not_give_is_a_dash() -> None:
+    shown = plain(render(start(Project(FIXTURE)), PINNED))
+    assert "plainpeak_memory —step_time —" in shown
+    assert "checkpointingpeak_memory 5 GiBstep_time 2 s" in shown.replace("\u00a0", " ")
+
+
+def test_a_pinned_block_does_not_follow_the_choice() -> None:
+    build = start(Project(FIXTURE))
+    shown = render(build, PINNED + CHART + f"machine: {GPU}\n```\n")
+    assert 'class="bb-chart"' in shown
+    assert "data-bb=" not in shown
+    assert (build.data, build.here.machines) == ({}, {})
+    assert build.here.scripts == {"memory/methods.py"}
+
+
+@pytest.mark.parametrize("block", [PINNED, f"{CHART}machine: {QUOTED}\n```\n"])
+def test_a_pin_to_no_machine_is_a_problem_with_its_line(tmp_path: Path, block: str) -> None:
+    project = copy_handbook(tmp_path)
+    write(project.docs / "en/memory.md", "# Memory { #memory }\n\n" + block.replace("16gb", "17gb"))
+    found = [p for p in check_project(project).problems if p.path == "docs/en/memory.md" and p.line == 3]
+    assert [problem.what for problem in found] == ["there is no machine `fixture-gpu-17gb--published`"]
+
+
+def test_a_pin_to_a_machine_without_a_figure_of_it_is_a_problem() -> None:
+    build = start(Project(FIXTURE))
+    render(build, f"{TABLE}columns: same_weights\nmachine: {QUOTED}\n```\n")
+    (problem,) = build.problems
+    assert "nothing of this table was recorded on" in problem.what
+    assert "quote it in its record" in problem.mend
+
+
+def test_the_details_lead_to_the_source_and_claim_no_way_to_reproduce_it(tmp_path: Path) -> None:
+    project = copy_handbook(tmp_path)
+    path = project.docs / "en/_language.yml"
+    write(
+        path,
+        path.read_text("utf-8").replace("\nlabels:\n", f"\nlabels:\n  {QUOTED}: It was slower <then>.\n"),
+    )
+    shown = render(start(project), PINNED)
+    assert '<a href="https://example.org/old-figures"><bdi>Figures of an old GPU</bdi></a>' in shown
+    assert "<dt>Published</dt><dd><bdi>May 2019</bdi></dd>" in shown
+    assert "<dt>What changed since</dt><dd><bdi>It was slower &lt;then&gt;.</bdi></dd>" in shown
+    assert "benchbook record" not in shown
+    assert "BibTeX" not in shown
+
+
+@pytest.mark.parametrize(("code", "words"), [("ar", "نُشر عام"), ("zh", "2019年发表"), ("ja", "2019年公表")])
+def test_every_language_says_so_in_its_own_words(code: str, words: str) -> None:
+    assert words in plain(render(start(Project(FIXTURE), code), PINNED))
+
+
+def test_a_value_has_the_figure_only_where_the_publication_gives_it() -> None:
+    build = start(Project(FIXTURE))
+    render(
+        build, f"`#!value {ONE}#peak_memory` `#!value {ONE}#step_time` `#!value memory/losses.py#difference`"
+    )
+    values = build.data["memory"]["values"]
+    assert [key for key, machines in values.items() if QUOTED in machines] == [f"{ONE}#peak_memory"]
+    tree = values[f"{ONE}#peak_memory"][QUOTED]["en"]
+    assert (tree["text"], tree["repeats"]) == ("3\u00a0GiB", "")
+    assert ("figure", "text", "3\u00a0GiB") in tree["rows"]
+
+
+def test_a_table_and_a_cell_without_a_figure_keep_the_machine_they_show() -> None:
+    build = start(Project(FIXTURE))
+    cell = "```cell\nmemory/methods.py?method=plain&batch_size=1#train\n```\n"
+    render(build, f"{cell}\n{TABLE}columns: same_weights\n```\n")
+    assert [list(machines) for machines in build.data["memory"]["blocks"].values()] == [[GPU], [GPU]]
+
+
+def test_the_choice_marks_it_and_lists_it_last() -> None:
+    build = start(Project(FIXTURE))
+    render(build, f"`#!value {ONE}#peak_memory`")
+    shown = insert_choice(build, "<h1>Memory</h1>")
+    assert f'<option value="{QUOTED}">Old fixture GPU, 16 GB (published)</option></select>' in shown
+    machines = page_settings(build, build.here)["machines"]
+    assert [(one["name"], one["published"]) for one in machines] == [
+        (CPU, False),
+        (GPU, False),
+        (QUOTED, True),
+    ]
+
+
+def test_it_is_no_measurement_on_a_gpu(tmp_path: Path) -> None:
+    project = copy_handbook(tmp_path)
+    shutil.rmtree(project.records / GPU)
+    build = start(project)
+    render(build, f"`#!value {ONE}#peak_memory`")
+    assert "Not measured on a GPU yet." in plain(insert_choice(build, "<h1>Memory</h1>"))
+
+
+def test_what_is_only_published_is_shown_where_a_block_is_pinned_to_it_alone(tmp_path: Path) -> None:
+    project = copy_handbook(tmp_path)
+    for machine in (CPU, GPU):
+        project.record_path(machine, "memory/methods.py").unlink()
+    build = start(project)
+    render(build, PINNED)
+    assert not build.problems
+    for block in (f"`#!value {ONE}#peak_memory`", f"{TABLE}columns: peak_memory\n```\n", CHART + "```\n"):
+        build.problems.clear()
+        render(build, block)
+        (problem,) = build.problems
+        assert "benchbook record memory/methods.py" in problem.mend
+
+
+def test_a_notebook_claims_no_output_of_it(tmp_path: Path) -> None:
+    project = copy_handbook(tmp_path)
+    write(project.docs / "en/memory.md", f"# Memory {{ #memory }}\n\n{PINNED}")
+    for machine in (CPU, GPU):
+        project.record_path(machine, "memory/methods.py").unlink()
+    notebook = build_site(project) / "downloads/memory/methods.ipynb"
+    assert "recorded on" not in notebook.read_text("utf-8")
