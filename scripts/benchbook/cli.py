@@ -203,6 +203,28 @@ def dependencies(
         typer.echo(line)
 
 
+new = typer.Typer(no_args_is_help=True, help="Begin something.")
+app.add_typer(new, name="new")
+
+
+@new.command("guide")
+def new_guide_(name: Annotated[str, typer.Argument(help="such as big_models")]) -> None:
+    """Begin a guide with one script: it records, builds and passes the check as it is."""
+    from benchbook.skeletons import new_guide
+
+    for path in new_guide(find_project(), name):
+        typer.echo(f"wrote {path}")
+
+
+@new.command("script")
+def new_script_(name: Annotated[str, typer.Argument(help="guide/script")]) -> None:
+    """Begin a script that runs and records as it is."""
+    from benchbook.skeletons import new_script
+
+    for path in new_script(find_project(), name):
+        typer.echo(f"wrote {path}")
+
+
 def main() -> None:
     """Run the command line; a problem of the content is printed, never a traceback."""
     try:
