@@ -14,7 +14,7 @@ from benchbook.machines.accelerators import VENDORS
 from benchbook.machines.description import MAINTAINERS, gigabytes, slug
 from benchbook.problems import Problem
 from benchbook.project import Project
-from benchbook.records import Publication, load_record, record_from
+from benchbook.records import OWNER_MARK, Publication, load_record, record_from
 from benchbook.script import Script, machine_kinds
 from benchbook.validation import RECORD_AGAIN
 
@@ -50,7 +50,7 @@ def machine_origin_problems(project: Project, machine: Mapping[str, Any], path: 
         yield Problem(path, 1, what, "correct the description, or bring the data sheet up to date")
     if machine["published"]:
         return
-    _, _, suffix = name.partition("--")
+    _, _, suffix = name.partition(OWNER_MARK)
     if suffix != slug(owner or ""):
         what = f"{name} belongs to {owner or 'the maintainers'}, and its name says otherwise"
         yield Problem(path, 1, what, "record with `--recorded-by` and your name, which becomes its ending")

@@ -21,6 +21,7 @@ LARGEST_BUNDLE = 64 * 2**20
 LICENCE = "CC0-1.0"
 # Model, memory, partition or count, and behind two hyphens who measured.
 MACHINE_NAME = r"[a-z0-9]+(?:[.-][a-z0-9]+)*(?:--[a-z0-9]+(?:-[a-z0-9]+)*)?"
+OWNER_MARK = "--"
 # How the name of a machine ends whose figures are quoted from publications: none of them was measured here.
 PUBLISHED = "--published"
 NOT_A_RECORD = "is not a record"

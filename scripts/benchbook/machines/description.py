@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.machines.accelerators import Found, mig_profile, model_words
-from benchbook.records import MACHINE_NAME, dump_json, write_text
+from benchbook.records import MACHINE_NAME, OWNER_MARK, dump_json, write_text
 from benchbook.script import machine_kinds
 
 SCHEMA = 1
@@ -96,7 +96,7 @@ def describe(found: Found | None, recorded_by: str = MAINTAINERS, root: Path = P
 def named(machine: Machine) -> Machine:
     """`machine` with the name, title and short form that follow from what it is."""
     accelerator = machine.accelerator
-    owner = f"--{slug(machine.owner)}" if machine.owner else ""
+    owner = f"{OWNER_MARK}{slug(machine.owner)}" if machine.owner else ""
     if accelerator is None:
         cores = machine.cpu.get("cores") or 0
         size = gigabytes(machine.memory_bytes)

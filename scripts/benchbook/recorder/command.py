@@ -28,7 +28,7 @@ from benchbook.recorder.plan import Plan, left, make_plan
 from benchbook.recorder.sharing import matrix
 from benchbook.recorder.sitting import Sitting
 from benchbook.recorder.stores import Bundle, Checkout, Store
-from benchbook.records import is_published
+from benchbook.records import OWNER_MARK, is_published
 from benchbook.status import kinds_of
 
 INTERRUPTED = 130
@@ -168,9 +168,9 @@ def this_machine(name: str | None = None, recorded_by: str | None = None) -> tup
     if name is None:
         return machine, found
     # Whoever is not the maintainers stays part of the name, or two owners of one model would collide.
-    ending = machine.name.partition("--")[2]
-    if ending and not name.endswith(f"--{ending}"):
-        name = f"{name}--{ending}"
+    ending = machine.name.partition(OWNER_MARK)[2]
+    if ending and not name.endswith(OWNER_MARK + ending):
+        name += OWNER_MARK + ending
     if not NAME.match(name) or len(name) > LONGEST_NAME or (found is not None) == on_cpu:
         mend = f"use lower-case letters, digits and hyphens, as in {machine.name}"
         raise BenchbookError(Problem("--machine", 1, f"{name!r} cannot name this machine", mend))
