@@ -21,6 +21,11 @@ def fresh_clone(folder: Path) -> Path:
     """A clone of the commit that is checked out here, in `folder`; this Python stands for every environment."""
     git(ROOT, "clone", "--quiet", "--no-local", str(ROOT), str(folder))
     git(folder, "checkout", "--quiet", "-B", "main", git(ROOT, "rev-parse", "HEAD"))
+    return link_environments(folder)
+
+
+def link_environments(folder: Path) -> Path:
+    """Let this Python stand for every environment that `make` would make in a clone."""
     for name in ENVIRONMENTS:
         environment = folder / ".venv" / name
         environment.mkdir(parents=True)
