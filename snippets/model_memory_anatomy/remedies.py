@@ -6,7 +6,7 @@
 # [tool.benchbook]
 # needs = ["accelerator", "cpu"]
 # timeout = 900
-# repeats = 3
+# repeats = 2
 # meters = ["cpu_allocator"]
 # # Faster on a CPU: what is freed stays with the process. Torch's bytes are the same.
 # environment = { MALLOC_MMAP_MAX_ = "0", MALLOC_TRIM_THRESHOLD_ = "100000000000" }

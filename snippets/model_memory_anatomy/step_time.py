@@ -30,7 +30,6 @@
 # [[tool.benchbook.matrix]]
 # dropout = 0.1
 # malloc = "default"
-# repeats = 2
 # [tool.benchbook.on.accelerator]
 # batch_size = 4
 # sequence_length = 512
