@@ -127,7 +127,7 @@ bundle: $(RECORD)/.installed
 	$(RECORD)/bin/benchbook record --machine "$$MACHINE" --bundle bundle.json.gz $$SCRIPTS
 
 import: $(SITE)/.installed
-	find "$$BUNDLES" -name '*.json.gz' -print0 | xargs -0 $(SITE)/bin/benchbook import --at "$$COMMIT"
+	find "$$BUNDLES" -type f -name '*.json.gz' -print0 | xargs -0 $(SITE)/bin/benchbook import --at "$$COMMIT"
 
 propose: $(SITE)/.installed
 	$(SITE)/bin/benchbook propose --at "$$COMMIT"
