@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchbook.differences import difference, rank_sum_p, ratio_interval
@@ -57,6 +57,7 @@ def test_p_is_the_share_of_all_divisions_that_lie_as_far_out() -> None:
     assert rank_sum_p(first, second) == pytest.approx(sum(ways) / len(ways))
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.floats(0.1, 10), min_size=1, max_size=9), st.lists(st.floats(0.1, 10), min_size=1, max_size=9)
 )

@@ -53,6 +53,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 # References
 
 
+@settings(deadline=None)
 @given(REFERENCES)
 def test_a_reference_is_parsed_or_answered(text: str) -> None:
     for parse in (parse_reference, parse_value):
@@ -63,7 +64,7 @@ def test_a_reference_is_parsed_or_answered(text: str) -> None:
         assert answer
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(REFERENCES)
 def test_a_reference_stands_for_what_the_project_holds_or_is_answered(project: Project, text: str) -> None:
     library = Library(project)
@@ -133,6 +134,7 @@ KEYS = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(KEYS, TOML, max_size=4))
 def test_a_head_of_anything_is_read_or_answered(table: dict[str, str]) -> None:
     lines = "".join(f"# {key} = {value}\n" for key, value in table.items())
@@ -150,6 +152,7 @@ def test_a_head_of_anything_is_read_or_answered(table: dict[str, str]) -> None:
     assert not any(name.startswith(("/", "~")) or ".." in name.split("/") for name in script.metadata.inputs)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=200))
 def test_a_head_that_is_no_toml_is_answered(text: str) -> None:
     commented = "".join(f"# {line}\n" for line in text.splitlines())

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -174,6 +174,7 @@ def test_hostile_words_are_shown_and_never_markup(text: str) -> None:
     assert all(is_literal(cell) for cell in found)
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_any_text_is_one_literal_cell(text: str) -> None:
     found = cells(f"| a | b |\n| --- | --- |\n| {literal(text)} | {literal(text)} |\n")

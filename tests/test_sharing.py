@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchbook.problems import BenchbookError
@@ -26,6 +26,7 @@ def task(number: int, seconds: float | None) -> Task:
     return Task(script, Path(reference), {}, None, ("default",), variants, {}, known)
 
 
+@settings(deadline=None)
 @given(st.lists(st.none() | st.floats(0, 1000), max_size=12), st.integers(1, 6))
 def test_every_script_is_in_one_share_and_no_share_is_empty(times: list[float | None], runners: int) -> None:
     tasks = [task(number, seconds) for number, seconds in enumerate(times)]
