@@ -45,13 +45,14 @@ async function showMachine(name) {
   try {
     const data = name === settings.reference ? null : await records();
     for (const button of document.querySelectorAll(".bb-value")) showValue(button, data, name);
-    for (const block of document.querySelectorAll(":is(.bb-output, .bb-table, .bb-chart)[data-bb]")) {
+    for (const block of document.querySelectorAll(":is(.bb-output, .bb-table, .bb-chart, .bb-claim)[data-bb]")) {
       showBlock(block, data, name);
       sortAgain(block);
     }
   } finally {
     delete root.dataset.bbPending;
   }
+  filterClaims();
   showFits();
 }
 
@@ -96,12 +97,13 @@ function setData(element, value, name) {
 }
 
 // What changes in a block; the rest of it stays as it is, with what listens to it.
-const SLOTS = ".bb-notes, .bb-output > pre, .bb-output > pre > code, td, .bb-drawing, .bb-unit, .bb-figures tbody, .bb-provenance";
+const SLOTS = ".bb-notes, .bb-output > pre, .bb-output > pre > code, td, .bb-drawing, .bb-unit, .bb-figures tbody, .bb-provenance, "
+  + ".bb-sign, .bb-outcome, .bb-finding, .bb-others";
 
 function showBlock(block, data, name) {
   if (!originals.has(block)) {
     const slots = [...block.querySelectorAll(SLOTS)].map((slot) => [slot, slot.innerHTML, slot.hidden]);
-    originals.set(block, { slots, machine: block.dataset.machine, hidden: block.hidden });
+    originals.set(block, { slots, machine: block.dataset.machine, hidden: block.hidden, outcome: block.dataset.outcome });
   }
   const original = originals.get(block);
   const shown = data?.blocks[block.dataset.bb]?.[name];
@@ -111,13 +113,15 @@ function showBlock(block, data, name) {
   block.hidden = false;
   if (shown.rows) showRows(block, shown.rows, name);
   else if (shown.drawing) showChart(block, shown);
+  else if (shown.outcome) showClaim(block, shown);
   else showOutput(block, shown);
-  showOrigin(block, data.origins[shown.origin][name], shown.repeats);
+  if (shown.origin) showOrigin(block, data.origins[shown.origin][name], shown.repeats, shown.facts);
 }
 
 function restore(block, original) {
   block.dataset.machine = original.machine;
   block.hidden = original.hidden;
+  if (original.outcome) block.dataset.outcome = original.outcome;
   const known = new Set(original.slots.map(([slot]) => slot));
   block.querySelectorAll(".bb-provenance").forEach((slot) => known.has(slot) || slot.remove());
   for (const [slot, html, hidden] of original.slots) {
@@ -158,12 +162,51 @@ function showOutput(block, shown) {
   output.querySelector("code").textContent = shown.output;
 }
 
-function showOrigin(block, origin, repeats) {
+const SIGNS = { holds: "✓", refuted: "✗", "too close to call": "≈", "not measured": "—" };
+
+function showClaim(block, shown) {
+  block.dataset.outcome = shown.outcome;
+  block.querySelector(".bb-sign").textContent = SIGNS[shown.outcome];
+  block.querySelector(".bb-outcome").textContent = shown.verdict;
+  for (const part of ["finding", "others"]) {
+    const slot = block.querySelector(`.bb-${part}`);
+    slot.textContent = shown[part];
+    slot.hidden = !shown[part];
+  }
+  const origin = block.querySelector(".bb-provenance");
+  if (origin) origin.hidden = !shown.origin;
+}
+
+// The list of claims: those of one verdict, on the machine that is shown.
+
+const outcome = document.getElementById("bb-outcome");
+
+function filterClaims() {
+  if (!outcome) return;
+  const claims = [...document.querySelectorAll(".bb-claims > .bb-claim")];
+  for (const claim of claims) claim.hidden = outcome.value !== "" && claim.dataset.outcome !== outcome.value;
+  for (const guide of document.querySelectorAll(".bb-guide")) {
+    let next = guide.nextElementSibling;
+    while (next?.hidden && next.matches(".bb-claim")) next = next.nextElementSibling;
+    guide.hidden = !next?.matches(".bb-claim");
+  }
+  document.querySelector(".bb-no-claim").hidden = claims.some((claim) => !claim.hidden);
+}
+
+outcome?.addEventListener("change", () => {
+  const address = new URL(location.href);
+  if (outcome.value) address.searchParams.set("outcome", outcome.value);
+  else address.searchParams.delete("outcome");
+  history.replaceState(history.state, "", address);
+  filterClaims();
+});
+
+function showOrigin(block, origin, repeats, facts = []) {
   let known = block.querySelector(".bb-provenance");
   if (!known) block.append(known = make("details", { class: "bb-provenance", "data-pagefind-ignore": "" }));
   const summary = make("summary", { title: words.provenance }, line(origin, repeats));
   if (origin.stale) summary.append(" ", make("span", { class: "bb-stale" }, staleMark()));
-  known.replaceChildren(summary, details(origin.rows));
+  known.replaceChildren(summary, details([...facts, ...origin.rows]));
 }
 
 select?.addEventListener("change", () => {
@@ -237,11 +280,14 @@ function start() {
   const machine = chosen("machine");
   const known = settings.machines.some((one) => one.name === machine);
   const gpu = chosen("gpu");
+  const wanted = new URLSearchParams(location.search).get("outcome") ?? "";
+  if (outcome && wanted in SIGNS) outcome.value = wanted;
   if (known && machine !== settings.reference) {
     select.value = machine;
     keep("machine", machine);
     showMachine(machine);
   } else {
+    filterClaims();
     showFits();
   }
   if (input && !Number.isNaN(memory(gpu))) {

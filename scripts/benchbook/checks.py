@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchbook.claims.holding import claim_problems
 from benchbook.links import anchors, link_problems
-from benchbook.page_source import parse_page
+from benchbook.page_source import PageSource, parse_page
 from benchbook.pages.languages import FALLBACK, FILE, load_language, missing_strings
 from benchbook.pages.library import Library
 from benchbook.pages.places import check_page
@@ -56,7 +57,12 @@ def check_project(project: Project) -> Report:
         )
     problems += _quoting_problems(project)
     problems += _language_problems(project)
-    problems += _page_problems(project)
+    library = Library(project)
+    pages = {path: parse_page(path.read_text("utf-8")) for path in project.page_paths()}
+    problems += _page_problems(library, pages)
+    fallen, unnamed = claim_problems(library, pages)
+    problems += fallen
+    warnings += unnamed
     return Report(_finest(problems), _finest(warnings))
 
 
@@ -190,9 +196,8 @@ def _language_problems(project: Project) -> Sequence[Problem]:
         return error.problems
 
 
-def _page_problems(project: Project) -> Iterator[Problem]:
-    library = Library(project)
-    pages = {path: parse_page(path.read_text("utf-8")) for path in project.page_paths()}
+def _page_problems(library: Library, pages: Mapping[Path, PageSource]) -> Iterator[Problem]:
+    project = library.project
     english = {
         path.relative_to(project.docs / "en").as_posix(): page
         for path, page in pages.items()

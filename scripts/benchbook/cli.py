@@ -7,7 +7,7 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -150,6 +150,31 @@ def check() -> None:
     if report.problems:
         typer.echo(f"{len(report.problems)} problem(s)", err=True)
         raise typer.Exit(NOT_RIGHT)
+
+
+@app.command()
+def compare(
+    a: Annotated[str, typer.Argument(metavar="A", help="guide/script.py[?axis=value][#metric], or records")],
+    b: Annotated[str, typer.Argument(metavar="B", help="the same, or a number with its unit")],
+    machine: Annotated[str | None, typer.Option(help="only on this machine")] = None,
+    ratio: Annotated[float, typer.Option(min=1, help="the smallest ratio that matters")] = 1.0,
+    expect: Annotated[
+        Literal["less", "greater", "equal"] | None, typer.Option(help="exit with 1 unless A is so")
+    ] = None,
+    tolerance: Annotated[float, typer.Option(min=0, help="with --expect equal: a share, e.g. 0.05")] = 0.0,
+    meters: Annotated[bool, typer.Option("--meters", help="what was read around cells, too")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="as JSON")] = False,
+) -> None:
+    """Compare two metrics, variants or sets of records (a machine, file or folder), with an interval."""
+    from benchbook.claims.command import Question, compare_command
+    from benchbook.pages.references import UnresolvedError
+
+    question = Question(ratio, tolerance, expect)
+    try:
+        code = compare_command(find_project(), a, b, machine, question, meters, as_json)
+    except UnresolvedError as error:
+        raise typer.BadParameter(str(error)) from None
+    raise typer.Exit(code)
 
 
 for command in (report, comment, propose, dependencies):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from benchbook.stats import median, quantile, ratio
+from benchbook.paired import ratio_interval
+from benchbook.stats import median, ratio
 from benchbook.units import Unit
 
 Agreement = Literal["same", "differs", "undecided"]
@@ -16,7 +16,6 @@ Agreement = Literal["same", "differs", "undecided"]
 NEARLY = 0.001
 # Two sittings differ in temperature, clocks and neighbours: asv's factor and its p, between two campaigns.
 SMALLEST_FACTOR, LARGEST_P = 1.1, 0.002
-RESAMPLES = 2000
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class Difference:
         before: Its median then; for a series that of the element that moved most.
         after: Its median now.
         ratio: `after / before`; None where `before` is 0.
-        interval: 95 % of the resampled ratios of medians; None where the quantity does not scatter.
+        interval: Where the ratio lies with 95 %; None where the quantity does not scatter, or has no ratio.
         p: Of the rank-sum test; None where none was needed.
     """
 
@@ -65,7 +64,8 @@ def difference(
         same = new == old if exact else abs(new - old) <= NEARLY * max(abs(old), abs(new))
         return Difference("same" if same else "differs", old, new, factor)
     p = rank_sum_p(before, after)
-    interval = ratio_interval(before, after)
+    # A ratio needs numbers above nothing.
+    interval = ratio_interval(after, before) if min(*before, *after) > 0 else None
     if (factor is not None and 1 / SMALLEST_FACTOR < factor < SMALLEST_FACTOR) or old == new:
         return Difference("same", old, new, factor, interval, p)
     if p <= LARGEST_P:
@@ -98,19 +98,3 @@ def rank_sum_p(first: Sequence[float], second: Sequence[float]) -> float:
     middle = len(first) * (len(pooled) + 1)
     observed = abs(sum(double[value] for value in first) - middle)
     return sum(count for total, count in sums.items() if abs(total - middle) >= observed) / sum(sums.values())
-
-
-def ratio_interval(before: Sequence[float], after: Sequence[float]) -> tuple[float, float] | None:
-    """95 % of the ratios of medians of resampled samples; None where a median of 0 has no ratio.
-
-    The seed is fixed: the same records always tell the same interval.
-    """
-    draw = random.Random(0)
-    ratios = []
-    for _ in range(RESAMPLES):
-        old = median(draw.choices(before, k=len(before)))
-        new = median(draw.choices(after, k=len(after)))
-        if old == 0:
-            return None
-        ratios.append(new / old)
-    return quantile(ratios, 0.025), quantile(ratios, 0.975)

@@ -8,22 +8,28 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote
 
-from benchbook.page_source import PageSource
+from benchbook.claims.declaration import claim_anchor
+from benchbook.page_source import CLAIM, PageSource, fence_name, fence_options
 from benchbook.problems import Problem, did_you_mean
 
 # A scheme, or an address from the root of a host: not ours to follow.
 _ELSEWHERE = re.compile(r"(?:[a-z][a-z0-9+.-]*:|/)", re.IGNORECASE)
 
-# The ids of the headings of each page, which has one name in every language.
+# The ids of the headings and claims of each page, which has one name in every language.
 Anchors = Mapping[str, frozenset[str]]
 
 
 def anchors(pages: Mapping[str, PageSource]) -> Anchors:
     """What a link can point at, by the name of the page."""
     return {
-        name: frozenset(heading.id for heading in page.headings() if heading.id is not None)
+        name: frozenset(heading.id for heading in page.headings() if heading.id is not None) | _claims(page)
         for name, page in pages.items()
     }
+
+
+def _claims(page: PageSource) -> frozenset[str]:
+    fences = (token for token in page.tokens if fence_name(token) == CLAIM)
+    return frozenset(claim_anchor(fence_options(token).get("id", "")) for token in fences)
 
 
 def link_problems(page: PageSource, name: str, folder: Path, path: str, known: Anchors) -> Iterator[Problem]:

@@ -16,6 +16,7 @@ from mdit_py_plugins.admon import admon_plugin
 _WORDS = ("caption", "title", "notes")
 _LINKS = "links"
 _FENCES = (["table"], ["chart"])
+CLAIM = "claim"
 
 TAB = re.compile(r'^(\s*)===[!+]? (?=")', re.MULTILINE)
 HEADING_ID = re.compile(r"\{:?\s*#(?P<id>[^\s}]+)[^}]*\}\s*$")
@@ -76,7 +77,52 @@ def parse_page(text: str) -> PageSource:
     text = TAB.sub(r"\1!!! tab ", text)
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).use(admon_plugin)
     tokens = parser.parse(text)
-    return PageSource(matter, [*tokens, *_fence_words(tokens, parser)], broken)
+    words = [*_fence_words(tokens, parser), *_claim_words(tokens, parser)]
+    return PageSource(matter, [*tokens, *words], broken)
+
+
+def fence_name(token: Token) -> str:
+    """What a fence is called; empty for what is none."""
+    return token.info.split(maxsplit=1)[0] if token.type == "fence" and token.info.strip() else ""
+
+
+def fence_options(token: Token) -> dict[str, str]:
+    """The options of a fence's header, as SuperFences reads them: `key=value` or `key="some value"`."""
+    _, _, header = token.info.strip().partition(" ")
+    pairs = (part.partition("=") for part in _header_words(header))
+    return {key: value.strip("\"'") for key, _, value in pairs}
+
+
+def _header_words(header: str) -> list[str]:
+    words: list[str] = []
+    quote = ""
+    for character in header.strip():
+        if character == quote:
+            quote = ""
+        elif not quote and character in "\"'":
+            quote = character
+        if character == " " and not quote:
+            words.append("")
+            continue
+        if not words:
+            words.append("")
+        words[-1] += character
+    return [word for word in words if word]
+
+
+def _claim_words(tokens: Sequence[Token], parser: MarkdownIt) -> Iterator[Token]:
+    """The Markdown in `claim` fences, on its lines; `meta` names the claim, and says which part it is."""
+    for fence in tokens:
+        if fence_name(fence) != CLAIM or fence.map is None:
+            continue
+        name = fence_options(fence).get("id", "")
+        sentence = True
+        for token in parser.parse(fence.content):
+            if token.map is not None:
+                token.map = [line + fence.map[0] + 1 for line in token.map]
+            token.meta = {**token.meta, CLAIM: name, "sentence": sentence}
+            sentence &= token.type != "paragraph_close"
+            yield token
 
 
 def _fence_words(tokens: Sequence[Token], parser: MarkdownIt) -> Iterator[Token]:

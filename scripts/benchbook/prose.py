@@ -36,8 +36,9 @@ def prose_problems(page: PageSource, path: str) -> Iterator[Problem]:
         yield Problem(path, 1, f"its description holds the number `{found[0]}`", "say it without a number")
     yield from _heading_problems(page, path)
     for token in page.inlines():
-        if not _has_source(token.children or []):
-            yield from _typed_numbers(token, path)
+        # A claim may be folklore, with its source beside it; what checks claims sees to their sentences.
+        if not _has_source(token.children or []) and not token.meta.get("sentence"):
+            yield from typed_numbers(token, path)
 
 
 def parity_problems(page: PageSource, english: PageSource, path: str) -> Iterator[Problem]:
@@ -76,7 +77,8 @@ def _has_source(children: Sequence[Token]) -> bool:
     )
 
 
-def _typed_numbers(token: Token, path: str) -> Iterator[Problem]:
+def typed_numbers(token: Token, path: str) -> Iterator[Problem]:
+    """The measured numbers that are typed into a block of running text."""
     assert token.map is not None
     line = token.map[0] + 1
     for child in token.children or []:

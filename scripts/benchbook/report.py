@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchbook.claims.judging import claims_of, judge
+from benchbook.pages.library import Library
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 from benchbook.records import Record, load_record
@@ -143,20 +145,28 @@ def _read(project: Project) -> _Side:
             if not wrong:
                 rows = script_status(project, script, machine, kinds_of(project, machine))
                 side.rows |= {(row.machine, row.script, row.variant): row for row in rows}
-    try:
-        side.verdicts = verdicts(project)
-    except BenchbookError as error:
-        side.problems |= {str(problem) for problem in error.problems}
+    _judge_claims(project, side)
     return side
 
 
-def verdicts(project: Project) -> dict[tuple[str, str], str]:
-    """The outcome of every claim by its id and the machine.
-
-    Raises:
-        BenchbookError: A claim cannot be judged.
-    """
-    return {}
+def _judge_claims(project: Project, side: _Side) -> None:
+    """Note the outcome of every claim on every machine that has measured it."""
+    library = Library(project)
+    try:
+        claims = claims_of(library)
+    except BenchbookError as error:
+        side.problems |= {str(problem) for problem in error.problems}
+        return
+    side.problems |= {str(problem) for problem in claims.problems}
+    for claim in claims.by_id.values():
+        try:
+            found = [judge(library, claim, machine) for machine in library.machines.values()]
+        except BenchbookError as error:
+            side.problems |= {str(problem) for problem in error.problems}
+            continue
+        for judgement in found:
+            if judgement.outcome != "not measured":
+                side.verdicts[claim.id, judgement.machine.name] = judgement.outcome
 
 
 def _machine_problems(project: Project, machine: str) -> list[Problem]:

@@ -29,7 +29,11 @@ def test_a_page_has_no_violation(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(
-    "where", ["memory/", "measured/", "ar/measured/", "ar/english_only/", "404.html", "ja/404.html"]
+    "where",
+    [
+        *("memory/", "measured/", "ar/measured/", "asserted/", "ar/asserted/", "claims/", "ar/claims/"),
+        *("ar/english_only/", "404.html", "ja/404.html"),
+    ],
 )
 def test_a_page_of_the_small_handbook_has_no_violation(
     open_page: OpenPage, fixture_url: str, where: str, scheme: str

@@ -46,6 +46,10 @@ _FACTS = (
     "files",
     "cite",
     "bibtex",
+    "smallest",
+    "tolerance",
+    "chance",
+    "same",
 )
 _AFTER_ANSWER = re.compile(r"</h1>\s*(?:<p\b.*?</p>)?", re.DOTALL)
 

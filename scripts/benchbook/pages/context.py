@@ -25,6 +25,7 @@ class PageContext:
         address: The address, from the page, of what a link of its Markdown names.
         machines: The machines, by name, that something on the page was recorded on.
         scripts: The scripts that something on the page comes from.
+        claims: The claims that it has shown so far.
         cells: How many cells it has shown so far.
         fits: Whether it shows memory that a GPU can hold or not.
     """
@@ -36,6 +37,7 @@ class PageContext:
     address: Callable[[str], str] = str
     machines: dict[str, Machine] = field(default_factory=dict)
     scripts: set[str] = field(default_factory=set)
+    claims: set[str] = field(default_factory=set)
     cells: int = 0
     fits: bool = False
 

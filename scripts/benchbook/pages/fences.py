@@ -1,20 +1,23 @@
-"""What Python-Markdown calls: the `cell`, `table` and `chart` fences and the inline `value`."""
+"""What Python-Markdown calls: the fences that show records and claims, and the inline `value`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from html import escape
 from typing import Any
 
 from markdown import Markdown
 
-from benchbook.pages import cells, charts, tables, values
+from benchbook.pages import cells, charts, claim_list, claims, tables, values
 from benchbook.pages.context import Build, current
 from benchbook.pages.references import UnresolvedError
 from benchbook.problems import BenchbookError, Problem
 
 INLINE = "value"
+# What MkDocs calls the part of Markdown that makes addresses of links to pages.
+LINKS = "relpath"
 _SLOT = re.compile(r'<(span|div) data-bb-slot="(\d+)"></\1>([、。，．：；！？）」』】》”’]+)?')
 
 
@@ -42,6 +45,18 @@ def chart(source: str, language: str, css_class: str, options: dict[str, Any], m
     return _render("chart", source, lambda build: charts.render_chart(build, source))
 
 
+def claim(source: str, language: str, css_class: str, options: dict[str, Any], md: Markdown, **_: Any) -> str:
+    """The HTML of a `claim` fence."""
+    return _render("claim", source, lambda build: claims.render_claim(build, source, options, _inside(md)))
+
+
+def claim_listing(
+    source: str, language: str, css_class: str, options: dict[str, Any], md: Markdown, **_: Any
+) -> str:
+    """The HTML of a `claims` fence, which lists all claims."""
+    return _render("claims", source, lambda build: claim_list.render_claims(build, _inside(md)))
+
+
 def value(source: str, language: str, css_class: str, md: Markdown) -> str:
     """The HTML of an inline `#!value ...`."""
     return _render("value", source, lambda build: values.render_value(build, source))
@@ -49,7 +64,7 @@ def value(source: str, language: str, css_class: str, md: Markdown) -> str:
 
 def custom_fences() -> list[dict[str, Any]]:
     """The entries for `pymdownx.superfences: custom_fences`."""
-    formats = {"cell": cell, "table": table, "chart": chart}
+    formats = {"cell": cell, "table": table, "chart": chart, "claim": claim, "claims": claim_listing}
     return [
         {"name": name, "class": name, "format": render, "validator": validator}
         for name, render in formats.items()
@@ -59,6 +74,21 @@ def custom_fences() -> list[dict[str, Any]]:
 def custom_inline() -> list[dict[str, Any]]:
     """The entries for `pymdownx.inlinehilite: custom_inline`."""
     return [{"name": INLINE, "class": INLINE, "format": value}]
+
+
+@cache
+def _words() -> Markdown:
+    """What makes HTML of the words within a claim: plain Markdown with inline values."""
+    inline = "pymdownx.inlinehilite"
+    return Markdown(extensions=[inline], extension_configs={inline: {"custom_inline": custom_inline()}})
+
+
+def _inside(md: Markdown) -> Markdown:
+    """The Markdown for words within a fence of `md`, whose links lead where those of the page do."""
+    inner = _words()
+    if LINKS in md.treeprocessors:
+        inner.treeprocessors.register(md.treeprocessors[LINKS], LINKS, 0)
+    return inner
 
 
 def _render(kind: str, source: str, render: Callable[[Build], str]) -> str:

@@ -129,7 +129,8 @@ def measure(library: Library, target: Target, machine: Machine) -> Measurement |
     source = recorded(library, target.script, target.variant.name, machine)
     if source is None:
         return None
-    values = [_value(run, target.reference) for run in source.result.runs]
+    runs = sorted(source.result.runs, key=lambda run: run.place)
+    values = [_value(run, target.reference) for run in runs]
     samples = tuple(item for item in values if item is not None)
     flag = bool(samples) and all(isinstance(item, bool) for item in samples)
     return Measurement(source, target.unit, samples, target.device_memory, flag)

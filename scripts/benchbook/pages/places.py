@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchbook.page_source import PageSource, parse_page
+from benchbook.page_source import CLAIM, PageSource, fence_name, fence_options, parse_page
 from benchbook.pages.cells import check_options, resolve_cell
 from benchbook.pages.charts import resolve_chart
+from benchbook.pages.claims import resolve_claim
 from benchbook.pages.context import Build
 from benchbook.pages.languages import Language, load_language
 from benchbook.pages.library import Library
@@ -16,10 +17,10 @@ from benchbook.pages.tables import resolve_table
 from benchbook.pages.values import resolve_value
 from benchbook.problems import BenchbookError, Problem
 
-FENCES = ("cell", "table", "chart")
+FENCES = ("cell", "table", "chart", CLAIM, "claims")
 VALUE = "#!value "
 
-# Where a page refers to records: the line, the kind ("cell", "table", "chart" or "value") and the text.
+# Where a page refers to records: the line, the kind (a fence or "value") and the text.
 Place = tuple[int, str, str]
 
 
@@ -69,7 +70,9 @@ def _resolve(
         resolve_table(library, guide, text, language)
     elif kind == "chart":
         resolve_chart(library, guide, text)
-    else:
+    elif kind == CLAIM:
+        resolve_claim(library, text, options)
+    elif kind == "value":
         resolve_value(library, guide, text)
 
 
@@ -81,9 +84,9 @@ def _places(page: PageSource) -> Iterator[tuple[int, str, str, dict[str, str], b
             block = token.map[0]
         if token.type in ("heading_open", "heading_close"):
             heading = token.type == "heading_open"
-        name, _, header = token.info.strip().partition(" ")
-        if token.type == "fence" and name in FENCES:
-            yield block + 1, name, token.content, _options(header), False
+        name = fence_name(token)
+        if name in FENCES:
+            yield block + 1, name, token.content, fence_options(token), False
         if token.type == "inline":
             line = block + 1
             for child in token.children or ():
@@ -91,28 +94,3 @@ def _places(page: PageSource) -> Iterator[tuple[int, str, str, dict[str, str], b
                     line += 1
                 elif child.type == "code_inline" and child.content.startswith(VALUE):
                     yield line, "value", child.content.removeprefix(VALUE), {}, heading
-
-
-def _options(header: str) -> dict[str, str]:
-    """The options of a fence's header, as SuperFences reads them: `key=value` or `key="some value"`."""
-    found = {}
-    for key, _, value in (part.partition("=") for part in _words(header)):
-        found[key] = value.strip("\"'")
-    return found
-
-
-def _words(header: str) -> list[str]:
-    words: list[str] = []
-    quote = ""
-    for character in header.strip():
-        if character == quote:
-            quote = ""
-        elif not quote and character in "\"'":
-            quote = character
-        if character == " " and not quote:
-            words.append("")
-            continue
-        if not words:
-            words.append("")
-        words[-1] += character
-    return [word for word in words if word]

@@ -18,6 +18,7 @@ from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 from mkdocs.utils.templates import TemplateContext
 
+from benchbook.claims.declaration import claim_anchor
 from benchbook.pages.choice import insert_choice, page_settings
 from benchbook.pages.context import Build, PageContext, activate
 from benchbook.pages.downloads import Downloads
@@ -92,6 +93,8 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         except BenchbookError as error:
             raise PluginError(str(error)) from error
         build.slots.clear()
+        # MkDocs does not look into fences for what a link can point at.
+        page.present_anchor_ids = {*(page.present_anchor_ids or ()), *map(claim_anchor, build.here.claims)}
         if build.here.machines:
             self._settings[page.file.dest_uri] = page_settings(build, build.here)
         build.page = None

@@ -13,8 +13,8 @@ from benchbook.pages.quantities import NO_BREAK_SPACE
 def append_files(build: Build, html: str) -> str:
     """`html` with a list of the scripts that the current page shows, each with its downloads."""
     page, language = build.here, build.here.language
-    # The start page shows a number of many guides; each has its own list.
-    if not page.scripts or page.guide == "index":
+    # These show something of many guides; each has its own list.
+    if not page.scripts or page.guide in ("index", "claims"):
         return html
     items = ""
     for script in sorted(page.scripts):

@@ -1,0 +1,139 @@
+"""`claims.toml`: every mistake is one problem with its line and a mend."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchbook.claims.declaration import Constant, constant_of, parse_claims, side_of
+from benchbook.pages.references import Reference, UnresolvedError
+from benchbook.problems import Problem
+from benchbook.units import UNITS
+
+CLAIM = """# Two of them.
+
+[[claim]]
+id = "first"
+a = "sums/add.py#total"
+relation = "less"
+b = "sums/add.py?steps=2#total"
+ratio = 1.5
+machines = { "cpu-test" = "holds" }
+
+[[claim]]
+id = "second"
+a = "sums/add.py#add.allocated"
+relation = "equal"
+b = "18 GiB"
+times = 2
+tolerance = 0.05
+[claim.machines]
+cpu-test = "refuted"
+[claim.source]
+title = "A guide"
+url = "https://example.org/guide"
+"""
+
+
+def problems(text: str) -> list[Problem]:
+    return parse_claims(text, "snippets/sums/claims.toml", "sums")[1]
+
+
+def test_a_declaration_is_read_with_its_lines() -> None:
+    (first, second), wrong = parse_claims(CLAIM, "snippets/sums/claims.toml", "sums")
+    assert wrong == []
+    assert (first.id, first.guide, first.relation, first.ratio, first.machines) == (
+        "first",
+        "sums",
+        "less",
+        1.5,
+        {"cpu-test": "holds"},
+    )
+    assert first.b == Reference("sums/add.py", (("steps", "2"),), "total")
+    assert second.b == Constant(18.0, UNITS["GiB"])
+    assert (second.times, second.tolerance) == (2.0, 0.05)
+    assert second.source is not None
+    assert second.source.url == "https://example.org/guide"
+    assert (first.line, first.at("b"), first.at("cpu-test")) == (3, 7, 9)
+    assert (second.line, second.at("tolerance"), second.at("cpu-test"), second.at("url")) == (11, 17, 19, 22)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "what", "mend"),
+    [
+        ('id = "first"', 'id = "First one"', 4, "the `id`", "lower-case"),
+        ('id = "first"\n', "", 3, "lacks `id`", "add it"),
+        ('relation = "less"', 'relation = "fewer"', 6, "'fewer'", "one of less, greater, equal"),
+        ('relation = "less"', 'relations = "less"', 6, "unknown key `relations`", "relation"),
+        ("ratio = 1.5\n", "", 6, "says `less` without a `ratio`", "a number, 1 or more"),
+        ("ratio = 1.5", "ratio = 0.5", 8, "the `ratio` of the claim `first` is 0.5", "1 or more"),
+        ("ratio = 1.5", "ratio = true", 8, "the `ratio`", "1 or more"),
+        ("ratio = 1.5", f"ratio = {10**400}", 8, "the `ratio`", "1 or more"),
+        ("ratio = 1.5", "ratio = inf", 8, "the `ratio`", "1 or more"),
+        ("ratio = 1.5", "ratio = 1.5\ntolerance = 0.1", 9, "with a `tolerance`", "write `ratio` instead"),
+        ("tolerance = 0.05", "tolerance = 5", 17, "the `tolerance`", "a share"),
+        ("times = 2", "times = 0", 16, "the `times`", "above 0"),
+        ('"18 GiB"', '"18 GiBs"', 15, "`GiBs` is no unit", "GiB"),
+        ('"18 GiB"', '"many"', 15, "`many` is no reference", "guide/script.py#metric"),
+        ('"18 GiB"', "true", 15, "True is nothing to compare with", "18 B/parameter"),
+        ('a = "sums/add.py#total"', 'a = "2 s"', 5, "begins with a number", "put it into `b`"),
+        (
+            '{ "cpu-test" = "holds" }',
+            '{ "cpu-test" = "true" }',
+            9,
+            "the outcome on cpu-test",
+            "holds, refuted",
+        ),
+        ('{ "cpu-test" = "holds" }', "{}", 9, "the `machines`", "name at least one"),
+        ('url = "https://example.org/guide"', 'url = "a guide"', 22, "has no address", "https://"),
+        ('title = "A guide"', 'name = "A guide"', 21, "no key `name`", "title"),
+        ("[claim.source]", "[claim.sources]", 20, "unknown key `sources`", "source"),
+        ('[[claim]]\nid = "first"', '[[claims]]\nid = "first"', 3, "unknown key `claims`", "[[claim]]"),
+        ('relation = "less"', "relation = less", 6, "is not valid TOML", "mend the TOML"),
+    ],
+)
+def test_each_mistake_is_named_with_its_line_and_mend(
+    old: str, new: str, line: int, what: str, mend: str
+) -> None:
+    assert old in CLAIM
+    found = problems(CLAIM.replace(old, new, 1))
+    fitting = [problem for problem in found if what in problem.what]
+    assert fitting, found
+    assert (fitting[0].path, fitting[0].line) == ("snippets/sums/claims.toml", line)
+    assert mend in fitting[0].mend
+
+
+def test_a_mistake_in_one_claim_leaves_the_others() -> None:
+    claims, wrong = parse_claims(CLAIM.replace("ratio = 1.5", "ratio = 0"), "claims.toml", "sums")
+    assert [claim.id for claim in claims] == ["second"]
+    assert len(wrong) == 1
+
+
+def test_a_constant_is_a_number_with_its_unit() -> None:
+    assert constant_of("18 B/parameter") == Constant(18.0, UNITS["B/parameter"])
+    assert constant_of("1e-4 1") == Constant(1e-4, UNITS["1"])
+    assert constant_of("sums/add.py#total") is None
+    assert side_of(3) == Constant(3.0)
+
+
+@given(st.text(max_size=200))
+def test_no_text_makes_the_reader_fail(text: str) -> None:
+    claims, wrong = parse_claims(text, "claims.toml", "sums")
+    assert claims == []
+    assert all(problem.line >= 1 and problem.mend for problem in wrong)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=8), inner, max_size=2),
+    max_leaves=5,
+)
+
+
+@given(VALUES)
+def test_nothing_but_a_number_or_a_reference_is_a_side(value: object) -> None:
+    with contextlib.suppress(UnresolvedError):
+        assert isinstance(side_of(value), (Constant, Reference))

@@ -1,0 +1,363 @@
+"""Claims on pages and in `benchbook check`: judged by each machine's records, and found where they stand."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from benchbook.checks import check_project
+from benchbook.claims.holding import claim_problems
+from benchbook.claims.judging import claims_of, judge, judging_machines
+from benchbook.page_source import parse_page
+from benchbook.pages.library import Library
+from benchbook.problems import Problem
+from benchbook.project import Project
+from handbooks import CPU, FIXTURE, GPU, build_site, copy_handbook, edit, plain, render, start
+
+ROOT = Path(__file__).parents[1]
+CLAIMS = "snippets/memory/claims.toml"
+IDS = (
+    "checkpointing-saves-memory",
+    "checkpointing-halves-memory",
+    "plain-needs-more-at-four",
+    "checkpointing-costs-time",
+    "the-difference-is-large",
+)
+
+
+def fence(name: str, text: str = "It is so.") -> str:
+    return f'```claim id="{name}"\n{text}\n```\n'
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """The small handbook with one page that shows every claim, in two languages."""
+    project = copy_handbook(tmp_path)
+    for code in ("zh", "ja"):
+        (project.docs / code / "_language.yml").unlink()
+    page = "---\ndescription: Claims.\n---\n# Claims {{ #title }}\n\n{}"
+    for code, words in (("en", "It is so."), ("ar", "هو كذلك.")):
+        text = "\n".join(fence(name, words) for name in IDS)
+        (project.docs / code / "asserted.md").write_text(page.format(text), "utf-8")
+    return Project(tmp_path)
+
+
+def about_claims(project: Project) -> list[Problem]:
+    return [
+        problem
+        for problem in check_project(Project(project.root)).problems
+        if "claim" in problem.what or problem.path.endswith("claims.toml")
+    ]
+
+
+def outcomes(project: Project) -> dict[str, dict[str, str]]:
+    library = Library(project)
+    return {
+        claim.id: {one.name: judge(library, claim, one).outcome for one in judging_machines(library)}
+        for claim in claims_of(library).by_id.values()
+    }
+
+
+# Verdicts
+
+
+def test_each_machine_s_records_give_their_own_verdict() -> None:
+    assert outcomes(Project(FIXTURE)) == {
+        "checkpointing-saves-memory": {CPU: "holds", GPU: "holds"},
+        "checkpointing-halves-memory": {CPU: "holds", GPU: "refuted"},
+        "plain-needs-more-at-four": {CPU: "not measured", GPU: "holds"},
+        "checkpointing-costs-time": {CPU: "too close to call", GPU: "too close to call"},
+        "the-difference-is-large": {CPU: "refuted", GPU: "refuted"},
+    }
+
+
+# The fence
+
+
+def test_a_claim_that_holds_is_a_sentence_with_its_numbers_and_provenance() -> None:
+    shown = render(start(Project(FIXTURE)), fence(IDS[0], "`a` needs less."))
+    assert 'id="claim-checkpointing-saves-memory"' in shown
+    assert f'data-machine="{CPU}" data-outcome="holds"' in shown
+    assert '<div class="bb-sentence"><p><code>a</code> needs less.</p></div>' in shown
+    text = plain(shown)
+    assert "✓ Holds on the Fixture CPU" in text
+    assert "Measured 2 GiB against 4 GiB · 0.5×" in text
+    assert "Fixture GPU: holds" in text
+    assert "Smallest ratio that matters1.5×" in text
+    assert "benchbook record memory/methods.py" in text
+
+
+def test_a_refuted_claim_says_so_in_a_word_and_names_who_said_it() -> None:
+    shown = render(start(Project(FIXTURE)), fence("the-difference-is-large"))
+    assert 'data-outcome="refuted"' in shown
+    assert "✗ Refuted on the Fixture CPU" in plain(shown)
+    assert "Measured 7.2 × 10⁻⁸; claimed: more than 0.001" in plain(shown)
+    assert '<a href="https://handbook.example/guide"><bdi lang="en">A made-up guide</bdi></a>' in shown
+
+
+def test_a_claim_left_open_says_why() -> None:
+    text = plain(render(start(Project(FIXTURE)), fence("checkpointing-costs-time")))
+    assert "≈ Too close to call on the Fixture CPU" in text
+    assert "3 pairs · fewer than the eight pairs that decide" in text
+
+
+def test_a_claim_that_the_reference_machine_did_not_measure_shows_another_s_verdict() -> None:
+    text = plain(render(start(Project(FIXTURE)), fence("plain-needs-more-at-four")))
+    assert "Holds on the Fixture GPU" in text
+    assert "Fixture CPU: not measured" in text
+
+
+def test_what_stands_below_the_sentence_may_hold_values_and_links() -> None:
+    why = "It is so.\n\nIt takes `#!value memory/losses.py#difference`, see [there](https://example.org)."
+    shown = render(start(Project(FIXTURE)), fence(IDS[0], why))
+    assert '<div class="bb-why"><p>It takes ' in shown
+    assert 'data-ref="memory/losses.py#difference"' in shown
+    assert '<a href="https://example.org">there</a>' in shown
+
+
+def test_latin_words_in_an_arabic_claim_are_isolated() -> None:
+    shown = render(start(Project(FIXTURE), "ar"), fence(IDS[0], "يحتاج GPT-2 ذاكرة أقل."))
+    assert '<bdi dir="ltr">GPT-2</bdi>' in shown
+
+
+def test_another_machine_s_verdict_is_in_the_data_of_the_guide() -> None:
+    build = start(Project(FIXTURE))
+    render(build, fence("checkpointing-halves-memory"))
+    kept = build.data["memory"]["blocks"]["claim-checkpointing-halves-memory"]
+    tree = kept[GPU]["en"]
+    assert list(kept) == [GPU]
+    assert (tree["outcome"], tree["verdict"]) == ("refuted", "Refuted on the Fixture GPU")
+    assert tree["finding"] == "Measured 2.5\u00a0GiB against 4.5\u00a0GiB\u00a0· 0.556×"
+    assert tree["others"] == "Fixture CPU: holds"
+    assert tree["origin"] in build.data["memory"]["origins"]
+
+
+@pytest.mark.parametrize("language", ["ar", "zh", "ja"])
+def test_a_claim_speaks_the_language_of_its_page(language: str) -> None:
+    shown = render(start(Project(FIXTURE), language), "".join(map(fence, IDS)))
+    assert not re.search(r"Holds|Refuted|Measured|Too close|Said by", shown)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (fence("no-such-claim"), "there is no claim `no-such-claim`"),
+        ("```claim\nIt is so.\n```\n", "the claim has no id"),
+        ('```claim id="x" tone="loud"\nIt is so.\n```\n', "a claim has no option `tone`"),
+        (fence(IDS[0], ""), "says nothing"),
+    ],
+)
+def test_a_fence_that_shows_no_claim_is_a_box_and_a_problem(project: Project, text: str, what: str) -> None:
+    page = project.docs / "en/memory.md"
+    page.write_text(f"---\ndescription: A page.\n---\n# Title {{ #title }}\n\n{text}", "utf-8")
+    build = start(project)
+    assert "bb-problem" in render(build, page.read_text("utf-8"))
+    (problem,) = build.problems
+    assert (problem.path, problem.line) == ("docs/en/memory.md", 6)
+    assert what in problem.what
+    assert problem in check_project(project).problems
+
+
+# The check
+
+
+def test_claims_that_hold_and_stand_in_every_language_are_no_problem(project: Project) -> None:
+    assert about_claims(project) == []
+
+
+def test_one_sample_that_turns_a_claim_fails_it_and_names_every_place(project: Project) -> None:
+    record = project.record_path(CPU, "memory/methods.py")
+    whole = record.read_text("utf-8")
+    # 2 GiB of one run in place of 4: the others do not agree with it, and three decide nothing.
+    variant = whole.index('"method=plain,batch_size=2"')
+    at = whole.index('"peak_memory": 4294967296', variant)
+    changed = whole[:at] + whole[at:].replace("4294967296", "2147483648", 1)
+    record.write_text(changed, "utf-8")
+    first, second = about_claims(project)
+    assert (first.path, first.line) == (CLAIMS, 9)
+    assert f"`checkpointing-saves-memory` is declared as 'holds' on {CPU}" in first.what
+    assert "too close to call (0.5x [0.5, 1]" in first.what
+    assert "3 pair(s) of runs are fewer than the 8" in first.what
+    assert first.mend.endswith("docs/en/asserted.md:6, docs/ar/asserted.md:6")
+    assert "checkpointing-halves-memory" in second.what
+    assert second.mend.endswith("docs/en/asserted.md:10, docs/ar/asserted.md:10")
+    record.write_text(whole, "utf-8")
+    assert about_claims(project) == []
+
+
+def test_a_verdict_on_a_machine_that_the_claim_does_not_name_is_only_reported(project: Project) -> None:
+    report = check_project(project)
+    (warning,) = [found for found in report.warnings if "the-difference-is-large" in found.what]
+    assert (warning.path, warning.line) == (CLAIMS, 37)
+    assert f"does not name {GPU}, where it is refuted" in warning.what
+
+
+def test_a_claim_that_stands_nowhere_is_a_problem(project: Project) -> None:
+    for code in ("en", "ar"):
+        path = project.docs / code / "asserted.md"
+        path.write_text(
+            path.read_text("utf-8").replace(fence(IDS[0]), "").replace(fence(IDS[0], "هو كذلك."), "")
+        )
+    (problem,) = about_claims(project)
+    assert (problem.path, problem.line) == (CLAIMS, 3)
+    assert "stands on no English page" in problem.what
+
+
+def test_a_claim_that_a_translation_lacks_is_a_problem(project: Project) -> None:
+    edit(project.docs / "ar/asserted.md", fence(IDS[1], "هو كذلك."), "")
+    (problem,) = about_claims(project)
+    assert problem.path == "docs/ar/asserted.md"
+    assert problem.what == "lacks the claim `checkpointing-halves-memory` (docs/en/asserted.md:10)"
+
+
+def test_a_claim_that_only_a_translation_shows_is_a_problem(project: Project) -> None:
+    edit(project.docs / "en/asserted.md", fence(IDS[1]), "")
+    assert {problem.what for problem in about_claims(project)} == {
+        "the claim `checkpointing-halves-memory` stands on no English page",
+        "the claim `checkpointing-halves-memory` does not stand on the English page",
+    }
+
+
+def test_a_claim_that_stands_twice_on_a_page_is_a_problem(project: Project) -> None:
+    for code in ("en", "ar"):
+        path = project.docs / code / "asserted.md"
+        path.write_text(path.read_text("utf-8") + "\n" + fence(IDS[0]), "utf-8")
+    found = about_claims(project)
+    assert [problem.path for problem in found] == ["docs/ar/asserted.md", "docs/en/asserted.md"]
+    assert all("is there twice (first on line 6)" in problem.what for problem in found)
+
+
+def test_only_folklore_may_hold_a_number_and_no_sentence_a_link(project: Project) -> None:
+    path = project.docs / "en/asserted.md"
+    edit(path, fence(IDS[0]), fence(IDS[0], "It saves 38 %."))
+    edit(path, fence(IDS[1]), fence(IDS[1], "It saves 50 %."))
+    edit(path, fence(IDS[2]), fence(IDS[2], "It is [so](https://example.org)."))
+    edit(path, fence(IDS[3]), fence(IDS[3], "It is so.\n\nBy 38 %."))
+    found = [problem for problem in check_project(project).problems if problem.path == "docs/en/asserted.md"]
+    assert [(problem.line, problem.what) for problem in found] == [
+        (7, "the measured number `38 %` is typed into the text"),
+        (15, "the sentence of the claim `plain-needs-more-at-four` holds a link"),
+        (21, "the measured number `38 %` is typed into the text"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "what"),
+    [
+        ("methods.py?method=checkpointing", "method.py?method=checkpointing", 5, "there is no script"),
+        ("batch_size=2#peak_memory", "batch_size=2#peak_memoir", 5, "has no metric `peak_memoir`"),
+        ("method=plain&batch_size=2", "method=plane&batch_size=2", 7, "no variant with method=plane"),
+        ("plain&batch_size=2#peak_memory", "plain&batch_size=2#step_time", 7, "is compared with one in s"),
+        ("fixture-cpu", "fixture-gpu", 9, "names the machine fixture-gpu, which measured nothing here"),
+        ("b = 0.001", "b = 0.001\nb = 1", 42, "is not valid TOML"),
+        ('id = "checkpointing-costs-time"', f'id = "{IDS[0]}"', 30, "is there twice (first at"),
+    ],
+)
+def test_what_a_claim_names_must_be_there(project: Project, old: str, new: str, line: int, what: str) -> None:
+    path = project.root / CLAIMS
+    path.write_text(path.read_text("utf-8").replace(old, new, 1), "utf-8")
+    found = [problem for problem in about_claims(project) if what in problem.what]
+    assert found, about_claims(project)
+    assert (found[0].path, found[0].line) == (CLAIMS, line)
+
+
+def test_a_number_alone_is_no_amount_of_memory(project: Project) -> None:
+    path = project.root / CLAIMS
+    other = 'b = "memory/methods.py?method=plain&batch_size=2#peak_memory"\nratio'
+    edit(path, other, "b = 4\nratio")
+    assert any('write its unit: "4 B"' in problem.mend for problem in about_claims(project))
+    edit(path, "b = 4\nratio", 'b = "4 GiB"\nratio')
+    assert about_claims(project) == []
+
+
+def test_a_series_is_no_side_of_a_claim(project: Project) -> None:
+    edit(project.root / CLAIMS, "memory/losses.py#difference", "memory/losses.py#loss")
+    found = {(problem.line, problem.what) for problem in about_claims(project)}
+    assert (39, "`memory/losses.py#loss` is a series of 8") in found
+
+
+def test_a_claim_of_the_handbook_falls_with_one_sample_and_names_every_page(tmp_path: Path) -> None:
+    for folder in ("docs", "snippets"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    handbook = Project(tmp_path)
+    record = handbook.record_path("cpu-2core-24gb", "comparing_setups/matched_batch.py")
+    whole = record.read_text("utf-8")
+    fallen = "the claim `matched-batch-repeats-the-training` is declared as 'holds'"
+    assert not any(fallen in problem.what for problem in held(handbook))
+    variant = whole.index('"ranks=2,mixed_precision=no": {')
+    spoilt = re.sub(
+        r'"matched_loss_difference": [^,}]+', '"matched_loss_difference": 0.02', whole[variant:], count=1
+    )
+    record.write_text(whole[:variant] + spoilt, "utf-8")
+    (problem,) = [problem for problem in held(handbook) if fallen in problem.what]
+    assert problem.path == "snippets/comparing_setups/claims.toml"
+    for code in handbook.languages:
+        assert re.search(rf"docs/{code}/comparing_setups\.md:\d+", problem.mend)
+    record.write_text(whole, "utf-8")
+    assert not any(fallen in problem.what for problem in held(handbook))
+
+
+def held(project: Project) -> list[Problem]:
+    pages = {path: parse_page(path.read_text("utf-8")) for path in project.page_paths()}
+    problems, _ = claim_problems(Library(project), pages)
+    return problems
+
+
+# Building
+
+
+def test_links_lead_to_claims_and_from_them(project: Project, caplog: pytest.LogCaptureFixture) -> None:
+    edit(
+        project.docs / "en/asserted.md",
+        fence(IDS[0]),
+        fence(IDS[0], "So.\n\nSee [below](#claim-{0}), [x](asserted.md#title).").format(IDS[1]),
+    )
+    (project.docs / "en/claims.md").write_text("# Claims { #claims }\n\n```claims\n```\n", "utf-8")
+    (project.root / "mkdocs.yml").write_text(
+        (project.root / "mkdocs.yml").read_text().replace("      - {locale: ja, name: Japanese}\n", "")
+    )
+    assert not any(
+        "no such anchor" in problem.what or "no section" in problem.what
+        for problem in check_project(project).problems
+    )
+    site = build_site(project)
+    assert "claim-" not in caplog.text
+    asserted = (site / "asserted/index.html").read_text("utf-8")
+    assert '<a href="#claim-checkpointing-halves-memory">below</a>' in asserted
+    listed = (site / "claims/index.html").read_text("utf-8")
+    assert listed.count('class="bb-claim"') == len(IDS)
+    assert '<a href="../asserted/#claim-checkpointing-costs-time">Where it stands</a>' in listed
+    assert '<h2 class="bb-guide"><a href="../asserted/">Claims</a></h2>' in listed
+    arabic = (site / "ar/claims/index.html").read_text("utf-8")
+    # A page without a translation shows English, and so do the claims on it.
+    assert "It is so." in arabic
+
+
+def test_a_claim_is_listed_in_english_where_its_page_is_not_translated(project: Project) -> None:
+    (project.docs / "ar/asserted.md").unlink()
+    shown = render(start(project, "ar"), "```claims\n```\n")
+    assert shown.count('<div lang="en" dir="ltr" data-pagefind-ignore><p>It is so.</p></div>') == len(IDS)
+
+
+def test_claims_are_listed_below_the_page_of_their_guide(project: Project) -> None:
+    page = (project.docs / "en/asserted.md").read_text("utf-8")
+    (project.docs / "en/memory.md").write_text(page.replace("# Claims", "# Memory"), "utf-8")
+    shown = render(start(project), "```claims\n```\n")
+    assert re.findall(r'<h2 class="bb-guide"><a href="([^"]*)">([^<]*)</a>', shown) == [
+        ("memory.md", "Memory")
+    ]
+
+
+def test_the_list_of_claims_uses_the_sentences_of_its_language(project: Project) -> None:
+    shown = render(start(project, "ar"), "```claims\n```\n")
+    assert shown.count("هو كذلك.") == len(IDS)
+    assert [found for found in re.findall(r'<option value="([^"]*)"', shown) if found] == [
+        "holds",
+        "refuted",
+        "too close to call",
+        "not measured",
+    ]
