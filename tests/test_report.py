@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,43 @@ def test_records_that_come_and_go_are_named(project: Project) -> None:
     report = make_report(project.root, base, commit_all(project.root))
     assert [each.variant for each in report.came] == ["steps=1", "steps=2"]
     assert [each.variant for each in report.went] == ["default"]
+
+
+CLAIM = f"""[[claim]]
+id = "sums-are-large"
+a = "sums/add.py#total"
+relation = "greater"
+b = 5
+machines = {{ "{MACHINE}" = "holds" }}
+"""
+
+
+def with_total(project: Project, total: int) -> None:
+    """Let every run of the record have yielded the same."""
+    text = re.sub(r'"total": \d+', f'"total": {total}', record(project).read_text("utf-8"))
+    write(record(project), text)
+
+
+def test_a_claim_that_moved_is_named_with_both_outcomes(project: Project) -> None:
+    with_total(project, 7)
+    unclaimed = commit_all(project.root)
+    write(project.snippets / "sums/claims.toml", CLAIM)
+    base = commit_all(project.root)
+    with_total(project, 3)
+    head = commit_all(project.root)
+    assert make_report(project.root, unclaimed, base).claims == (
+        Moved("sums-are-large", MACHINE, None, "holds"),
+    )
+    report = make_report(project.root, base, head)
+    assert report.claims == (Moved("sums-are-large", MACHINE, "holds", "refuted"),)
+    assert "| `sums-are-large` | `cpu-test` | `holds` | `refuted` |" in markdown(report)
+
+
+def test_a_claim_that_cannot_be_judged_is_a_problem(project: Project) -> None:
+    base = commit_all(project.root)
+    write(project.snippets / "sums/claims.toml", CLAIM.replace("#total", "#absent"))
+    (problem,) = make_report(project.root, base, commit_all(project.root)).problems
+    assert problem.startswith("snippets/sums/claims.toml:3: ")
 
 
 def test_what_nothing_changed_is_said_to_be_so(project: Project) -> None:
