@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -65,3 +66,12 @@ def test_they_are_written_at_an_address_that_stays(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "schemas").iterdir()) == sorted(MODELS)
     made = json.loads((tmp_path / "schemas/record-1.json").read_text("utf-8"))
     assert made["$id"] == "https://example.org/handbook/schemas/record-1.json"
+
+
+def test_contributors_are_told_where_they_are() -> None:
+    (site,) = re.findall(
+        r"^site_url: !ENV \[SITE_URL, (.*)\]$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.M
+    )
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    for name in MODELS:
+        assert f"({schema(name, site)['$id']})" in text
