@@ -57,8 +57,9 @@ def import_bundles(project: Project, paths: Sequence[Path]) -> list[str]:
             problems.append(Problem(path.name, 1, what, "record with `--recorded-by` and your name"))
     if problems:
         raise BenchbookError(*problems)
-    written = dict.fromkeys(place for _, bundle in bundles for place in _put_in_place(project, bundle))
-    return list(written)
+    # All is read before anything is written: a record here that cannot be read keeps everything out.
+    merged = [(bundle["machine"], _merged(project, bundle)) for _, bundle in bundles]
+    return list(dict.fromkeys(place for each in merged for place in _put_in_place(project, *each)))
 
 
 def import_at(project: Project, paths: Sequence[Path], revision: str) -> list[str]:
@@ -74,19 +75,21 @@ def import_at(project: Project, paths: Sequence[Path], revision: str) -> list[st
     return written
 
 
-def _put_in_place(project: Project, bundle: dict[str, Any]) -> list[str]:
-    machine = bundle["machine"]
-    folder = project.records / machine["name"]
-    written = [project.relative(folder / "machine.json")]
-    merged: list[tuple[Path, Record]] = []
+def _merged(project: Project, bundle: dict[str, Any]) -> dict[Path, Record]:
+    """The records of a bundle by their place, laid over those that are there."""
+    merged = {}
     for table in bundle["records"]:
-        target = project.record_path(machine["name"], table["script"])
-        merged.append((target, _merge(load_record(target, project.relative(target)), record_from(table))))
-    write_machine(folder / "machine.json", Machine(**machine))
-    for target, record in merged:
+        target = project.record_path(table["machine"], table["script"])
+        merged[target] = _merge(load_record(target, project.relative(target)), record_from(table))
+    return merged
+
+
+def _put_in_place(project: Project, machine: dict[str, Any], records: dict[Path, Record]) -> list[str]:
+    described = project.records / machine["name"] / "machine.json"
+    write_machine(described, Machine(**machine))
+    for target, record in records.items():
         write_record(target, record)
-        written.append(project.relative(target))
-    return written
+    return [project.relative(path) for path in (described, *records)]
 
 
 def _repeated(bundle: dict[str, Any], path: str, seen: dict[tuple[str, str], str]) -> list[Problem]:

@@ -138,14 +138,11 @@ def _freshness(
     for script in scripts.values():
         known = project.relative(project.record_path(machine, script.reference)) in reported
         for row in script_status(project, script, machine, kinds):
-            # What makes a record invalid is reported with its line already. Who lends a machine of their own
-            # owes no further record.
+            # What makes a record invalid is reported with its line already.
+            told = row.state == "invalid" and known
+            # Who lends a machine of their own owes no further record.
             lent = row.state == "missing" and OWNER_MARK in machine
-            if (
-                row.state not in ("fresh", "published")
-                and not (row.state == "invalid" and known)
-                and not lent
-            ):
+            if row.state not in ("fresh", "published") and not told and not lent:
                 yield row, _unfresh(project, script, row)
 
 
