@@ -16,11 +16,12 @@ from benchbook.pages.places import check_page
 from benchbook.plausibility import plausibility_problems
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
-from benchbook.prose import parity_problems, prose_problems
+from benchbook.prose import prose_problems
 from benchbook.quotations import quotation_problems
 from benchbook.records import NOT_A_RECORD, OWNER_MARK, is_published, load_record
 from benchbook.script import Script, read_script
 from benchbook.status import Row, kinds_of, script_status
+from benchbook.translations.gates import check_translations
 from benchbook.validation import machine_problems, read_json, record_problems
 
 
@@ -63,6 +64,10 @@ def check_project(project: Project) -> Report:
     fallen, unnamed = claim_problems(library, pages)
     problems += fallen
     warnings += unnamed
+    translated = check_translations(project, pages)
+    problems += translated.errors
+    warnings += translated.warnings
+    (problems if project.config.translation_drift == "error" else warnings).extend(translated.drift)
     return Report(_finest(problems), _finest(warnings))
 
 
@@ -210,9 +215,7 @@ def _page_problems(library: Library, pages: Mapping[Path, PageSource]) -> Iterat
         if name not in english:
             mend = "write the English page first, or remove this one"
             yield Problem(shown, 1, "translates a page that English does not have", mend)
-        elif language != "en":
-            yield from parity_problems(page, english[name], shown)
-        elif not _navigable(project, name):
+        elif language == "en" and not _navigable(project, name):
             yield Problem(shown, 1, "is in no navigation", "list it under `nav:` in mkdocs.yml")
 
 

@@ -11,9 +11,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from benchbook.cli_changes import comment, dependencies, new, propose, report
+from benchbook.cli_changes import comment, dependencies, propose, report
 from benchbook.problems import BenchbookError, lacking
 from benchbook.project import find_project
+from benchbook.translations.commands import new, translations
 
 # The exit code where the content is not right; typer's own is 2 where the words of the command are not.
 NOT_RIGHT = 1
@@ -25,6 +26,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Measure the scripts of the handbook, and check what its pages say of them.",
 )
+app.add_typer(translations, name="translations")
+app.add_typer(new, name="new")
 
 Scripts = Annotated[
     list[str] | None, typer.Argument(metavar="[SCRIPT]...", help="guide/script.py, or a guide")
@@ -138,7 +141,9 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="as JSON")] = Fa
 
 
 @app.command()
-def check() -> None:
+def check(
+    strict: Annotated[bool, typer.Option("--strict", help="let warnings fail too")] = False,
+) -> None:
     """Hold the tree to everything a pull request must hold; print every problem."""
     from benchbook.checks import check_project
 
@@ -147,8 +152,9 @@ def check() -> None:
         typer.echo(f"warning: {warning}", err=True)
     for problem in report.problems:
         typer.echo(str(problem))
-    if report.problems:
-        typer.echo(f"{len(report.problems)} problem(s)", err=True)
+    if report.problems or report.warnings:
+        typer.echo(f"{len(report.problems)} problem(s), {len(report.warnings)} warning(s)", err=True)
+    if report.problems or (strict and report.warnings):
         raise typer.Exit(NOT_RIGHT)
 
 
@@ -179,7 +185,6 @@ def compare(
 
 for command in (report, comment, propose, dependencies):
     app.command()(command)
-app.add_typer(new, name="new")
 
 
 def main() -> None:

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from benchbook.project import find_project
-
-new = typer.Typer(no_args_is_help=True, help="Begin something.")
+from benchbook.translations.commands import new
 
 
 def report(
