@@ -19,7 +19,7 @@ from handbooks import FIXTURE
 DOCS = Path(__file__).parents[1] / "docs"
 
 
-@pytest.fixture(scope="module", params=["en", "ar", "zh", "ja"])
+@pytest.fixture(scope="module", params=Project(DOCS.parent).languages)
 def language(request: pytest.FixtureRequest) -> Language:
     return load_language(DOCS, request.param)
 
@@ -168,6 +168,8 @@ def test_a_missing_string_names_the_file() -> None:
         ("strings: {runs: {two: a, other: b}}", "plural forms other, two"),
         ("labels: {a: [1]}", "`a` is no text"),
         ("units: 3", "`units:` is no mapping"),
+        ("style: 3", "`style:` is no CSS"),
+        ("style: </style>", "`style:` is no CSS"),
     ],
 )
 def test_a_malformed_language_is_a_problem_with_a_line(tmp_path: Path, text: str, problem: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from benchbook.page_source import parse_page
 from benchbook.problems import Problem
-from benchbook.prose import parity_problems, prose_problems
+from benchbook.prose import prose_problems
 
 HEAD = "---\ndescription: About adding.\n---\n"
 
@@ -110,16 +110,3 @@ def test_a_heading_that_cannot_be_linked_to_is_found(text: str, what: str) -> No
 def test_every_page_describes_itself(head: str, what: str) -> None:
     (problem,) = problems("Text.", head)
     assert what in problem.what
-
-
-def parity(english: str, other: str) -> list[str]:
-    pages = parse_page(HEAD + other), parse_page(HEAD + english)
-    return [problem.what for problem in parity_problems(*pages, "docs/ja/sums.md")]
-
-
-def test_a_translation_has_the_headings_of_the_english_page() -> None:
-    english = "# Adding { #adding }\n\n## Cost { #cost }"
-    assert parity(english, "# 足し算 { #adding }\n\n## 費用 { #cost }") == []
-    assert parity(english, "# 足し算 { #adding }") == ["has 1 headings where the English page has 2"]
-    assert "stands for `#cost` (2)" in parity(english, "# 足し算 { #adding }\n\n## 費用 { #price }")[0]
-    assert "stands for `#cost` (2)" in parity(english, "# 足し算 { #adding }\n\n### 費用 { #cost }")[0]

@@ -13,7 +13,7 @@ from markdown_it.token import Token
 from mdit_py_plugins.admon import admon_plugin
 
 # The keys of a fence under which a page has words of its own: plain text, and the targets of links.
-_WORDS = ("caption", "title", "notes")
+WORDS = ("caption", "title", "notes")
 _LINKS = "links"
 _FENCES = (["table"], ["chart"])
 CLAIM = "claim"
@@ -137,7 +137,7 @@ def _fence_words(tokens: Sequence[Token], parser: MarkdownIt) -> Iterator[Token]
         for key, value in spec.items() if isinstance(spec, dict) else ():
             for text in value.values() if isinstance(value, dict) else [value]:
                 source = f"[{key}]({text})" if key == _LINKS else str(text)
-                if key in (*_WORDS, _LINKS):
+                if key in (*WORDS, _LINKS):
                     yield from _at(parser.parseInline(source), token, str(text))
 
 

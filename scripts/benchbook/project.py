@@ -19,6 +19,7 @@ class Config:
     Parameters:
         reference_machine: The machine whose records a guide shows by default.
         blocking_machines: Machines that CI can run, where a stale record is an error.
+        translation_drift: Whether a translation that English has left behind is a "warning" or an "error".
         repository: The address of the source repository, for links that reproduce or question a number.
         guides: Overrides per guide; today only `reference_machine`.
 
@@ -26,6 +27,7 @@ class Config:
 
     reference_machine: str = ""
     blocking_machines: tuple[str, ...] = ()
+    translation_drift: str = "warning"
     repository: str = ""
     guides: dict[str, dict[str, str]] = field(default_factory=dict)
 
@@ -77,6 +79,9 @@ class Project:
                     "pyproject.toml", 1, f"[tool.benchbook] has the unknown key `{unknown[0]}`", "remove it"
                 )
             )
+        if table.get("translation_drift", "warning") not in ("warning", "error"):
+            what = "`translation_drift` of [tool.benchbook] is neither `warning` nor `error`"
+            raise BenchbookError(Problem("pyproject.toml", 1, what, "write one of the two"))
         return Config(**{**table, "blocking_machines": tuple(table.get("blocking_machines", ()))})
 
     @property

@@ -41,19 +41,6 @@ def prose_problems(page: PageSource, path: str) -> Iterator[Problem]:
             yield from typed_numbers(token, path)
 
 
-def parity_problems(page: PageSource, english: PageSource, path: str) -> Iterator[Problem]:
-    """Where the headings of a translation differ from those of the English page."""
-    here, there = ([(h.level, h.id) for h in side.headings()] for side in (page, english))
-    for heading, (level, name) in zip(page.headings(), there, strict=False):
-        if (heading.level, heading.id) != (level, name):
-            what = f"the heading `#{heading.id}` (level {heading.level}) stands for `#{name}` ({level})"
-            yield Problem(path, heading.line, what, "give it the level and the id of its English heading")
-            return
-    if len(here) != len(there):
-        what = f"has {len(here)} headings where the English page has {len(there)}"
-        yield Problem(path, 1, what, "translate every section")
-
-
 def _heading_problems(page: PageSource, path: str) -> Iterator[Problem]:
     seen: dict[str, int] = {}
     for heading in page.headings():

@@ -36,7 +36,7 @@ def claim_problems(library: Library, pages: Pages) -> tuple[list[Problem], list[
     """What is wrong with the claims of a project and their places in `pages`, and what is good to know."""
     claims = claims_of(library)
     places = claim_places(library, pages)
-    problems = [*claims.problems, *_parity_problems(places), *_missing_sentences(library, pages)]
+    problems = [*claims.problems, *_parity_problems(places)]
     for path, page in pages.items():
         problems += _sentence_problems(page, library.project.relative(path), claims)
     warnings: list[Problem] = []
@@ -123,24 +123,6 @@ def _parity_problems(places: Mapping[str, list[Place]]) -> Iterator[Problem]:
             place = here[claim]
             what = f"the claim `{claim}` does not stand on the English page"
             yield Problem(place.path, place.line, what, "remove it here, or add it there")
-
-
-def _missing_sentences(library: Library, pages: Pages) -> Iterator[Problem]:
-    """Claims of an English page that its translation does not show."""
-    docs = library.project.docs
-    by_name = {path.relative_to(docs).as_posix(): page for path, page in pages.items()}
-    for name, page in by_name.items():
-        language, _, rest = name.partition("/")
-        english = by_name.get(f"en/{rest}")
-        if language == "en" or english is None:
-            continue
-        here = {claim for _, claim in _fences(page)}
-        for line, claim in _fences(english):
-            if claim not in here:
-                what = f"lacks the claim `{claim}` (docs/en/{rest}:{line})"
-                yield Problem(
-                    f"{docs.name}/{name}", 1, what, "say it in this language, in a fence of that id"
-                )
 
 
 def _sentence_problems(page: PageSource, path: str, claims: Claims) -> Iterator[Problem]:

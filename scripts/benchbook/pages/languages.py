@@ -38,6 +38,7 @@ class Language:
         labels: What scripts call things, by name, `axis=value` or "guide/script.py#name".
         units: Units whose symbol holds words, as the language writes them.
         fallback: The language whose labels stand in for missing ones.
+        style: CSS that its writing system needs.
     """
 
     code: str
@@ -45,6 +46,7 @@ class Language:
     labels: Mapping[str, str] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
     fallback: Language | None = None
+    style: str = ""
 
     @cached_property
     def locale(self) -> Locale:
@@ -157,9 +159,8 @@ def _load(docs: Path, code: str, fallback: Language | None) -> Language:
             raise BenchbookError(*problems)
         kept = _kept[path] = (stamp, table)
     table = kept[1]
-    return Language(
-        code, table.get("strings") or {}, table.get("labels") or {}, table.get("units") or {}, fallback
-    )
+    strings, labels, units = (table.get(title) or {} for title in ("strings", "labels", "units"))
+    return Language(code, strings, labels, units, fallback, table.get("style") or "")
 
 
 def load_languages(project: Project) -> dict[str, Language]:
@@ -216,13 +217,18 @@ def _problems(table: dict[str, Any], code: str, path: str, text: str) -> Iterabl
             path, 1, f"`{code}` is no language that CLDR knows", "name the folder by its language code"
         )
         return
+    # It stands in the head of every page, where a tag would end it.
+    if not isinstance(table.get("style") or "", str) or "<" in (table.get("style") or ""):
+        yield Problem(
+            path, line_of_key("style", text), "`style:` is no CSS", "write rules as text, without tags"
+        )
     for title in ("strings", "labels", "units"):
         if not isinstance(table.get(title) or {}, dict):
             yield Problem(path, 1, f"`{title}:` is no mapping", "write `key: text` below it")
             return
         for key, value in (table.get(title) or {}).items():
             if found := _entry_problem(key, value, categories if title == "strings" else set()):
-                yield Problem(path, _line_of(str(key), text), *found)
+                yield Problem(path, line_of_key(str(key), text), *found)
 
 
 def _entry_problem(key: object, value: object, categories: set[str]) -> tuple[str, str] | None:
@@ -242,7 +248,8 @@ def _entry_problem(key: object, value: object, categories: set[str]) -> tuple[st
     return None
 
 
-def _line_of(key: str, text: str) -> int:
+def line_of_key(key: str, text: str) -> int:
+    """The line of a YAML text that begins with `key`; 1 if none does."""
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip().strip("\"'").startswith(key):
             return number

@@ -16,10 +16,13 @@ from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.structure.files import Files
 from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
+from mkdocs.utils import get_relative_url
 from mkdocs.utils.templates import TemplateContext
 
-from benchbook.pages.languages import Language, load_language
+from benchbook.pages.languages import FALLBACK, Language, load_language
 from benchbook.pages.markup import finish
+from benchbook.schemas import write_schemas
+from benchbook.translations.front_matter import ENTRY
 from benchbook.website import search
 from benchbook.website.output import (
     Alternate,
@@ -67,6 +70,10 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
         if str(THEME) not in config.theme.dirs:
             config.theme.dirs.insert(0, str(THEME))
             quicken(config.theme, self._templates)
+        words = f"partials/languages/{config.theme['language']}.html"
+        if not any(Path(folder, words).is_file() for folder in config.theme.dirs):
+            # The few words of Material's own are English in a language that it does not speak.
+            config.theme["language"] = FALLBACK
         return config
 
     @event_priority(-200)
@@ -80,6 +87,7 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
     @event_priority(-200)  # after every plugin that writes HTML
     def on_page_content(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
         """Finish the HTML of a page's text in the language it is written in."""
+        html = self._with_notices(html, page, config)
         permalink = self._written_in(page, config).text("permalink")
         return finish(html, right_to_left=self._is_rtl(page, config), permalink=permalink)
 
@@ -143,6 +151,7 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
             return
         site = Path(config.site_dir)
         (site / "sitemap.xml").write_text(sitemap(self._entries), "utf-8")
+        write_schemas(site, config.site_url or "")
         self._forget()
         if self.config.search:
             self._add_index(site)
@@ -166,11 +175,25 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
     def _is_rtl(self, page: Page, config: MkDocsConfig) -> bool:
         return self._written_in(page, config).direction == "rtl"
 
+    def _with_notices(self, html: str, page: Page, config: MkDocsConfig) -> str:
+        """Mark the sections of a translation that its English page has left behind."""
+        recorded = page.meta.get(ENTRY)
+        english = getattr(page.file, "alternates", {}).get(_default_language(config))
+        if not isinstance(recorded, dict) or english is None or english is page.file:
+            return html
+        # Parses the English page, which a page that records nothing does not need.
+        from benchbook.translations.notices import english_digests, with_notices
+
+        digests = english_digests(Path(english.abs_src_path))
+        address = get_relative_url(english.url, page.url)
+        return with_notices(html, recorded, digests, self._written_in(page, config), address)
+
     def _common(self, code: str, config: MkDocsConfig, nav: Navigation) -> dict[str, Any]:
         language = self._read(code, config)
         return {
             "language": code,
             "direction": language.direction,
+            "styles": "".join(self._read(one.locale, config).style for one in _built_languages(config)),
             "text": language.text,
             "home": nav.homepage,
         }

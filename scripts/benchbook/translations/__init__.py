@@ -1,0 +1,1 @@
+"""Hold translations to their English pages, section by section, and tell what has changed since."""

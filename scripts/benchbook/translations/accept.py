@@ -1,0 +1,95 @@
+"""Record in a translation which English sections it now follows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchbook.pages.languages import FALLBACK
+from benchbook.problems import BenchbookError, Problem, did_you_mean
+from benchbook.project import Project
+from benchbook.records import write_text
+from benchbook.translations.digests import digest
+from benchbook.translations.documents import Document, read_documents
+from benchbook.translations.drift import recorded_digests
+from benchbook.translations.front_matter import ENTRY, with_entry
+
+
+def accept(project: Project, target: str | None, section: str | None, all_languages: bool) -> list[str]:
+    """Record the English sections as they stand in the translations that `target` names.
+
+    Parameters:
+        project: The checkout.
+        target: A language, or a page: `ja/index.md`, or `index` in all languages.
+        section: The one section to accept; None for all of a page.
+        all_languages: Whether to accept in every language that has the page.
+
+    Returns:
+        What was recorded: `docs/ja/index.md#section`, in order.
+
+    Raises:
+        BenchbookError: Nothing is called so, or a section is not translated.
+    """
+    documents = [one for one in read_documents(project) if one.english is not None]
+    chosen = [one for one in documents if _names(target, one, all_languages)]
+    if not chosen:
+        raise BenchbookError(_unknown(target or "docs", documents, all_languages))
+    if section is not None:
+        chosen = _with_section(chosen, section)
+    done = []
+    for document in chosen:
+        entry, changed = _accepted(document, section)
+        if entry != recorded_digests(document.page):
+            write_text(document.path, with_entry(document.text, ENTRY, entry))
+        done += [f"{document.shown}#{key}" for key in changed]
+    return done
+
+
+def _names(target: str | None, document: Document, all_languages: bool) -> bool:
+    if target is None:
+        return all_languages
+    name = target.removeprefix("docs/").removesuffix(".md")
+    page = document.name.removesuffix(".md")
+    if all_languages:
+        return name in (page, f"{document.code}/{page}", f"{FALLBACK}/{page}")
+    return name.rstrip("/") in (document.code, f"{document.code}/{page}")
+
+
+def _unknown(target: str, documents: Sequence[Document], all_languages: bool) -> Problem:
+    pages = {f"{one.code}/{one.name}" for one in documents}
+    known = {one.name for one in documents} if all_languages else pages | {one.code for one in documents}
+    mend = did_you_mean(target, known, "translation")
+    return Problem(target, 1, "is no translated page and no language", mend)
+
+
+def _with_section(chosen: Sequence[Document], section: str) -> list[Document]:
+    """The pages of `chosen` that have the section, or once had it."""
+    having = [one for one in chosen if section in (*recorded_digests(one.page), *_keys(one))]
+    if having:
+        return having
+    lacking = next((one for one in chosen if one.english and section in _keys(one.english)), None)
+    mend = did_you_mean(section, {key for one in chosen for key in _keys(one)}, "section")
+    if lacking is not None:
+        mend = "translate it first"
+    what = f"has no section `{section}`"
+    raise BenchbookError(Problem((lacking or chosen[0]).shown, 1, what, mend))
+
+
+def _keys(document: Document) -> list[str]:
+    return [section.key for section in document.sections]
+
+
+def _accepted(document: Document, section: str | None) -> tuple[dict[str, str], list[str]]:
+    """The digests the page will record, in the English order, and the sections whose entry changes."""
+    there = {one.key for one in document.sections}
+    before = {str(key): str(known) for key, known in recorded_digests(document.page).items()}
+    entry = {}
+    for english in document.english.sections if document.english else ():
+        key = english.key
+        if section in (None, key) and key in there:
+            entry[key] = digest(english)
+        elif key in before:
+            entry[key] = before[key]
+    # Other sections that English has no more stay, until they are accepted themselves.
+    if section is not None:
+        entry |= {key: known for key, known in before.items() if key not in entry and key != section}
+    return entry, [key for key in {**before, **entry} if before.get(key) != entry.get(key)]

@@ -1,0 +1,89 @@
+"""Say which sections of a translation its English page has left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from benchbook.page_source import PageSource
+from benchbook.translations.digests import digest
+from benchbook.translations.front_matter import ENTRY, line_of
+from benchbook.translations.sections import Section
+
+State = Literal["current", "changed", "unrecorded", "missing", "dropped"]
+_REASONS: dict[State, str] = {
+    "current": "made from the English section as it stands",
+    "changed": "the English section has changed since",
+    "unrecorded": "nothing says which English section it was made from",
+    "missing": "the English section is new and not translated",
+    "dropped": "the English page has this section no more",
+}
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How one section of a translation stands to its English one.
+
+    Parameters:
+        key: The id of the section.
+        state: What has become of it.
+        line: Where it is in the translation, or where it would be.
+    """
+
+    key: str
+    state: State
+    line: int
+
+    @property
+    def reason(self) -> str:
+        """The state in words."""
+        return _REASONS[self.state]
+
+
+def recorded_digests(page: PageSource) -> Mapping[str, Any]:
+    """The digests of the English sections a page says it was made from."""
+    found = page.front_matter.get(ENTRY)
+    return found if isinstance(found, dict) else {}
+
+
+def drift_of(
+    page: PageSource, text: str, sections: Sequence[Section], english: Sequence[Section]
+) -> list[Drift]:
+    """How each section of a translation stands, in the English order, then those that English lacks.
+
+    A section that the page was once made from and has lost is no drift: that is damage.
+
+    Parameters:
+        page: The translation.
+        text: Its file.
+        sections: Its sections.
+        english: Those of the English page.
+    """
+    recorded = recorded_digests(page)
+    return [*_theirs(recorded, sections, english), *_dropped(recorded, text, sections, english)]
+
+
+def _theirs(
+    recorded: Mapping[str, Any], sections: Sequence[Section], english: Sequence[Section]
+) -> Iterator[Drift]:
+    lines = {section.key: section.line for section in sections}
+    line = 1
+    for section in english:
+        known = recorded.get(section.key)
+        if section.key in lines:
+            line = lines[section.key]
+            state: State = "current" if known == digest(section) else "changed" if known else "unrecorded"
+            yield Drift(section.key, state, line)
+        elif recorded and known is None:
+            yield Drift(section.key, "missing", line)
+
+
+def _dropped(
+    recorded: Mapping[str, Any], text: str, sections: Sequence[Section], english: Sequence[Section]
+) -> Iterator[Drift]:
+    theirs = {section.key for section in english}
+    lines = {section.key: section.line for section in sections}
+    for key in recorded:
+        if key not in theirs:
+            yield Drift(str(key), "dropped", lines.get(str(key), line_of(ENTRY, text)))

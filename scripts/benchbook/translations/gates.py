@@ -1,0 +1,160 @@
+"""Run every check of the translations over the tree: errors, and what only needs doing."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from benchbook.page_source import PageSource
+from benchbook.pages.languages import FALLBACK
+from benchbook.problems import BenchbookError, Problem
+from benchbook.project import Project
+from benchbook.translations import numbers, parity, terms, untranslated
+from benchbook.translations.documents import Document, read_documents
+from benchbook.translations.drift import recorded_digests
+from benchbook.translations.front_matter import ENTRY, line_of
+from benchbook.translations.leftovers import chatter_problems, code_problems, file_problems, foreign_problems
+from benchbook.translations.rules import Rules, load_rules, missing_terms
+from benchbook.translations.sections import DESCRIPTION, Section
+from benchbook.translations.site_languages import language_problems
+
+
+class Findings:
+    """What the checks found.
+
+    Parameters:
+        errors: What a pull request must not hold.
+        warnings: What a translator should look at.
+        drift: What follows from a change of the English page.
+    """
+
+    def __init__(self) -> None:
+        self.errors: list[Problem] = []
+        self.warnings: list[Problem] = []
+        self.drift: list[Problem] = []
+
+
+def check_translations(project: Project, pages: Mapping[Path, PageSource]) -> Findings:
+    """Hold every page to the rules of its language, and every translation to its English page."""
+    findings = Findings()
+    findings.errors.extend(language_problems(project))
+    rules = dict(_rules(project, findings))
+    findings.errors.extend(missing_terms(rules, project))
+    for document in read_documents(project, pages):
+        its = rules[document.code]
+        findings.errors.extend(_page_problems(document, its, rules[FALLBACK]))
+        if document.code != FALLBACK:
+            findings.errors.extend(_review_problems(document))
+            if document.english is not None:
+                _compare(document, document.english, its, rules[FALLBACK], findings)
+    return findings
+
+
+def _rules(project: Project, findings: Findings) -> Iterator[tuple[str, Rules]]:
+    yield FALLBACK, Rules(FALLBACK)
+    for code in project.languages:
+        try:
+            yield code, load_rules(project, code)
+        except BenchbookError as error:
+            findings.errors.extend(error.problems)
+            yield code, Rules(code)
+
+
+def _page_problems(document: Document, rules: Rules, english_rules: Rules) -> Iterator[Problem]:
+    """What is wrong with a page whatever its English one says."""
+    path = document.shown
+    yield from file_problems(document.text, path)
+    yield from code_problems(document.page, path)
+    for section in document.sections:
+        yield from foreign_problems(section, path)
+        yield from chatter_problems(section, {*rules.leftovers, *english_rules.leftovers}, path)
+
+
+def _review_problems(document: Document) -> Iterator[Problem]:
+    review = document.page.front_matter.get("reviewed")
+    if review is None:
+        return
+    by = review.get("by") if isinstance(review, dict) else None
+    date = review.get("date") if isinstance(review, dict) else None
+    if not (isinstance(by, str) and by.strip() and isinstance(date, datetime.date)):
+        mend = "write `reviewed: {by: name, date: 2026-01-31}`, or remove it until someone has read the page"
+        yield Problem(
+            document.shown, line_of("reviewed", document.text), "does not say who reviewed it, and when", mend
+        )
+
+
+def _compare(
+    document: Document, english: Document, rules: Rules, english_rules: Rules, findings: Findings
+) -> None:
+    path = document.shown
+    findings.drift.extend(_drift_problems(document, english))
+    findings.errors.extend(_heading_problems(document, english))
+    findings.errors.extend(parity.order_problems(document.sections, english.sections, path))
+    behind = {one.key for one in document.drift if one.state == "changed"}
+    theirs = {section.key: section for section in english.sections}
+    pairs = [(section, theirs[section.key]) for section in document.sections if section.key in theirs]
+    # A section that its English one has left behind need not agree with it.
+    current = [pair for pair in pairs if pair[0].key not in behind]
+    errors, warnings = findings.errors, findings.warnings
+    for section, other in current:
+        errors.extend(parity.section_problems(section, other, path))
+        errors.extend(numbers.added_numbers(section, other, rules, english_rules, path))
+        errors.extend(numbers.lost_numbers(section, other, rules, english_rules, path))
+        errors.extend(numbers.device_problems(section, other, rules, english_rules, path))
+        errors.extend(numbers.lost_names(section, other, path))
+        errors.extend(untranslated.english_problems(section, other, rules, path))
+        errors.extend(terms.forbidden_terms(section, other, rules, english_rules, path))
+        warnings.extend(terms.missing_terms(section, other, rules, english_rules, path))
+    for section in document.sections:
+        errors.extend(terms.register_problems(section, rules, path))
+    warnings.extend(untranslated.short_texts(current, path))
+    if not behind:
+        warnings.extend(terms.missing_glosses(pairs, rules, english_rules, path))
+
+
+def _drift_problems(document: Document, english: Document) -> Iterator[Problem]:
+    lines = {section.key: section.line for section in english.sections}
+    accept = f"`benchbook translations accept {document.code}/{document.name}"
+    if not recorded_digests(document.page):
+        what = "does not say which English sections it was made from"
+        yield Problem(document.shown, line_of(ENTRY, document.text), what, f"compare the two, then {accept}`")
+        return
+    for one in document.drift:
+        if one.state == "current":
+            continue
+        name = "the description" if one.key == DESCRIPTION else f"section `#{one.key}`"
+        what = f"{name}: {one.reason}"
+        where = f"{english.shown}:{lines[one.key]}" if one.key in lines else english.shown
+        mend = {
+            "missing": f"translate it from {where}, then {accept} --section {one.key}`",
+            "dropped": f"remove it here too, then {accept} --section {one.key}`",
+        }.get(one.state, f"follow {where}, then {accept} --section {one.key}`")
+        yield Problem(document.shown, one.line, what, mend)
+
+
+def _heading_problems(document: Document, english: Document) -> Iterator[Problem]:
+    """Sections that one of the two pages lacks, where no change of the English page explains it."""
+    ours, theirs = ([section.key for section in side.sections] for side in (document, english))
+    explained = {one.key for one in document.drift if one.state in ("missing", "dropped")}
+    extra = [one for one in document.sections if one.key not in theirs and one.key not in explained]
+    lost = [one for one in english.sections if one.key not in ours and one.key not in explained]
+    for one, other in zip(extra, lost, strict=False):
+        what = f"the heading `#{one.key}` stands for `#{other.key}`"
+        yield Problem(document.shown, one.line, what, "give it the id of its English heading")
+    for one in extra[len(lost) :]:
+        what = f"the English page has no section `#{one.key}`"
+        yield Problem(document.shown, one.line, what, "remove it, or write it in English first")
+    for other in lost[len(extra) :]:
+        line = _line_before(other, document, english)
+        where = f"{english.shown}:{other.line}"
+        if other.key == DESCRIPTION:
+            continue  # every page must have one: said already
+        yield Problem(document.shown, line, f"lacks the section `#{other.key}`", f"translate it from {where}")
+
+
+def _line_before(lost: Section, document: Document, english: Document) -> int:
+    """The line of the section after which a lost one belongs."""
+    before = [section.key for section in english.sections]
+    before = before[: before.index(lost.key)]
+    return max((one.line for one in document.sections if one.key in before), default=1)

@@ -1,0 +1,131 @@
+"""Find what belongs on no page: confusable characters in code, syntax and chatter of other tools."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from html.parser import HTMLParser
+
+from markdown_it.common.html_blocks import block_names
+from markdown_it.token import Token
+
+from benchbook.page_source import PageSource
+from benchbook.problems import Problem
+from benchbook.translations.bodies import lines_for_readers
+from benchbook.translations.sections import Section
+
+# Punctuation of other scripts, quotation marks that Python does not read, and what cannot be seen.
+_CONFUSABLE = frozenset(
+    "\u060c\u061b\u061f\u066a\u066b\u066c\u2018\u2019\u201c\u201d\u2013\u2014\u2212\u00a0\u00ad"
+)
+# The elements within a line that a page may hold, beside those that are blocks.
+_INLINE = frozenset(("a", "abbr", "b", "bdi", "br", "code", "del", "em", "i", "img", "ins", "kbd", "mark"))
+_TAGS = _INLINE | {"s", "small", "span", "strong", "sub", "sup", "time", "u", "var", "wbr", *block_names}
+# Directives, alerts, shortcodes and components of other tools, which reach the reader as they stand.
+_FOREIGN = re.compile(r"\[\[[\w-]+\]\]|\[!\w+\]|^:::\s*\w*|\{\{.*?\}\}|\{%.*?%\}|</?[A-Z]\w*[\s/>]")
+# A role of reStructuredText stands before its code span.
+_ROLE = re.compile(r":[a-z][a-z:]*:$")
+_PYTHON = frozenset({"python", "py", "python3", "pycon", "ipython"})
+
+
+def code_problems(page: PageSource, path: str) -> Iterator[Problem]:
+    """Characters inside code that look like others or like nothing, and code that nothing runs."""
+    for token in page.tokens:
+        line = token.map[0] + 1 if token.map else 1
+        if token.type in ("fence", "code_block"):
+            words = {line + place for place in lines_for_readers(token.info, token.content)}
+            first = line + (token.type == "fence")
+            for number, text in enumerate(token.content.splitlines(), start=first):
+                if number not in words:
+                    yield from _confusables(text, number, path)
+            if token.info.strip().partition(" ")[0].lower() in _PYTHON:
+                mend = "put it into a script and show its cell with a `cell` fence"
+                yield Problem(path, line, "holds code that nothing runs", mend)
+        for child in token.children or ():
+            if child.type in ("softbreak", "hardbreak"):
+                line += 1
+            elif child.type == "code_inline":
+                yield from _confusables(child.content, line, path)
+
+
+def foreign_problems(section: Section, path: str) -> Iterator[Problem]:
+    """Syntax of other documentation tools, which this site would print as it stands."""
+    for token in section.tokens:
+        line = token.map[0] + 1 if token.map else section.line
+        if token.type == "html_block":
+            yield from _foreign_tags(token.content, line, path)
+        for place, child in enumerate(token.children or ()):
+            if child.type in ("softbreak", "hardbreak"):
+                line += 1
+            elif child.type == "html_inline":
+                yield from _foreign_tags(child.content, line, path)
+            elif child.type == "text":
+                after = (token.children or [])[place + 1 : place + 3]
+                yield from _foreign_text(child.content, after, line, path)
+
+
+def chatter_problems(section: Section, phrases: Iterable[str], path: str) -> Iterator[Problem]:
+    """What a translation tool says of its own work."""
+    for unit in section.units:
+        said = unit.prose.casefold()
+        for phrase in phrases:
+            if phrase.casefold() in said:
+                line = unit.line_at(said.index(phrase.casefold()))
+                yield Problem(
+                    path, line, f"“{phrase}” speaks of the translation, not of the matter", "remove it"
+                )
+
+
+def file_problems(text: str, path: str) -> Iterator[Problem]:
+    """Marks of a careless editor: no newline at the end, white space at the end of a line."""
+    if text and not text.endswith("\n"):
+        yield Problem(path, text.count("\n") + 1, "does not end with a newline", "add one")
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line != line.rstrip():
+            yield Problem(
+                path, number, "ends in white space", "remove it; end a line with `<br>` to break it"
+            )
+    if text.startswith("\ufeff"):
+        yield Problem(path, 1, "begins with a byte order mark", "remove it")
+
+
+def _confusables(text: str, line: int, path: str) -> Iterator[Problem]:
+    for letter in dict.fromkeys(text):
+        code = ord(letter)
+        hidden = unicodedata.category(letter) == "Cf"
+        if letter in _CONFUSABLE or hidden or 0x3000 <= code <= 0x3002 or 0xFF01 <= code <= 0xFF5E:
+            name = unicodedata.name(letter, "a control character").lower()
+            what = f"code holds U+{code:04X} ({name})"
+            yield Problem(path, line, what, "write the ASCII character that is meant, or remove it")
+
+
+class _StartTags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.append(tag)
+
+
+def _foreign_tags(html: str, line: int, path: str) -> Iterator[Problem]:
+    parser = _StartTags()
+    parser.feed(html)
+    for name in parser.names:
+        if name not in _TAGS:
+            what = f"`<{name}>` is no element of HTML that a page here may hold"
+            yield Problem(path, line, what, "write an admonition (`!!! tip`) or plain Markdown")
+
+
+def _foreign_text(text: str, after: Sequence[Token], line: int, path: str) -> Iterator[Problem]:
+    mend = "write it as the other pages do; link a name to its page with `[`name`](address)`"
+    found = _FOREIGN.search(text)
+    if found:
+        yield Problem(path, line, f"`{found[0]}` is syntax of another documentation tool", mend)
+    code = after[0].content if after and after[0].type == "code_inline" else None
+    closed = len(after) > 1 and after[1].type == "text" and after[1].content.startswith("]")
+    if code is not None and text.endswith("[") and closed:
+        yield Problem(path, line, f"[`{code}`] links to nothing here", mend)
+    elif code is not None and (role := _ROLE.search(text)):
+        yield Problem(path, line, f"`{role[0]}` is syntax of another documentation tool", mend)

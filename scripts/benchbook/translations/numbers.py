@@ -1,0 +1,144 @@
+"""Compare the numbers and the names that stay Latin between a section and its translation."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+
+from benchbook.problems import Problem
+from benchbook.prose import TYPED
+from benchbook.translations.rules import Rules
+from benchbook.translations.sections import Section, Unit
+
+# Digits of any script that are no part of a name such as bf16 or GPT-2.
+_NUMBER = re.compile(r"(?<![A-Za-z_.\d])(?<![A-Za-z]-)\d(?:[\d.,\u066b\u066c]*\d)?")
+_GROUPS = re.compile(r"[,\u066c](?=\d{3}(?!\d))")
+_DEVICE = re.compile(r"(?<![A-Za-z])(CPU|GPU|TPU|NPU)s?(?![A-Za-z])")
+# A name is written with a capital behind another letter, or with digits: AdamW, DDP, bf16.
+_NAME = re.compile(
+    r"(?<![A-Za-z\d])(?=[A-Za-z\d]*[A-Za-z])(?:[A-Za-z]+[A-Z\d][A-Za-z\d]*|[A-Z]{2,})(?![A-Za-z\d])"
+)
+
+
+def added_numbers(
+    section: Section, english: Section, rules: Rules, english_rules: Rules, path: str
+) -> Iterator[Problem]:
+    """Numbers in digits that the English section has neither in digits nor in words."""
+    known = {number for unit in english.units for number in _said(unit, english_rules)}
+    for unit in english.units:
+        known |= _in_words(unit, english_rules.implied, english_rules)
+    for unit in section.units:
+        # A number with a unit is wrong in every language, and named as such.
+        measured = {place for typed in TYPED.finditer(unit.prose) for place in range(*typed.span())}
+        for found in _NUMBER.finditer(unit.prose):
+            if _value(found, rules) not in known and found.start() not in measured:
+                what = f"the number `{found[0]}` is not in the English section"
+                yield Problem(path, unit.line_at(found.start()), what, _SAME)
+
+
+def lost_numbers(
+    section: Section, english: Section, rules: Rules, english_rules: Rules, path: str
+) -> Iterator[Problem]:
+    """Numbers of the English section, in digits or words, that its translation says nowhere."""
+    for ours, theirs in aligned(section, english):
+        there = {number for unit in ours for number in _said(unit, rules)}
+        for number in sorted({n for unit in theirs for n in _said(unit, english_rules)} - there):
+            # "One" and "a" are often no number, and languages differ in when they say them.
+            if number not in ("0", "1"):
+                what = f"the number {number} of the English text is not here"
+                mend = f"say it, or add its word to `numerals:` of docs/{rules.code}/_language.yml"
+                yield Problem(path, ours[0].line, what, mend)
+
+
+def device_problems(
+    section: Section, english: Section, rules: Rules, english_rules: Rules, path: str
+) -> Iterator[Problem]:
+    """Where a translation names another number of CPUs, GPUs and TPUs than its English section."""
+    ours, theirs = (Counter(_found(_DEVICE, side)) for side in (section, english))
+    implied = _implied_devices(english, rules, english_rules)
+    for name in sorted(ours | theirs):
+        if not theirs[name] - implied[name] <= ours[name] <= theirs[name]:
+            line = next((u.line_at(m.start()) for u in section.units for m in _named(name, u)), section.line)
+            what = f"{section.called} says {name} {ours[name]} times, in English {theirs[name]} times"
+            yield Problem(path, line, what, f"say {name} where the English section does, and only there")
+
+
+def lost_names(section: Section, english: Section, path: str) -> Iterator[Problem]:
+    """Names such as AdamW that the English section has and its translation lacks."""
+    ours = {name for unit in section.units for name in _NAME.findall(unit.spoken)}
+    for name in sorted({name for unit in english.units for name in _NAME.findall(unit.prose)} - ours):
+        if not _DEVICE.fullmatch(name) and name.removesuffix("s") not in ours:
+            what = f"{section.called} lacks the name {name}"
+            yield Problem(path, section.line, what, "keep it, in Latin letters")
+
+
+def is_name(word: str) -> bool:
+    """Whether a word is a name that every language writes the same: AdamW, DDP, bf16."""
+    return _NAME.fullmatch(word) is not None or _DEVICE.fullmatch(word) is not None
+
+
+def aligned(section: Section, english: Section) -> list[tuple[Sequence[Unit], Sequence[Unit]]]:
+    """Which text stands for which: unit by unit where both sections have the same, else as a whole."""
+    if [unit.kind for unit in section.units] == [unit.kind for unit in english.units]:
+        return [((one,), (other,)) for one, other in zip(section.units, english.units, strict=True)]
+    return [(section.units, english.units)] if section.units else []
+
+
+_SAME = "say the same number as in English; bind a measured one with `#!value ...`"
+
+
+def _implied_devices(english: Section, rules: Rules, english_rules: Rules) -> Counter[str]:
+    """How often a language can do without a device's name, for its word for a term says it."""
+    implied: Counter[str] = Counter()
+    for unit in english.units:
+        for key, often in english_rules.index.found_in(unit.prose).items():
+            term = rules.terms.get(key)
+            silent = term and not all(_DEVICE.search(text) for text in term.approved)
+            for name in _DEVICE.findall(key) if silent else ():
+                implied[name] += often
+    return implied
+
+
+def _said(unit: Unit, rules: Rules) -> set[str]:
+    digits = {_value(found, rules) for found in _NUMBER.finditer(unit.prose)}
+    return digits | _in_words(unit, rules.numerals, rules)
+
+
+def _in_words(unit: Unit, words: Mapping[int, Sequence[str]], rules: Rules) -> set[str]:
+    return {
+        str(number * _magnitude(unit.prose[end:], rules))
+        for number, names in words.items()
+        for name in names
+        for _, end in rules.matching.places(name, unit.prose)
+    }
+
+
+def _value(found: re.Match[str], rules: Rules) -> str:
+    """A number in Western digits, without groups of thousands, times what the word behind it says."""
+    western = "".join(
+        str(unicodedata.decimal(letter)) if letter.isdecimal() else letter
+        for letter in _GROUPS.sub("", found[0])
+    )
+    western = western.replace("\u066b", ".")
+    try:
+        number = Decimal(western)
+    except InvalidOperation:
+        return western  # a version, or a date
+    return f"{(number * _magnitude(found.string[found.end() :], rules)).normalize():f}"
+
+
+def _magnitude(behind: str, rules: Rules) -> int:
+    """What the word behind a number multiplies it by."""
+    said = behind.lstrip().casefold()
+    return next((many for many, words in rules.magnitudes.items() if said.startswith(tuple(words))), 1)
+
+
+def _found(pattern: re.Pattern[str], section: Section) -> Iterator[str]:
+    return (name for unit in section.units for name in pattern.findall(unit.prose))
+
+
+def _named(name: str, unit: Unit) -> Iterator[re.Match[str]]:
+    return (match for match in _DEVICE.finditer(unit.prose) if match[1] == name)

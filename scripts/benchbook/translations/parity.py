@@ -1,0 +1,168 @@
+"""Compare what a section and its translation consist of: blocks, fences, references, links and code."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from html.parser import HTMLParser
+
+from benchbook.problems import Problem
+from benchbook.translations.bodies import constant_of
+from benchbook.translations.sections import Kind, Piece, Section, Unit
+
+_NAMES = {
+    "heading_open": "a heading",
+    "paragraph_open": "a paragraph",
+    "bullet_list_open": "a bulleted list",
+    "bullet_list_close": "the end of the list",
+    "ordered_list_open": "a numbered list",
+    "ordered_list_close": "the end of the list",
+    "list_item_open": "a list item",
+    "list_item_close": "the end of the list item",
+    "blockquote_open": "a quotation",
+    "blockquote_close": "the end of the quotation",
+    "table_open": "a table",
+    "table_close": "the end of the table",
+    "tr_open": "a row of the table",
+    "tr_close": "the end of the row",
+    "th_open": "a head cell of the table",
+    "td_open": "a cell of the table",
+    "admonition_close": "the end of the block",
+    "code_block": "indented code",
+    "hr": "a rule",
+}
+_SILENT = frozenset({"inline", "heading_close", "paragraph_close", "th_close", "td_close"})
+_WORDS: dict[Kind, tuple[str, str]] = {
+    "value": ("value", "repeat the references of the English section, each as often as there"),
+    "link": ("link", "link to what the English section links to"),
+    "image": ("image", "show the images of the English section"),
+    "code": ("code span", "copy code from the English section, character by character"),
+    "html": ("tag", "copy the tags of the English section"),
+}
+# Attributes that hold words for readers.
+_SPOKEN = frozenset({"alt", "title", "aria-label", "placeholder"})
+
+
+def section_problems(section: Section, english: Section, path: str) -> Iterator[Problem]:
+    """Where a section differs from its English one in anything but words."""
+    if section.level != english.level:
+        what = f"the heading `#{section.key}` has level {section.level}, in English {english.level}"
+        yield Problem(path, section.line, what, f"begin it with {'#' * english.level}")
+    shapes = list(_shape(section)), list(_shape(english))
+    if [name for _, name in shapes[0]] != [name for _, name in shapes[1]]:
+        yield _shape_problem(section, *shapes, path)
+    else:
+        yield from _fence_problems(section, english, path)
+    same = [unit.kind for unit in section.units] == [unit.kind for unit in english.units]
+    for kind in _WORDS:
+        if same:
+            # What stands in an item or a cell must not change places with another one.
+            for ours, theirs in _separate(section, english):
+                yield from _piece_problems(kind, ours, theirs, section, path)
+        else:
+            yield from _piece_problems(kind, section.units, english.units, section, path)
+
+
+def order_problems(sections: Sequence[Section], english: Sequence[Section], path: str) -> Iterator[Problem]:
+    """The first section that stands elsewhere than in English, of those that both pages have."""
+    both = {one.key for one in sections} & {one.key for one in english}
+    ours = [one for one in sections if one.key in both]
+    theirs = [one for one in english if one.key in both]
+    for one, other in zip(ours, theirs, strict=False):
+        if one.key != other.key:
+            what = f"the section `#{one.key}` stands where English has `#{other.key}`"
+            yield Problem(path, one.line, what, "put the sections into the English order")
+            return
+
+
+def _separate(section: Section, english: Section) -> Iterator[tuple[list[Unit], list[Unit]]]:
+    """Text that may be compared one to one, and the running text of both sections as a whole."""
+    loose: tuple[list[Unit], list[Unit]] = ([], [])
+    for one, other in zip(section.units, english.units, strict=True):
+        if one.kind in ("item", "cell"):
+            yield [one], [other]
+        else:
+            loose[0].append(one)
+            loose[1].append(other)
+    yield loose
+
+
+def _piece_problems(
+    kind: Kind, ours: Sequence[Unit], theirs: Sequence[Unit], section: Section, path: str
+) -> Iterator[Problem]:
+    name, mend = _WORDS[kind]
+    here, there = ([piece for unit in side for piece in unit.of(kind)] for side in (ours, theirs))
+    counts = [Counter(_same(piece) for piece in side) for side in (here, there)]
+    # With English on the one side and another language on the other: what is too much, and what is missing.
+    extra, lost = counts[0] - counts[1], counts[1] - counts[0]
+    for piece in here:
+        if extra[_same(piece)]:
+            extra[_same(piece)] -= 1
+            yield Problem(path, piece.line, f"the {name} `{piece.text}` is not in the English text", mend)
+    line = ours[0].line if ours else section.line
+    for text in lost.elements():
+        yield Problem(path, line, f"the {name} `{text}` of the English text is not here", mend)
+
+
+def _same(piece: Piece) -> str:
+    return " ".join(piece.text.split()) if piece.kind == "html" else piece.text
+
+
+def _shape(section: Section) -> Iterator[tuple[int, str]]:
+    """Lines and names of the blocks of a section, in order."""
+    line = section.line
+    for token in section.tokens:
+        if token.map is not None:
+            line = token.map[0] + 1
+        if token.type == "admonition_open":
+            yield line, f"a `{token.meta['tag']}` block"
+        elif token.type == "fence":
+            yield line, f"a `{token.info.strip()}` fence"
+        elif token.type == "html_block":
+            for tag in _tags(token.content):
+                yield line, f"`{tag}`"
+        elif token.type not in _SILENT and token.type in _NAMES:
+            yield line, _NAMES[token.type]
+
+
+def _shape_problem(
+    section: Section, ours: list[tuple[int, str]], theirs: list[tuple[int, str]], path: str
+) -> Problem:
+    place = next(
+        (at for at, (one, other) in enumerate(zip(ours, theirs, strict=False)) if one[1] != other[1]),
+        min(len(ours), len(theirs)),
+    )
+    end = f"the end of {section.called}"
+    line, here = ours[place] if place < len(ours) else (ours[-1][0] if ours else section.line, end)
+    there = theirs[place][1] if place < len(theirs) else end
+    mend = "give the section the paragraphs, lists, tables and blocks of the English one, in its order"
+    return Problem(path, line, f"here is {here} where English has {there}", mend)
+
+
+def _fence_problems(section: Section, english: Section, path: str) -> Iterator[Problem]:
+    mend = "copy it from the English page; translate only what readers see of it"
+    for fence, other in zip(section.fences, english.fences, strict=True):
+        if constant_of(fence.header, fence.body) != constant_of(other.header, other.body):
+            yield Problem(path, fence.line, f"the `{fence.name}` fence is not the English one", mend)
+
+
+class _Tags(HTMLParser):
+    """Collects tags, without the attributes that hold words."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        kept = (f' {name}="{text}"' if text else f" {name}" for name, text in attrs if name not in _SPOKEN)
+        self.found.append(f"<{tag}{''.join(kept)}>")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.found.append(f"</{tag}>")
+
+
+def _tags(html: str) -> list[str]:
+    parser = _Tags()
+    parser.feed(html)
+    parser.close()
+    return parser.found

@@ -1,0 +1,205 @@
+"""Split a parsed page into its sections, and a section into running text and fences."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from markdown_it.token import Token
+
+from benchbook.page_source import CLAIM, PageSource
+from benchbook.pages.places import VALUE
+from benchbook.translations.front_matter import line_of
+
+# The key of what stands in the front matter for search engines, which is translated like a section.
+DESCRIPTION = "description"
+
+Kind = Literal["text", "code", "value", "link", "image", "html"]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of running text: words, a code span, a reference, or the target of a link or image."""
+
+    line: int
+    kind: Kind
+    text: str
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One run of text: a paragraph, heading, table cell or title.
+
+    Parameters:
+        line: Where it begins.
+        kind: What kind of block it is, such as "heading", "paragraph", "item" or "cell".
+        pieces: What it consists of, in order.
+    """
+
+    line: int
+    kind: str
+    pieces: tuple[Piece, ...]
+
+    def of(self, *kinds: Kind) -> Iterator[Piece]:
+        """Its pieces of these kinds."""
+        return (piece for piece in self.pieces if piece.kind in kinds)
+
+    @cached_property
+    def prose(self) -> str:
+        """Its words, without code: a space stands for each code span."""
+        return "".join(
+            piece.text if piece.kind == "text" else " " for piece in self.of("text", "code", "value")
+        )
+
+    @cached_property
+    def spoken(self) -> str:
+        """Its words and its code spans."""
+        return "".join(piece.text for piece in self.of("text", "code"))
+
+    def line_at(self, offset: int) -> int:
+        """The line that holds the character `offset` of `prose`."""
+        end = 0
+        for piece in self.of("text", "code", "value"):
+            end += len(piece.text) if piece.kind == "text" else 1
+            if offset < end:
+                return piece.line
+        return self.line
+
+
+@dataclass(frozen=True)
+class Fence:
+    """A fenced block: its line, its header and its body."""
+
+    line: int
+    header: str
+    body: str
+
+    @property
+    def name(self) -> str:
+        """The first word of the header."""
+        return self.header.partition(" ")[0]
+
+
+@dataclass(frozen=True)
+class Section:
+    """What stands between a heading and the next, of whatever level.
+
+    Parameters:
+        key: The id of its heading.
+        level: The level of its heading; 0 for the description.
+        line: The line of its heading.
+        title: Its heading, as it is written, without attributes.
+        tokens: Its blocks, the heading among them.
+        words: What readers see of its fences, as running text.
+    """
+
+    key: str
+    level: int
+    line: int
+    title: str
+    tokens: Sequence[Token]
+    words: Sequence[Token] = ()
+
+    @property
+    def called(self) -> str:
+        """How a message names it."""
+        return f"section `#{self.key}`" if self.level else "the description"
+
+    @cached_property
+    def units(self) -> tuple[Unit, ...]:
+        """Its running text, in order, the heading first."""
+        return (*_units(self.tokens, "text"), *_units(self.words, "note"))
+
+    @cached_property
+    def fences(self) -> tuple[Fence, ...]:
+        """Its fenced blocks, in order."""
+        return tuple(
+            Fence(_line(token), token.info.strip(), token.content)
+            for token in self.tokens
+            if token.type == "fence"
+        )
+
+
+def sections_of(page: PageSource, text: str) -> tuple[Section, ...]:
+    """The sections of a page whose headings have ids, its description first.
+
+    Parameters:
+        page: The page.
+        text: Its file, for the line of the description.
+    """
+    found: list[Section] = []
+    description = page.front_matter.get("description")
+    if isinstance(description, str):
+        line = line_of(DESCRIPTION, text)
+        inline = Token("inline", "", 0, map=[line - 1, line], content=description)
+        inline.children = [Token("text", "", 0, content=description)]
+        found.append(Section(DESCRIPTION, 0, line, description, (inline,)))
+    words = [token for token in page.tokens if _is_word(token)]
+    blocks = [token for token in page.tokens if not _is_word(token)]
+    starts = [place for place, token in enumerate(blocks) if token.type == "heading_open"]
+    for heading, start, end in zip(page.headings(), starts, [*starts[1:], len(blocks)], strict=False):
+        if heading.id is not None:
+            last = _line(blocks[end]) if end < len(blocks) else sys.maxsize
+            inside = [token for token in words if heading.line <= _line(token) < last]
+            tokens = blocks[start:end]
+            found.append(Section(heading.id, heading.level, heading.line, heading.text, tokens, inside))
+    return tuple(found)
+
+
+def _is_word(token: Token) -> bool:
+    """Whether a token is of what readers see of a fence, which a parsed page has behind its blocks."""
+    return (token.type == "inline" and token.level == 0) or CLAIM in token.meta
+
+
+def _line(token: Token) -> int:
+    return token.map[0] + 1 if token.map else 1
+
+
+def _units(tokens: Sequence[Token], loose: str) -> Iterator[Unit]:
+    """The running text of `tokens`; `loose` is the kind of what stands in no block."""
+    holders: list[str] = []
+    line = 1
+    for token in tokens:
+        if token.map is not None:
+            line = token.map[0] + 1
+        if token.nesting == 1:
+            holders.append(token.type.removesuffix("_open"))
+        elif token.nesting == -1 and holders:
+            holders.pop()
+        elif token.type == "inline":
+            yield Unit(
+                line, _kind(holders or [loose]), tuple(_pieces(token.children or (), line, holders[-1:]))
+            )
+
+
+def _kind(holders: Sequence[str]) -> str:
+    inner = [name for name in holders if name != "paragraph"]
+    alone = {"list_item": "item", "td": "cell", "th": "cell"}
+    return alone.get(inner[-1] if inner else "", holders[-1])
+
+
+def _pieces(children: Sequence[Token], line: int, holder: Sequence[str]) -> Iterator[Piece]:
+    for place, child in enumerate(children):
+        if child.type in ("softbreak", "hardbreak"):
+            yield Piece(line, "text", " ")
+            line += 1
+        elif child.type == "text":
+            text = child.content
+            if holder == ["heading"] and place == len(children) - 1 and text.rstrip().endswith("}"):
+                # The attributes of a heading are no words of it.
+                text = text[: text.rindex("{")] if "{" in text else text
+            yield Piece(line, "text", text)
+        elif child.type == "code_inline" and child.content.startswith(VALUE):
+            yield Piece(line, "value", " ".join(child.content.removeprefix(VALUE).split()))
+        elif child.type == "code_inline":
+            yield Piece(line, "code", child.content)
+        elif child.type == "link_open":
+            yield Piece(line, "link", str(child.attrGet("href") or ""))
+        elif child.type == "image":
+            yield Piece(line, "image", str(child.attrGet("src") or ""))
+            yield Piece(line, "text", child.content)
+        elif child.type == "html_inline":
+            yield Piece(line, "html", child.content)

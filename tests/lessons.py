@@ -1,0 +1,189 @@
+"""A copy of the real pages with more sections, sound in every language, for tests to damage."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchbook.checks import check_project
+from benchbook.problems import Problem
+from benchbook.project import Project
+from benchbook.translations.accept import accept
+from handbooks import edit
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = "comparing_setups.md"
+
+# By section: what stands in it in English, and as a careful translator would write it.
+LESSONS: Mapping[str, Mapping[str, str]] = {
+    "precision": {
+        "en": "## Precision { #precision }\n\nTraining in mixed precision needs less GPU memory.\n",
+        "ar": "## الدقة { #precision }\n\nيحتاج التدريب بدقة مختلطة إلى قدر أقل من ذاكرة GPU.\n",
+        "zh": "## 精度 { #precision }\n\n混合精度训练占用的显存更少。\n",
+        "ja": "## 精度 { #precision }\n\n混合精度学習では、必要な GPU メモリが減ります。\n",
+    },
+    "devices": {
+        "en": "## Devices { #devices }\n\nIf TPUs are new to you, read on: training on TPU with XLA.\n",
+        "ar": "## المسرّعات { #devices }\n\nإن كانت وحدات TPU جديدة عليك فتابع: التدريب على TPU مع XLA.\n",
+        "zh": "## 加速器 { #devices }\n\n如果你刚接触 TPU，请往下读：用 XLA 在 TPU 上训练。\n",
+        "ja": "## アクセラレータ { #devices }\n\nTPU が初めてなら続きをどうぞ。XLA を使う TPU での学習です。\n",
+    },
+    "search": {
+        "en": "## Search { #search }\n\nThe `Trainer` runs a hyperparameter search; inference comes later.\n",
+        "ar": "## بحث { #search }\n\nيجري `Trainer` بحثًا عن المعلمات الفائقة، ثم يأتي الاستدلال.\n",
+        "zh": "## 搜索 { #search }\n\n`Trainer` 负责超参数搜索，推理放在后面。\n",
+        "ja": "## 探索 { #search }\n\n`Trainer` がハイパーパラメータ探索を行い、推論はその後です。\n",
+    },
+    "parallel": {
+        "en": "## Parallel { #parallel }\n\nPipeline parallelism suits custom hardware; a benchmark says so.\n",
+        "ar": "## التوازي { #parallel }\n\nيناسب توازي خط المعالجة عتادًا تجمعه بنفسك؛ يبيّنه قياس أداء (benchmark).\n",
+        "zh": "## 并行 { #parallel }\n\n流水线并行适合自建机器，基准测试可以证明。\n",
+        "ja": "## 並列 { #parallel }\n\nパイプライン並列は自作マシンに向きます。ベンチマークで確かめられます。\n",
+    },
+    "links": {
+        "en": "## Links { #links }\n\n- One GPU: [the batch](#batch-size)\n- Several GPUs: [the seed](#seeds)\n",
+        "ar": "## روابط { #links }\n\n- وحدة GPU واحدة: [الدفعة](#batch-size)\n- عدة وحدات GPU: [البذرة](#seeds)\n",
+        "zh": "## 链接 { #links }\n\n- 单 GPU：[批大小](#batch-size)\n- 多 GPU：[随机种子](#seeds)\n",
+        "ja": "## リンク { #links }\n\n- GPU 1 枚：[バッチ](#batch-size)\n- 複数 GPU：[乱数シード](#seeds)\n",
+    },
+    "tricks": {
+        "en": "## Tricks { #tricks }\n\nTips and tricks follow an opinionated introduction.\n",
+        "ar": "## حيل { #tricks }\n\nنصائح وحيل بعد مقدمة تختار لك.\n",
+        "zh": "## 技巧 { #tricks }\n\n先是带明确取舍的入门，然后是实用技巧。\n",
+        "ja": "## コツ { #tricks }\n\n推奨を明示した入門のあとに、ヒントとコツが続きます。\n",
+    },
+    "counts": {
+        "en": "## Counts { #counts }\n\nA batch of 64 on two GPUs is really 128, with AdamW too.\n",
+        "ar": "## أعداد { #counts }\n\nدفعة من 64 على وحدتي GPU هي في الواقع 128، ومع AdamW أيضًا.\n",
+        "zh": "## 计数 { #counts }\n\n用两块 GPU 时，64 的批其实是 128，用 AdamW 也一样。\n",
+        "ja": "## 数え方 { #counts }\n\nGPU 2 枚でのバッチ 64 は、実際には 128 です。AdamW でも同じです。\n",
+    },
+    "code": {
+        "en": "## Code { #code }\n\nIt scales the rate: `learning_rate *= accelerator.num_processes`.\n",
+        "ar": "## شيفرة { #code }\n\nهكذا يتناسب المعدل: `learning_rate *= accelerator.num_processes`.\n",
+        "zh": "## 代码 { #code }\n\n这样缩放学习率：`learning_rate *= accelerator.num_processes`。\n",
+        "ja": "## コード { #code }\n\nこうして学習率を変えます：`learning_rate *= accelerator.num_processes`。\n",
+    },
+    "random": {
+        "en": "## Random states { #random }\n\nThe random seed of NumPy and of torch, in a distributed setup.\n",
+        "ar": "## حالات عشوائية { #random }\n\nبذرة عشوائية (seed) في NumPy وtorch، في إعداد تدريب موزع.\n",
+        "zh": "## 随机状态 { #random }\n\n分布式配置中 NumPy 和 torch 的随机种子。\n",
+        "ja": "## 乱数の状態 { #random }\n\n分散構成での NumPy と torch の乱数シードです。\n",
+    },
+    "anatomy": {
+        "en": "## Anatomy { #anatomy }\n\nTensor contractions, element-wise operators, residual connections and "
+        "convolutions.\n\nOptimizer states and temporary buffers; memory-bound CUDA kernels.\n",
+        "ar": "## تشريح { #anatomy }\n\nتقليص الموترات (tensor contraction)، وعمليات عنصرا بعنصر، ووصلة متبقية (residual)، "
+        "والتفاف.\n\nحالات المحسّن ومخازن مؤقتة؛ وkernel من CUDA مقيد بعرض نطاق الذاكرة.\n",
+        "zh": "## 结构 { #anatomy }\n\n张量缩并、逐元素算子、残差连接和卷积。\n\n优化器状态和临时缓冲区；访存受限的 CUDA kernel。\n",
+        "ja": "## 内訳 { #anatomy }\n\nテンソル縮約、要素ごとの演算、残差接続、畳み込みです。\n\n"
+        "オプティマイザ状態と一時バッファ、メモリ帯域律速の CUDA カーネルです。\n",
+    },
+    "methods": {
+        "en": "## Methods { #methods }\n\nMethods for one GPU help on several as well. Those that only help on several have "
+        "sections of their own, further down on this page.\n\nChoose by what is short. Memory and time seldom are both.\n",
+        "ar": "## طرائق { #methods }\n\nالطرائق التي تفيد وحدة GPU واحدة تفيد عدة وحدات أيضًا. أما ما لا يفيد إلا مع عدة وحدات فله "
+        "أقسام خاصة به في أسفل هذه الصفحة.\n\nاختر بحسب ما ينقصك. قلّما ينقص الذاكرة والوقت معًا.\n",
+        "zh": "## 方法 { #methods }\n\n适用于单块 GPU 的方法，多块时同样有用。只在多块时才有用的方法另有专门的小节，放在本页后面。\n\n"
+        "按缺什么来选。显存和时间很少两样都缺。\n",
+        "ja": "## 手法 { #methods }\n\nGPU 1 枚向けの手法は、複数でも役に立ちます。複数でしか役に立たない手法には、"
+        "このページの後ろに専用の節があります。\n\n足りないもので選びます。メモリと時間が同時に足りなくなることは、あまりありません。\n",
+    },
+    "shape": {
+        "en": "## Shape { #shape }\n\n| Part | Note |\n|---|---|\n| Weights | stay |\n| Gradients | go |\n\n"
+        "!!! tip\n\n    Look twice at every table that you read.\n",
+        "ar": "## شكل { #shape }\n\n| الجزء | ملاحظة |\n|---|---|\n| الأوزان | تبقى |\n| التدرجات | تزول |\n\n"
+        "!!! tip\n\n    انظر مرتين إلى كل جدول تقرؤه.\n",
+        "zh": "## 形状 { #shape }\n\n| 部分 | 说明 |\n|---|---|\n| 权重 | 保留 |\n| 梯度 | 清除 |\n\n"
+        "!!! tip\n\n    每张表都要看两遍。\n",
+        "ja": "## 形 { #shape }\n\n| 部分 | 備考 |\n|---|---|\n| 重み | 残る |\n| 勾配 | 消える |\n\n"
+        "!!! tip\n\n    どの表も 2 回見てください。\n",
+    },
+}
+
+
+@dataclass(frozen=True)
+class Damage:
+    """What a page is damaged with, and what the check must say of it.
+
+    Parameters:
+        language: Whose page is damaged.
+        old: What stands there.
+        new: What stands there then.
+        what: A part of the problem.
+        mend: A part of its mend.
+        at: What the line holds that the problem names, if not the first line of `new`.
+        warning: Whether it is only a warning.
+    """
+
+    language: str
+    old: str
+    new: str
+    what: str
+    mend: str = ""
+    at: str | None = None
+    warning: bool = False
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A copy of the real pages beside the real scripts and records, and what a check of it finds as it stands."""
+
+    project: Project
+    before: tuple[frozenset[Problem], frozenset[Problem]]
+
+    def new(self) -> tuple[set[Problem], set[Problem]]:
+        """The problems and the warnings that were not there before."""
+        problems, warnings = found_in(self.project)
+        return set(problems - self.before[0]), set(warnings - self.before[1])
+
+
+def copied_tree(folder: Path) -> Tree:
+    """A copy of the real pages, with every translation accepted as it stands."""
+    shutil.copytree(ROOT / "docs", folder / "docs")
+    for name in ("mkdocs.yml", "pyproject.toml"):
+        shutil.copy(ROOT / name, folder)
+    (folder / "snippets").symlink_to(ROOT / "snippets")
+    return accepted(Project(folder))
+
+
+def small_site(folder: Path, *languages: str) -> Project:
+    """The real site with one English page, built in English and `languages`, without a search."""
+    project = copied_tree(folder).project
+    config = project.root / "mkdocs.yml"
+    edit(config, "  benchbook-site: {}", "  benchbook-site: {search: false}")
+    edit(config, "watch:\n  - scripts/benchbook/website/theme\n", "")
+    for code in project.languages:
+        if code not in ("en", *languages):
+            edit(config, f"BUILD_{code.upper()}, true", f"BUILD_{code.upper()}, false")
+    for page in project.page_paths():
+        page.unlink()
+    page = "---\ndescription: A page.\n---\n\n# Start { #start }\n\n## Next { #next }\n"
+    (project.docs / "en/index.md").write_text(page, "utf-8")
+    text = config.read_text("utf-8")
+    edit(config, text[text.index("nav:\n") : text.index("plugins:\n")], "nav:\n  - index.md\n\n")
+    return project
+
+
+def taught_tree(folder: Path) -> Tree:
+    """A copied tree with the lessons at the end of one page, in every language."""
+    project = copied_tree(folder).project
+    for code in project.languages:
+        path = project.docs / code / PAGE
+        lessons = "\n".join(lesson[code] for lesson in LESSONS.values())
+        path.write_text(f"{path.read_text('utf-8')}\n{lessons}", "utf-8")
+    return accepted(project)
+
+
+def accepted(project: Project) -> Tree:
+    """The tree of a project whose translations now follow the English pages."""
+    accept(project, None, None, all_languages=True)
+    return Tree(project, found_in(project))
+
+
+def found_in(project: Project) -> tuple[frozenset[Problem], frozenset[Problem]]:
+    """The problems and the warnings of a tree, as `benchbook check` finds them."""
+    report = check_project(Project(project.root))
+    return frozenset(report.problems), frozenset(report.warnings)

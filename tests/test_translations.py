@@ -1,0 +1,340 @@
+"""What is compared between a page and its translation, piece by piece, on pages of a few lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchbook.page_source import parse_page
+from benchbook.problems import BenchbookError, Problem
+from benchbook.project import Project
+from benchbook.translations import leftovers, numbers, parity, terms, untranslated
+from benchbook.translations.bodies import constant_of, lines_for_readers
+from benchbook.translations.matching import Matching, PhraseIndex
+from benchbook.translations.rules import Register, Rules, Term, load_rules, missing_terms
+from benchbook.translations.sections import Section, sections_of
+from builders import write
+
+PATH = "docs/ja/sums.md"
+WORDS = Matching(
+    "words", prefixes=("و", "ب", "ل", "لل", "ولل"), articles=("ال",), suffixes=("ها",), alike=(("ى", "ي"),)
+)
+TEXT = Matching("text")
+ENGLISH = Rules(
+    "en",
+    numerals={1: ["one", "a"], 2: ["two"]},
+    implied={2: ["half"]},
+    magnitudes={1_000_000_000: ["billion"]},
+)
+JAPANESE = Rules("ja", TEXT, magnitudes={100_000_000: ["億"]})
+
+
+def section(text: str, title: str = "# T { #t }") -> Section:
+    whole = f"{title}\n\n{text}"
+    (found,) = sections_of(parse_page(whole), whole)
+    return found
+
+
+def whats(found: object) -> list[str]:
+    assert isinstance(found, list)
+    return [problem.what for problem in found if isinstance(problem, Problem)]
+
+
+def test_a_page_has_its_description_and_a_section_per_heading() -> None:
+    text = "---\nsynonyms: [x]\ndescription: About.\n---\n\n# A { #a }\n\n## B { #b }\n\n### Without an id\n"
+    found = sections_of(parse_page(text), text)
+    assert [(one.key, one.level, one.line, one.title) for one in found] == [
+        ("description", 0, 3, "About."),
+        ("a", 1, 6, "A"),
+        ("b", 2, 8, "B"),
+    ]
+
+
+def test_a_section_knows_the_line_of_each_of_its_pieces() -> None:
+    found = section(
+        'One `code`\ntwo [three](b.md)\n`#!value x#y` ![four](c.svg)\n\n=== "Five"\n\n    - six <b>x</b>\n'
+    )
+    pieces = [(piece.line, piece.kind, piece.text) for unit in found.units[1:] for piece in unit.pieces]
+    assert [piece for piece in pieces if piece[2].strip()] == [
+        (3, "text", "One "),
+        (3, "code", "code"),
+        (4, "text", "two "),
+        (4, "link", "b.md"),
+        (4, "text", "three"),
+        (5, "value", "x#y"),
+        (5, "image", "c.svg"),
+        (5, "text", "four"),
+        (7, "text", "Five"),
+        (9, "text", "six "),
+        (9, "html", "<b>"),
+        (9, "text", "x"),
+        (9, "html", "</b>"),
+    ]
+    unit = found.units[1]
+    assert unit.line_at(unit.prose.index("three")) == 4
+
+
+def test_what_readers_see_of_a_fence_is_text_and_the_rest_is_constant() -> None:
+    chart = 'x: step\ntitle: "A title"\n'
+    assert lines_for_readers("chart", chart) == {2}
+    assert constant_of("chart", chart) == constant_of("chart", "title: 題名\nx: step\n")
+    assert constant_of("chart", chart) != constant_of("chart", "x: step\n")
+    assert constant_of("chart", chart) != constant_of("chart", "title: 題名\nx: steps\n")
+    assert lines_for_readers("table", "rows: a\nnotes:\n  x: About x\n") == {3}
+    assert constant_of("table", "notes: {x: About x}") == constant_of("table", "notes: {x: について}")
+    assert constant_of("table", "notes: {x: About x}") != constant_of("table", "notes: {y: About x}")
+    assert lines_for_readers('claim id="a-b"', "A sentence\nof two lines.\n") == {1, 2}
+    assert lines_for_readers("cell", "a.py#b\n") == frozenset()
+    assert constant_of("cell", "a.py#b\n") == "a.py#b\n"
+    assert constant_of("chart", "title: [") == "title: ["
+
+
+def test_the_sentence_of_a_claim_is_translated_and_what_it_refers_to_is_not() -> None:
+    english = section('```claim id="a"\nIt saves `#!value x#y`.\n```\n')
+    assert (
+        list(
+            parity.section_problems(
+                section('```claim id="a"\n`#!value x#y` 減ります。\n```\n'), english, PATH
+            )
+        )
+        == []
+    )
+    lost = parity.section_problems(section('```claim id="a"\n減ります。\n```\n'), english, PATH)
+    assert whats(list(lost)) == ["the value `x#y` of the English text is not here"]
+    other = parity.section_problems(
+        section('```claim id="b"\n`#!value x#y` 減ります。\n```\n'), english, PATH
+    )
+    assert whats(list(other)) == ['here is a `claim id="b"` fence where English has a `claim id="a"` fence']
+    number = list(
+        numbers.added_numbers(
+            section('```claim id="a"\nA.\n\n7 つ。\n```\n'), english, JAPANESE, ENGLISH, PATH
+        )
+    )
+    assert [(one.line, one.what) for one in number] == [(6, "the number `7` is not in the English section")]
+
+
+@pytest.mark.parametrize(
+    ("english", "ours", "what"),
+    [
+        ("`a`", "`b`", "the code span `b` is not in the English text"),
+        ("`a` `a`", "`a`", "the code span `a` of the English text is not here"),
+        ("`#!value a#b`", "`#!value a#c`", "the value `a#c` is not in the English text"),
+        ("![x](a.svg)", "![x](b.svg)", "the image `b.svg` is not in the English text"),
+        ("x<br>y", "x y", "the tag `<br>` of the English text is not here"),
+        ("```cell\na#b\n```", "```cell\na#c\n```", "the `cell` fence is not the English one"),
+        (
+            "```cell\na\n```",
+            '```cell source="none"\na\n```',
+            'here is a `cell source="none"` fence where English has a `cell` fence',
+        ),
+        ("```cell\na\n```", "```table\na\n```", "here is a `table` fence where English has a `cell` fence"),
+        ("- a\n- b", "1. a\n2. b", "here is a numbered list where English has a bulleted list"),
+        ('<div class="a">\n</div>', '<div class="b">\n</div>', 'here is `<div class="b">` where English has'),
+        (
+            "| a | b |\n|---|---|\n| 1 | 2 |",
+            "| a |\n|---|\n| 1 |",
+            "here is the end of the row where English has",
+        ),
+        ("> a", "a", "here is a paragraph where English has a quotation"),
+    ],
+)
+def test_a_difference_that_is_no_matter_of_words_is_named(english: str, ours: str, what: str) -> None:
+    found = whats(list(parity.section_problems(section(ours), section(english), PATH)))
+    assert what in found[0]
+
+
+@pytest.mark.parametrize(
+    ("english", "ours"),
+    [
+        ("`a` then `b`", "`b`、その前に `a`"),
+        ('<div class="a" title="English">\n</div>', '<div class="a" title="日本語">\n</div>'),
+        ('!!! tip "English"\n\n    x', '!!! tip "日本語"\n\n    x'),
+    ],
+)
+def test_words_and_their_order_are_free(english: str, ours: str) -> None:
+    assert list(parity.section_problems(section(ours), section(english), PATH)) == []
+
+
+@pytest.mark.parametrize(
+    ("phrase", "text", "found"),
+    [
+        ("الاستنتاج", "ثم نبدأ بالاستنتاج هنا", [8]),
+        ("محسّن", "وللمحسن حالات", [0]),
+        ("مخازن مؤقتة", "المخازن المؤقتة", [0]),
+        ("عذر", "تعذر ذلك", []),
+        ("مدى", "مدي", [0]),
+        ("تدرج", "تدرجها", [0]),
+        ("كلمتان هنا", "كلمتان ثم هنا", []),
+    ],
+)
+def test_words_are_whole_but_for_what_is_joined_to_them(phrase: str, text: str, found: list[int]) -> None:
+    assert [start for start, _ in WORDS.places(phrase, text)] == found
+
+
+@pytest.mark.parametrize(
+    ("phrase", "text", "found"),
+    [("GPU 内存", "用GPU内存吗", [1]), ("ＧＰＵ", "a gpu", [2]), ("您", "你", []), ("一", "一一", [0, 1])],
+)
+def test_text_is_compared_without_spaces_width_and_case(phrase: str, text: str, found: list[int]) -> None:
+    assert [start for start, _ in TEXT.places(phrase, text)] == found
+
+
+def test_english_phrases_are_found_in_both_numbers_and_as_they_are_written() -> None:
+    index = PhraseIndex({"micro-batch": "micro", "batch": "batch", "Trainer": "class", "trainer": "person"})
+    assert index.found_in("Micro-batches, and a batch") == {"micro": 1, "batch": 2}
+    assert index.whole_in("micro-batches") == {"micro"}
+    assert index.whole_in("Trainer") == {"class", "person"}
+    assert index.whole_in("a trainer") == {"person"}
+    assert index.whole_in("batching") == set()
+
+
+@pytest.mark.parametrize(
+    ("english", "ours", "added"),
+    [
+        ("On two GPUs.", "GPU 2 枚。", []),
+        ("On two GPUs.", "GPU ٢ 枚。", []),
+        ("On two GPUs.", "GPU 3 枚。", ["3"]),
+        ("Half of it.", "2 分の 1。", ["1"]),
+        ("A half.", "2 分の 1。", []),
+        ("1,000 steps", "1000 步", []),
+        ("torch 2.11.0, 3,5", "torch 2.11.0，3,5", []),
+        ("In bf16 on GPT-2", "bf16 と GPT-2", []),
+        ("0.5 of it", "٠٫٥ منه", []),
+        ("8 billion parameters", "80 億パラメータ", []),
+        ("8 billion parameters", "8 億パラメータ", ["8"]),
+        ("two billion parameters", "20 億パラメータ", []),
+    ],
+)
+def test_a_number_must_be_in_the_english_section(english: str, ours: str, added: list[str]) -> None:
+    found = whats(list(numbers.added_numbers(section(ours), section(english), JAPANESE, ENGLISH, PATH)))
+    assert found == [f"the number `{number}` is not in the English section" for number in added]
+
+
+def test_a_number_may_be_said_in_words_and_one_need_not_be_said() -> None:
+    rules = Rules("zh", matching=TEXT, numerals={2: ["两"]})
+    english = section("One run on two GPUs, in 2024.")
+    assert list(numbers.lost_numbers(section("2024 年，用两块 GPU。"), english, rules, ENGLISH, PATH)) == []
+    lost = whats(list(numbers.lost_numbers(section("用 GPU。"), english, rules, ENGLISH, PATH)))
+    assert lost == [
+        "the number 2 of the English text is not here",
+        "the number 2024 of the English text is not here",
+    ]
+
+
+def test_a_word_for_device_memory_may_say_whose_it_is() -> None:
+    english = Rules("en", terms={"GPU memory": Term(find=["GPU memory"])})
+    chinese = Rules("zh", matching=TEXT, terms={"GPU memory": Term(approved=["显存"])})
+    source = section("GPU memory on a GPU")
+    for ours, said in (("GPU 的显存", 1), ("GPU 上的 GPU 显存", 2)):
+        assert list(numbers.device_problems(section(ours), source, chinese, english, PATH)) == [], said
+    (problem,) = numbers.device_problems(section("显存"), source, chinese, english, PATH)
+    assert problem.what == "section `#t` says GPU 0 times, in English 2 times"
+
+
+def test_a_quotation_ends_as_it_likes() -> None:
+    register = Register(stop="。", plain=["だ", "う"], polite=["です", "でしょう"])
+    rules = Rules("ja", TEXT, register=register)
+    polite = "そうです。そうでしょう。「そうだ」。`x`。見出し"
+    assert list(terms.register_problems(section(polite), rules, PATH)) == []
+    (problem,) = terms.register_problems(section("そうです。\nそうだ。"), rules, PATH)
+    assert (problem.line, "`そうだ`" in problem.what) == (4, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("<Tip warning>\n\nx", "`<tip>` is no element"),
+        ("x <Youtube/> y", "`<youtube>` is no element"),
+        ("<Tip warning={true}>x", "`<tip>` is no element"),
+        ("[[open-in-colab]]", "`[[open-in-colab]]` is syntax"),
+        ("[`utils.set_seed`] sets it", "[`utils.set_seed`] links to nothing here"),
+        ("See :class:`Trainer`.", "`:class:` is syntax"),
+        ("::: note\nx", "`::: note` is syntax"),
+        ("> [!NOTE]\n> x", "`[!NOTE]` is syntax"),
+        ("{{< note >}}", "`{{< note >}}` is syntax"),
+    ],
+)
+def test_syntax_of_other_tools_is_named(text: str, found: str) -> None:
+    assert found in whats(list(leftovers.foreign_problems(section(text), PATH)))[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[`a`](b.md)", "x [1] `a` [2]", "<div markdown>\n\nx\n\n</div>", "a<br>b", "Ratio 1:2:`a`", "`[[a]]`"],
+)
+def test_what_this_site_understands_is_left_alone(text: str) -> None:
+    assert list(leftovers.foreign_problems(section(text), PATH)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what"),
+    [
+        ("x\n`a،b`", 2, "U+060C"),
+        ("`a؛b`", 1, "U+061B"),
+        ("`a؟`", 1, "U+061F"),
+        ("`a：b`", 1, "U+FF1A"),
+        ("`a\u200bb`", 1, "U+200B"),
+        ("`a\u202eb`", 1, "U+202E"),
+        ("`a\ufeffb`", 1, "U+FEFF"),
+        ("```text\nx\na，b\n```", 3, "U+FF0C"),
+        ("    a、b", 1, "U+3001"),
+    ],
+)
+def test_characters_that_look_like_code_and_are_none_are_named(text: str, line: int, what: str) -> None:
+    (problem,) = leftovers.code_problems(parse_page(text), PATH)
+    assert (problem.line, what in problem.what) == (line, True)
+
+
+def test_what_readers_see_of_a_fence_is_no_code() -> None:
+    text = '```chart\nx: a\ntitle: "題名：一、二"\n```\n\n```claim id="a"\n一、二。\n三。\n```\n'
+    assert list(leftovers.code_problems(parse_page(text), PATH)) == []
+
+
+def test_names_alone_are_no_english_heading() -> None:
+    rules = Rules("ja", TEXT, terms={"Transformer": Term(approved=["Transformer"])})
+    for title in ("XLA", "Transformer", "AdamW"):
+        one = section("", f"# {title} {{ #t }}")
+        assert list(untranslated.english_problems(one, one, rules, PATH)) == []
+    next_one = section("", "# Next { #t }")
+    assert whats(list(untranslated.english_problems(next_one, next_one, rules, PATH))) == [
+        "the heading `Next` is in English"
+    ]
+
+
+def test_a_language_in_latin_letters_is_not_taken_for_english() -> None:
+    ours = section("Ceci est une phrase assez longue.", "# Titre { #t }")
+    english = section("This is a sentence that is long.", "# Title { #t }")
+    assert list(untranslated.english_problems(ours, english, Rules("fr"), PATH)) == []
+    assert len(list(untranslated.english_problems(english, english, Rules("fr"), PATH))) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("glossary: {terms: {a: {aproved: [x]}}}", "glossary.terms.a.aproved: Extra inputs"),
+        ("glossary: {match: letters}", "glossary.match: Input should be 'words' or 'text'"),
+        ("numerals: {two: [x]}", "numerals.two"),
+        ("register: [x]", "register: Input should be"),
+        ("glossary: [", "is not valid YAML"),
+    ],
+)
+def test_rules_that_are_malformed_are_named(tmp_path: Path, text: str, what: str) -> None:
+    write(tmp_path / "docs/ja/_language.yml", text)
+    with pytest.raises(BenchbookError) as raised:
+        load_rules(Project(tmp_path), "ja")
+    assert what in str(raised.value)
+
+
+def test_every_glossary_has_the_terms_of_the_english_one(tmp_path: Path) -> None:
+    write(tmp_path / "docs/en/_language.yml", "glossary:\n  terms:\n    a: {find: [a]}\n    b: {find: [b]}\n")
+    write(
+        tmp_path / "docs/ja/_language.yml",
+        "glossary:\n  terms:\n    a: {approved: [x]}\n    c: {approved: [y]}\n",
+    )
+    project = Project(tmp_path)
+    found = missing_terms({code: load_rules(project, code) for code in project.languages}, project)
+    assert [(one.path, one.line, one.what) for one in found] == [
+        ("docs/ja/_language.yml", 2, "its glossary lacks `b`"),
+        ("docs/ja/_language.yml", 4, "its glossary has `c`, which English lacks"),
+    ]
