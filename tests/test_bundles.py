@@ -7,21 +7,22 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from benchbook import bundles
-from benchbook.bundles import import_bundle
+from benchbook.bundles import import_bundles
 from benchbook.problems import BenchbookError
 from benchbook.project import Project
 from benchbook.records import dump_record, load_record
-from builders import MACHINE, MACHINE_JSON, SCRIPT, SWEEP, make_project, make_record, write
+from builders import MACHINE, MACHINE_JSON, SCRIPT, SWEEP, make_project, make_record, packed, write
 
 
 def bundle_of(script: str = SCRIPT, **changes: Any) -> dict[str, Any]:
     return {
         "schema": 1,
+        "digest": "",
         "machine": json.loads(json.dumps(MACHINE_JSON)),
         "records": [json.loads(dump_record(make_record(script, **changes)))],
     }
@@ -36,17 +37,17 @@ def project(tmp_path: Path) -> Project:
 
 def refusal(project: Project, path: Path) -> str:
     with pytest.raises(BenchbookError) as caught:
-        import_bundle(project, path)
+        import_bundles(project, [path])
     assert not project.records.exists()
     return str(caught.value)
 
 
 @pytest.mark.parametrize("zipped", [False, True])
 def test_a_good_bundle_is_put_in_place(project: Project, tmp_path: Path, zipped: bool) -> None:
-    text = json.dumps(bundle_of()).encode()
+    text = packed(bundle_of()).encode()
     path = tmp_path / "bundle.json.gz"
     path.write_bytes(gzip.compress(text) if zipped else text)
-    assert import_bundle(project, path) == [
+    assert import_bundles(project, [path]) == [
         f"snippets/records/{MACHINE}/machine.json",
         f"snippets/records/{MACHINE}/sums/add.json",
     ]
@@ -59,7 +60,7 @@ def test_variants_that_the_bundle_does_not_hold_stay(project: Project, tmp_path:
         bundle = bundle_of(SWEEP)
         variants = bundle["records"][0]["variants"]
         bundle["records"][0]["variants"] = {kept: variants[kept]}
-        import_bundle(project, write(tmp_path / "bundle.json", json.dumps(bundle)))
+        import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle))])
     record = load_record(project.record_path(MACHINE, "sums/add.py"))
     assert record is not None
     assert list(record.variants) == ["steps=1", "steps=2"]
@@ -68,6 +69,11 @@ def test_variants_that_the_bundle_does_not_hold_stay(project: Project, tmp_path:
 def variant(bundle: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = bundle["records"][0]["variants"]["default"]
     return found
+
+
+def campaign(bundle: dict[str, Any]) -> dict[str, Any]:
+    (found,) = bundle["records"][0]["campaigns"].values()
+    return cast(dict[str, Any], found)
 
 
 Damage = Callable[[dict[str, Any]], object]
@@ -119,6 +125,59 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         ),
         "add.process_memory_peak is 1000 B, less than the 100000000 B held at its end",
     ),
+    "a calendar that is not": (
+        lambda b: campaign(b).update(started="2026-13-45T03:04:05Z"),
+        "which is no moment",
+    ),
+    "the future": (
+        lambda b: campaign(b).update(finished="2999-01-02T03:05:05Z"),
+        "is in the future",
+    ),
+    "an end before the start": (
+        lambda b: campaign(b).update(finished="2026-01-02T03:00:00Z"),
+        "before it started",
+    ),
+    "more time than there was": (
+        lambda b: variant(b)["runs"][0]["cells"]["add"].update(seconds=3600.5),
+        "its runs took 3601 s, and it lasted 60",
+    ),
+    "one time for all": (
+        lambda b: [run["cells"]["add"].update(seconds=0.25) for run in variant(b)["runs"]],
+        "add.seconds is the same in 3 runs",
+    ),
+    "more than the machine": (
+        lambda b: variant(b)["runs"][0]["cells"]["add"].update(process_memory_peak=10**12),
+        "add.process_memory_peak is 1000000000000 B, more than the machine's",
+    ),
+    "others on the device": (
+        lambda b: campaign(b)["state"].update(foreign_processes=[7]),
+        "not marked as shared",
+    ),
+    "another Python": (
+        lambda b: campaign(b)["packages"].update(python="3.9.1"),
+        "ran on Python 3.9.1, where sums/add.py asks for >=3.11",
+    ),
+    "no Python": (lambda b: campaign(b).update(packages={}), "ran on Python None"),
+    "other parameters": (
+        lambda b: variant(b)["parameters"].update(steps=5),
+        "parameter changed (steps: 5 -> 4)",
+    ),
+    "another environment": (
+        lambda b: variant(b).update(environment={"LD_PRELOAD": "x.so"}),
+        "environment changed",
+    ),
+    "another measurer": (
+        lambda b: campaign(b).update(recorded_by="Ada"),
+        "was recorded by Ada, on a machine of maintainers",
+    ),
+    "an owner without an ending": (
+        lambda b: b["machine"].update(owner="Ada"),
+        "cpu-test belongs to Ada, and its name says otherwise",
+    ),
+    "a kind without its accelerator": (
+        lambda b: b["machine"].update(kind="cuda"),
+        "describes no accelerator",
+    ),
     "no list": (lambda b: b.update(records={}), "is not a bundle of records"),
 }
 
@@ -128,7 +187,7 @@ def test_damage_is_refused_with_the_reason(project: Project, tmp_path: Path, dam
     bundle = bundle_of()
     apply, reason = DAMAGES[damage]
     apply(bundle)
-    assert reason in refusal(project, write(tmp_path / "bundle.json", json.dumps(bundle)))
+    assert reason in refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
 
 
 def test_times_that_never_scatter_are_not_believed(project: Project, tmp_path: Path) -> None:
@@ -137,7 +196,7 @@ def test_times_that_never_scatter_are_not_believed(project: Project, tmp_path: P
     bundle = bundle_of(timed)
     for run in variant(bundle)["runs"]:
         run["metrics"]["total"] = 1.5
-    assert "is the same in 3 runs" in refusal(project, write(tmp_path / "bundle.json", json.dumps(bundle)))
+    assert "is the same in 3 runs" in refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"schema": 1', "[1]", "null", '{"schema": NaN}', "[" * 100_000])
@@ -147,7 +206,7 @@ def test_a_truncated_or_foreign_file_is_refused(project: Project, tmp_path: Path
 
 def test_a_truncated_archive_is_refused(project: Project, tmp_path: Path) -> None:
     path = tmp_path / "bundle.json.gz"
-    path.write_bytes(gzip.compress(json.dumps(bundle_of()).encode())[:-20])
+    path.write_bytes(gzip.compress(packed(bundle_of()).encode())[:-20])
     assert "cannot be read" in refusal(project, path)
 
 
@@ -161,7 +220,7 @@ def test_an_archive_that_unpacks_without_end_is_refused(
 
 
 def test_an_archive_that_was_damaged_anywhere_is_refused(project: Project, tmp_path: Path) -> None:
-    whole = gzip.compress(json.dumps(bundle_of()).encode(), mtime=0)
+    whole = gzip.compress(packed(bundle_of()).encode(), mtime=0)
     path = tmp_path / "bundle.json.gz"
     for place in range(10, len(whole)):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
@@ -171,30 +230,152 @@ def test_an_archive_that_was_damaged_anywhere_is_refused(project: Project, tmp_p
 def test_two_records_of_one_script_are_refused(project: Project, tmp_path: Path) -> None:
     bundle = bundle_of()
     bundle["records"] *= 2
-    said = refusal(project, write(tmp_path / "bundle.json", json.dumps(bundle)))
+    said = refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
     assert "it holds 2 records of sums/add.py" in said
 
 
 def test_what_is_here_already_is_not_judged_again(project: Project, tmp_path: Path) -> None:
     bundle = bundle_of()
-    text = json.dumps(bundle)
-    import_bundle(project, write(tmp_path / "bundle.json", text))
+    text = packed(bundle)
+    import_bundles(project, [write(tmp_path / "bundle.json", text)])
     # The variant that was measured is gone, and another has come.
     sweep = SCRIPT.replace("# ///\n\n", "#\n# [tool.benchbook.matrix]\n# steps = [1]\n# ///\n\n", 1)
     write(project.snippets / "sums/add.py", sweep)
     newer = bundle_of(sweep)
     newer["records"][0]["variants"] |= bundle["records"][0]["variants"]
-    import_bundle(project, write(tmp_path / "newer.json", json.dumps(newer)))
+    import_bundles(project, [write(tmp_path / "newer.json", packed(newer))])
     record = load_record(project.record_path(MACHINE, "sums/add.py"))
     assert record is not None
     assert set(record.variants) == {"default", "steps=1"}
 
 
 def test_the_wording_of_a_machine_that_is_here_already_stays(project: Project, tmp_path: Path) -> None:
-    path = write(tmp_path / "bundle.json", json.dumps(bundle_of()))
-    import_bundle(project, path)
+    path = write(tmp_path / "bundle.json", packed(bundle_of()))
+    import_bundles(project, [path])
     description = project.records / MACHINE / "machine.json"
     table = json.loads(description.read_text("utf-8"))
     write(description, json.dumps(table | {"title": "A better title", "memory_bytes": 1}))
-    import_bundle(project, path)
+    import_bundles(project, [path])
     assert json.loads(description.read_text("utf-8")) == table | {"title": "A better title"}
+
+
+def test_a_bundle_that_was_changed_on_its_way_is_refused(project: Project, tmp_path: Path) -> None:
+    text = packed(bundle_of()).replace('"total": 7', '"total": 8')
+    assert "its digest is of other content" in refusal(project, write(tmp_path / "bundle.json", text))
+
+
+def test_bundles_of_several_runners_are_put_in_place_together(project: Project, tmp_path: Path) -> None:
+    write(project.snippets / "sums/sub.py", SCRIPT)
+    other = bundle_of()
+    other["records"][0]["script"] = "sums/sub.py"
+    paths = [write(tmp_path / f"{n}.json", packed(bundle)) for n, bundle in enumerate((bundle_of(), other))]
+    assert import_bundles(project, paths) == [
+        f"snippets/records/{MACHINE}/machine.json",
+        f"snippets/records/{MACHINE}/sums/add.json",
+        f"snippets/records/{MACHINE}/sums/sub.json",
+    ]
+
+
+def test_one_bad_bundle_keeps_all_of_them_out(project: Project, tmp_path: Path) -> None:
+    paths = [write(tmp_path / "good.json", packed(bundle_of())), write(tmp_path / "bad.json", "{")]
+    with pytest.raises(BenchbookError, match=r"bad\.json:1: is not JSON"):
+        import_bundles(project, paths)
+    assert not project.records.exists()
+
+
+def test_one_record_in_two_bundles_is_refused(project: Project, tmp_path: Path) -> None:
+    paths = [write(tmp_path / f"{n}.json", packed(bundle_of())) for n in range(2)]
+    with pytest.raises(BenchbookError, match=r"so does 0\.json"):
+        import_bundles(project, paths)
+
+
+def test_another_machine_under_a_name_that_is_taken_is_refused(project: Project, tmp_path: Path) -> None:
+    other = bundle_of()
+    other["machine"]["cpu"]["cores"] = 64
+    paths = [
+        write(tmp_path / "bundle.json", packed(bundle_of())),
+        write(tmp_path / "other.json", packed(other)),
+    ]
+    with pytest.raises(BenchbookError, match="another of the bundles describes cpu-test otherwise"):
+        import_bundles(project, paths)
+    import_bundles(project, paths[:1])
+    with pytest.raises(BenchbookError, match=r"is another machine .its cpu cores differs.; record with"):
+        import_bundles(project, paths[1:])
+
+
+DEVICE: dict[str, Any] = {
+    "kind": "cuda",
+    "accelerator": {
+        "name": "NVIDIA H200",
+        "vendor": "NVIDIA",
+        "memory_bytes": 143771 * 2**20,
+        "count": 1,
+        "driver": "580.95.05",
+        "runtime": "CUDA 13.0",
+        "power_limit_watts": 700.0,
+        "clocks_mhz": None,
+        "mig": False,
+        "ecc": True,
+        "compute_capability": "9.0",
+        "multiprocessors": 132,
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "reason"),
+    [
+        ('{ unit = "TFLOP/s" }', 4000.0, "more than the 3958 of H200's data sheet"),
+        ('{ unit = "GB/s", memory = "device" }', 4900.0, "more than the 4800 of H200's data sheet"),
+        ('{ unit = "GiB", memory = "device" }', 141.5, "more than the machine's"),
+        ('{ unit = "TFLOP/s" }', 900.0, None),
+        ('{ unit = "GB/s" }', 20000.0, None),
+    ],
+)
+def test_more_than_the_device_can_do_is_refused(
+    project: Project, tmp_path: Path, metric: str, value: float, reason: str | None
+) -> None:
+    script = SCRIPT.replace('{ unit = "count" }', metric)
+    write(project.snippets / "sums/add.py", script)
+    bundle = bundle_of(script)
+    bundle["machine"] |= DEVICE
+    runs = variant(bundle)["runs"]
+    for place, run in enumerate(runs):
+        run["metrics"]["total"] = value - place / 100
+    # Rates scatter: eight runs are asked for.
+    while len(runs) < 8:
+        run = json.loads(json.dumps(runs[-1]))
+        run["place"] += 1
+        run["cells"]["add"]["seconds"] += 0.01
+        runs.append(run)
+    path = write(tmp_path / "bundle.json", packed(bundle))
+    if reason is None:
+        assert import_bundles(project, [path])
+    else:
+        assert reason in refusal(project, path)
+
+
+def test_parameters_that_no_cell_ever_held_are_not_believed(project: Project, tmp_path: Path) -> None:
+    script = SCRIPT.replace('total = { unit = "count" }', 'parameter_bytes = { unit = "B" }')
+    write(project.snippets / "sums/add.py", script)
+    bundle = bundle_of(script)
+    for run in variant(bundle)["runs"]:
+        run["metrics"]["parameter_bytes"] = 1000
+        run["cells"]["add"]["allocated_peak"] = 999
+    said = refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
+    assert "its parameters take 1000 B, and no cell allocated more than 999 B" in said
+
+
+def test_a_device_larger_than_its_model_is_sold_is_refused(project: Project, tmp_path: Path) -> None:
+    bundle = bundle_of()
+    bundle["machine"] |= json.loads(json.dumps(DEVICE))
+    bundle["machine"]["accelerator"]["memory_bytes"] = 200 * 2**30
+    said = refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
+    assert "has devices of 200 GB, more than the 141 of H200's data sheet" in said
+
+
+def test_a_vendor_who_does_not_make_that_kind_is_refused(project: Project, tmp_path: Path) -> None:
+    bundle = bundle_of()
+    bundle["machine"] |= DEVICE | {"kind": "rocm"}
+    said = refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
+    assert "is of the kind rocm, which NVIDIA does not make" in said

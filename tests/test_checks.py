@@ -82,6 +82,24 @@ def test_a_stale_record_elsewhere_warns(project: Project) -> None:
     assert "is stale: code changed" in report.warnings[0].what
 
 
+def test_what_another_machine_measured_is_only_owed_by_one_that_ci_can_run(project: Project) -> None:
+    elsewhere = "cpu-test--ada"
+    described = json.loads((project.records / MACHINE / "machine.json").read_text())
+    text = json.dumps(described | {"name": elsewhere, "owner": "Ada"})
+    write(project.records / elsewhere / "machine.json", text)
+    record = project.record_path(MACHINE, "sums/add.py")
+    write(project.record_path(elsewhere, "sums/add.py"), record.read_text().replace(MACHINE, elsewhere))
+    record.unlink()
+    report = check_project(Project(project.root))
+    assert report.problems == ()
+    assert f"its record on {MACHINE} is missing" in report.warnings[0].what
+    # Whoever lends a machine of their own owes nothing.
+    write(project.snippets / "sums/sub.py", SCRIPT)
+    (problem,) = check_project(Project(project.root)).problems
+    assert problem.path == "snippets/sums/sub.py"
+    assert f"its record on {MACHINE} is missing" in problem.what
+
+
 def test_a_damaged_record_is_named_once_with_its_line(project: Project) -> None:
     path = project.record_path(MACHINE, "sums/add.py")
     write(path, path.read_text().replace('"total": 7', '"total": "7"'))

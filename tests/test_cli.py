@@ -67,7 +67,19 @@ def test_a_python_without_our_packages_gets_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["no-such-command"], ["record", "--budget", "soon"], ["record", "--stale", "--all"]]
+    "words",
+    [
+        ["no-such-command"],
+        ["record", "--budget", "soon"],
+        ["record", "--stale", "--all"],
+        ["record", "--json"],
+        ["record", "--verify", "--plan"],
+        ["record", "--at", "HEAD"],
+        ["dependencies"],
+        ["dependencies", "--oldest", "--newest"],
+        ["import"],
+        ["report"],
+    ],
 )
 def test_wrong_usage_exits_2(tmp_path: Path, words: list[str]) -> None:
     make_project(tmp_path)

@@ -151,6 +151,7 @@ def test_an_nvidia_gpu_is_described_by_torch_and_nvml() -> None:
         "power_limit_watts": 700.0,
         "clocks_mhz": {"graphics": 1980, "sm": 1980, "memory": 3201},
         "mig": False,
+        "partition": None,
         "ecc": True,
         "compute_capability": "9.0",
         "multiprocessors": 132,
@@ -241,6 +242,13 @@ def test_whoever_would_make_no_name_of_a_machine_is_refused(
     monkeypatch.setattr(command, "find_accelerators", lambda *_: None)
     with pytest.raises(BenchbookError, match="with Latin letters"):
         command.this_machine(recorded_by=who)
+
+
+def test_a_chosen_name_says_who_measures_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "find_accelerators", lambda *_: None)
+    assert command.this_machine("cpu-mine", "Ada L")[0].name == "cpu-mine--ada-l"
+    assert command.this_machine("cpu-mine--ada-l", "Ada L")[0].name == "cpu-mine--ada-l"
+    assert command.this_machine("cpu-mine")[0].name == "cpu-mine"
 
 
 def test_this_machine_passes_strict_validation() -> None:

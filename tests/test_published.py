@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchbook.bundles import import_bundle
+from benchbook.bundles import import_bundles
 from benchbook.checks import Report, check_project
 from benchbook.pages.choice import insert_choice, page_settings
 from benchbook.problems import BenchbookError
@@ -18,7 +18,7 @@ from benchbook.project import Project
 from benchbook.recorder.command import this_machine
 from benchbook.records import Publication, Record, Run, Source, VariantRecord, dump_record, load_record
 from benchbook.status import print_status, project_status
-from builders import MACHINE, MACHINE_JSON, make_project, write
+from builders import MACHINE, MACHINE_JSON, make_project, packed, write
 from handbooks import CPU, FIXTURE, GPU, QUOTED, build_site, copy_handbook, edit, plain, render, start
 
 OLD = "cpu-old--published"
@@ -213,7 +213,7 @@ def test_a_bundle_with_the_same_is_refused_in_one_line(project: Project, tmp_pat
     shutil.rmtree(project.records / OLD)
     bundle = {"schema": 1, "machine": machine, "records": [table]}
     with pytest.raises(BenchbookError) as caught:
-        import_bundle(project, write(tmp_path / "bundle.json", json.dumps(bundle)))
+        import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle))])
     (problem,) = caught.value.problems
     assert what in problem.what
     assert not (project.records / OLD).exists()
@@ -223,7 +223,7 @@ def test_a_bundle_of_quoted_figures_is_put_in_place(project: Project, tmp_path: 
     machine = json.loads((project.records / OLD / "machine.json").read_text("utf-8"))
     shutil.rmtree(project.records / OLD)
     bundle = {"schema": 1, "machine": machine, "records": [json.loads(dump_record(quoted_record()))]}
-    import_bundle(project, write(tmp_path / "bundle.json", json.dumps(bundle)))
+    import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle))])
     assert load_record(project.record_path(OLD, "sums/add.py")) == quoted_record()
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import psutil
 import pytest
 
-from benchbook.bundles import import_bundle
+from benchbook.bundles import import_bundles
 from benchbook.machines.accelerators import Found
 from benchbook.machines.description import describe
 from benchbook.machines.nvml import Identity, Nvml
@@ -534,8 +534,8 @@ def test_a_bundle_is_what_import_takes(project: Project, tmp_path: Path) -> None
     assert record(project, bundle=bundle) == 0
     assert not project.records.exists()
     table = json.loads(gzip.decompress(bundle.read_bytes()))
-    assert set(table) == {"schema", "machine", "records"}
-    import_bundle(project, bundle)
+    assert set(table) == {"schema", "digest", "machine", "records"}
+    import_bundles(project, [bundle])
     assert len(written(project).variants["n=1"].runs) == 3
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchbook.freshness import input_digests
 from benchbook.machines.description import Machine, write_machine
+from benchbook.origins import difference, machine_origin_problems, record_origin_problems
 from benchbook.plausibility import plausibility_problems
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
@@ -16,69 +17,121 @@ from benchbook.quotations import quotation_problems
 from benchbook.records import (
     BUNDLE_SCHEMA,
     LARGEST_BUNDLE,
-    Publication,
     Record,
+    bundle_digest,
     campaigns_of,
     load_record,
     read_packed,
     record_from,
     write_record,
+    write_text,
 )
-from benchbook.script import Script, machine_kinds, read_script
-from benchbook.validation import (
-    RECORD_AGAIN,
-    machine_problems,
-    parse_json,
-    record_problems,
-)
+from benchbook.revisions import laid_out
+from benchbook.script import read_script
+from benchbook.validation import machine_problems, parse_json, record_problems
 
 
-def import_bundle(project: Project, path: Path) -> list[str]:
-    """Put the machine and the records of a bundle in place; the paths written, relative to the project.
+def import_bundles(project: Project, paths: Sequence[Path]) -> list[str]:
+    """Put the machines and the records of bundles in place; the paths written, relative to the project.
+
+    Several may hold the records of one machine, as where several of a kind shared the work.
 
     Raises:
-        BenchbookError: Anything in it is not right; then nothing was written.
+        BenchbookError: Anything in any of them is not right; then nothing was written.
     """
-    bundle = _read_bundle(path)
-    machine, records = bundle["machine"], bundle["records"]
-    problems = _refusals(project, machine, records, path.name)
+    problems: list[Problem] = []
+    bundles = []
+    for path in paths:
+        try:
+            bundles.append((path, _read_bundle(path)))
+        except BenchbookError as error:
+            problems += error.problems
+    seen: dict[tuple[str, str], str] = {}
+    machines: dict[str, Any] = {}
+    for path, bundle in bundles:
+        machine = bundle["machine"]
+        refused = _refusals(project, machine, bundle["records"], path.name)
+        problems += refused or _repeated(bundle, path.name, seen)
+        if not refused and (odd := difference(machines.setdefault(machine["name"], machine), machine)):
+            what = f"another of the bundles describes {machine['name']} otherwise (its {odd} differs)"
+            problems.append(Problem(path.name, 1, what, "record with `--recorded-by` and your name"))
     if problems:
         raise BenchbookError(*problems)
-    folder = project.records / machine["name"]
-    written = [project.relative(folder / "machine.json")]
-    merged: list[tuple[Path, Record]] = []
-    for table in records:
-        target = project.record_path(machine["name"], table["script"])
-        merged.append((target, _merge(load_record(target, project.relative(target)), record_from(table))))
-    write_machine(folder / "machine.json", Machine(**machine))
-    for target, record in merged:
-        write_record(target, record)
-        written.append(project.relative(target))
+    # All is read before anything is written: a record here that cannot be read keeps everything out.
+    merged = [(bundle["machine"], _merged(project, bundle)) for _, bundle in bundles]
+    return list(dict.fromkeys(place for each in merged for place in _put_in_place(project, *each)))
+
+
+def import_at(project: Project, paths: Sequence[Path], revision: str) -> list[str]:
+    """As `import_bundles`, judged by what `revision` holds, as data, and laid over its records.
+
+    Raises:
+        BenchbookError: There is no such revision, or anything in the bundles is not right.
+    """
+    with laid_out(project.root, revision) as there:
+        written = import_bundles(there, paths)
+        for name in written:
+            write_text(project.root / name, (there.root / name).read_text("utf-8"))
     return written
 
 
+def _merged(project: Project, bundle: dict[str, Any]) -> dict[Path, Record]:
+    """The records of a bundle by their place, laid over those that are there."""
+    merged = {}
+    for table in bundle["records"]:
+        target = project.record_path(table["machine"], table["script"])
+        merged[target] = _merge(load_record(target, project.relative(target)), record_from(table))
+    return merged
+
+
+def _put_in_place(project: Project, machine: dict[str, Any], records: dict[Path, Record]) -> list[str]:
+    described = project.records / machine["name"] / "machine.json"
+    write_machine(described, Machine(**machine))
+    for target, record in records.items():
+        write_record(target, record)
+    return [project.relative(path) for path in (described, *records)]
+
+
+def _repeated(bundle: dict[str, Any], path: str, seen: dict[tuple[str, str], str]) -> list[Problem]:
+    """Records that another of the bundles holds too: which of the two is meant, nobody can tell."""
+    problems = []
+    for table in bundle["records"]:
+        other = seen.setdefault((table["machine"], table["script"]), path)
+        if other != path:
+            what = f"it holds a record of {table['script']} on {table['machine']}, and so does {other}"
+            problems.append(Problem(path, 1, what, "import one of the two"))
+    return problems
+
+
 def _read_bundle(path: Path) -> dict[str, Any]:
-    """The content of a bundle: `{"schema": 1, "machine": {...}, "records": [...]}`, gzipped or not.
+    """The content of a bundle, gzipped or not: `machine`, `records`, and the `digest` of both.
 
     Raises:
-        BenchbookError: It is not one, or larger than any honest one.
+        BenchbookError: It is not one, or damaged, or larger than any honest one.
     """
+    mend = "transfer it again, as the file that `record --bundle` wrote"
     try:
         raw = read_packed(path, LARGEST_BUNDLE)
         text = raw.decode("utf-8")
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        mend = "transfer it again, as the file that `record --bundle` wrote"
         raise BenchbookError(Problem(path.name, 1, f"cannot be read ({error})", mend)) from error
     if len(raw) > LARGEST_BUNDLE:
-        mend = "bundle fewer scripts at a time"
-        raise BenchbookError(Problem(path.name, 1, f"is larger than {LARGEST_BUNDLE >> 20} MiB", mend))
+        what = f"is larger than {LARGEST_BUNDLE >> 20} MiB"
+        raise BenchbookError(Problem(path.name, 1, what, "bundle fewer scripts at a time"))
     bundle, problems = parse_json(text, path.name)
     if problems:
         raise BenchbookError(*problems)
-    shape = isinstance(bundle, dict) and set(bundle) == {"schema", "machine", "records"}
+    shape = isinstance(bundle, dict) and set(bundle) == {"schema", "digest", "machine", "records"}
     if not shape or bundle["schema"] != BUNDLE_SCHEMA or not isinstance(bundle["records"], list):
         mend = "pass the file that `record --bundle` wrote"
         raise BenchbookError(Problem(path.name, 1, "is not a bundle of records", mend))
+    try:
+        digest = bundle_digest(bundle["machine"], bundle["records"])
+    except (ValueError, RecursionError) as error:
+        raise BenchbookError(Problem(path.name, 1, f"is not a bundle of records ({error})", mend)) from error
+    if bundle["digest"] != digest:
+        what = "was changed since it was written: its digest is of other content"
+        raise BenchbookError(Problem(path.name, 1, what, mend))
     return dict(bundle)
 
 
@@ -88,6 +141,7 @@ def _refusals(project: Project, machine: Any, records: list[Any], path: str) -> 
         problems += record_problems(table, path)
     if problems:
         return problems
+    problems += machine_origin_problems(project, machine, path)
     scripts = project.scripts()
     for reference, times in Counter(table["script"] for table in records).items():
         if times > 1:
@@ -106,39 +160,8 @@ def _refusals(project: Project, machine: Any, records: list[Any], path: str) -> 
         if mixed := quotation_problems(table, machine, script, path):
             problems += mixed
             continue
-        problems += _origin(project, script, machine, table, path)
+        problems += record_origin_problems(project, script, machine, table, path)
         problems += plausibility_problems(table, machine, script, path)
-    return problems
-
-
-def _origin(
-    project: Project, script: Script, machine: dict[str, Any], table: dict[str, Any], path: str
-) -> list[Problem]:
-    """What shows that the records do not come from the scripts as they stand here."""
-    problems = []
-    known = {v.name: v for v in script.variants(machine_kinds(machine["kind"], machine["name"]))}
-    inputs = input_digests(script, project.snippets / script.guide)
-    place = project.record_path(machine["name"], script.reference)
-    here = load_record(place, project.relative(place))
-    record = record_from(table)
-    brought = record.variants
-    for name, variant in table["variants"].items():
-        # What is quoted comes from no code, and once.
-        if isinstance(record.campaigns[brought[name].campaign], Publication):
-            continue
-        # Of a variant that is no longer measured, a bundle brings back what it found in its checkout.
-        if here is not None and here.variants.get(name) == brought[name]:
-            continue
-        title = f"{script.reference}, variant {name}"
-        if name not in known:
-            problems.append(Problem(path, 1, f"{title}: the script has no such variant", RECORD_AGAIN))
-            continue
-        if variant["code"] != script.code_digest or variant["inputs"] != inputs:
-            mend = f"{RECORD_AGAIN} from this commit"
-            problems.append(Problem(path, 1, f"{title}: was recorded from other code or inputs", mend))
-        if variant["outcome"] == "ok" and len(variant["runs"]) < min(3, known[name].repeats):
-            what = f"{title}: holds {len(variant['runs'])} runs where {known[name].repeats} are asked for"
-            problems.append(Problem(path, 1, what, RECORD_AGAIN))
     return problems
 
 

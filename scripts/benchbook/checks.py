@@ -18,7 +18,7 @@ from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 from benchbook.prose import prose_problems
 from benchbook.quotations import quotation_problems
-from benchbook.records import NOT_A_RECORD, is_published
+from benchbook.records import NOT_A_RECORD, OWNER_MARK, is_published, load_record
 from benchbook.script import Script, read_script
 from benchbook.status import Row, kinds_of, script_status
 from benchbook.translations.gates import check_translations
@@ -41,8 +41,10 @@ def check_project(project: Project) -> Report:
         broken = list(_machine_problems(project, machine, scripts))
         problems += broken
         if not any(problem.path.endswith("machine.json") for problem in broken):
-            found = _freshness(project, machine, scripts, {problem.path for problem in broken})
-            (problems if machine in project.config.blocking_machines else warnings).extend(found)
+            reported = {problem.path for problem in broken}
+            for row, problem in _freshness(project, machine, scripts, reported):
+                blocks = machine in project.config.blocking_machines and not _measured_elsewhere(project, row)
+                (problems if blocks else warnings).append(problem)
     for folder in sorted({path.parents[1] for path in project.records.glob("*/*/*.json")}):
         if folder.name not in project.machines:
             mend = "restore its machine.json, or record on the machine again"
@@ -136,14 +138,34 @@ def _record_problems(
 
 def _freshness(
     project: Project, machine: str, scripts: dict[str, Script], reported: set[str]
-) -> Iterator[Problem]:
+) -> Iterator[tuple[Row, Problem]]:
     kinds = kinds_of(project, machine)
     for script in scripts.values():
         known = project.relative(project.record_path(machine, script.reference)) in reported
         for row in script_status(project, script, machine, kinds):
             # What makes a record invalid is reported with its line already.
-            if row.state not in ("fresh", "published") and not (row.state == "invalid" and known):
-                yield _unfresh(project, script, row)
+            told = row.state == "invalid" and known
+            # Who lends a machine of their own owes no further record.
+            lent = row.state == "missing" and OWNER_MARK in machine
+            if row.state not in ("fresh", "published") and not told and not lent:
+                yield row, _unfresh(project, script, row)
+
+
+def _measured_elsewhere(project: Project, row: Row) -> bool:
+    """Whether what was never recorded on one machine was on another, whose numbers pages show until it is."""
+    if row.state != "missing":
+        return False
+    for machine in project.machines:
+        path = project.record_path(machine, row.script)
+        if is_published(machine) or not path.is_file():
+            continue
+        try:
+            record = load_record(path)
+        except BenchbookError:
+            continue  # reported with its line
+        if record is not None and row.variant in record.variants:
+            return True
+    return False
 
 
 def _unfresh(project: Project, script: Script, row: Row) -> Problem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import sys
@@ -10,6 +11,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from benchbook.cli_changes import comment, dependencies, propose, report
 from benchbook.problems import BenchbookError, lacking
 from benchbook.project import find_project
 from benchbook.translations.commands import new, translations
@@ -54,7 +56,16 @@ def record(
     ] = None,
     variant: Annotated[str | None, typer.Option(help="only this variant, and its baseline beside it")] = None,
     plan: Annotated[bool, typer.Option("--plan", help="say what would run, and for how long")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="with --plan: as JSON")] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="run a sample again and compare it; record nothing")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="with --plan or --verify: as JSON")] = False,
+    runners: Annotated[
+        int, typer.Option(min=1, help="with --plan --json: among how many of a kind to divide the work")
+    ] = 1,
+    at: Annotated[
+        str | None, typer.Option(metavar="REVISION", help="with --plan: what another revision holds")
+    ] = None,
     budget: Annotated[
         str | None, typer.Option(help="stop before this is spent, e.g. 10m; resumes later")
     ] = None,
@@ -70,34 +81,50 @@ def record(
     budget_seconds = seconds(budget) if budget is not None else None
     if stale and everything:
         raise typer.BadParameter("--stale and --all exclude each other")
-    if as_json and not plan:
-        raise typer.BadParameter("--json goes with --plan")
+    if as_json and not (plan or verify):
+        raise typer.BadParameter("--json goes with --plan or --verify")
+    if verify and (plan or smallest or stale or everything or bundle):
+        raise typer.BadParameter("--verify goes with none of --plan, --smallest, --stale, --all and --bundle")
+    if at is not None and not plan:
+        raise typer.BadParameter("--at goes with --plan")
     from benchbook.recorder.command import record_command
+    from benchbook.revisions import laid_out
 
-    code = record_command(
-        find_project(),
-        scripts or [],
-        everything=everything,
-        machine=machine,
-        repeats=repeats,
-        bundle=bundle,
-        variant=variant,
-        plan=plan,
-        plan_json=as_json,
-        budget_seconds=budget_seconds,
-        smallest=smallest,
-        shared=shared,
-        recorded_by=recorded_by,
-    )
+    here = find_project()
+    with laid_out(here.root, at) if at is not None else contextlib.nullcontext(here) as project:
+        code = record_command(
+            project,
+            scripts or [],
+            everything=everything,
+            machine=machine,
+            repeats=repeats,
+            bundle=bundle,
+            variant=variant,
+            plan=plan,
+            plan_json=as_json,
+            budget_seconds=budget_seconds,
+            smallest=smallest,
+            shared=shared,
+            recorded_by=recorded_by,
+            verify=verify,
+            runners=runners,
+        )
     raise typer.Exit(code)
 
 
 @app.command("import")
-def import_(bundle: Annotated[Path, typer.Argument(help="what `record --bundle` wrote")]) -> None:
+def import_(
+    bundles: Annotated[list[Path], typer.Argument(help="what `record --bundle` wrote")],
+    at: Annotated[
+        str | None,
+        typer.Option(metavar="REVISION", help="judge them by the scripts and records of another one"),
+    ] = None,
+) -> None:
     """Validate records made elsewhere and put them in place: all of them, or none."""
-    from benchbook.bundles import import_bundle
+    from benchbook.bundles import import_at, import_bundles
 
-    for path in import_bundle(find_project(), bundle):
+    project = find_project()
+    for path in import_bundles(project, bundles) if at is None else import_at(project, bundles, at):
         typer.echo(f"imported {path}")
 
 
@@ -154,6 +181,10 @@ def compare(
     except UnresolvedError as error:
         raise typer.BadParameter(str(error)) from None
     raise typer.Exit(code)
+
+
+for command in (report, comment, propose, dependencies):
+    app.command()(command)
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import os
 import tempfile
@@ -20,6 +21,7 @@ LARGEST_BUNDLE = 64 * 2**20
 LICENCE = "CC0-1.0"
 # Model, memory, partition or count, and behind two hyphens who measured.
 MACHINE_NAME = r"[a-z0-9]+(?:[.-][a-z0-9]+)*(?:--[a-z0-9]+(?:-[a-z0-9]+)*)?"
+OWNER_MARK = "--"
 # How the name of a machine ends whose figures are quoted from publications: none of them was measured here.
 PUBLISHED = "--published"
 NOT_A_RECORD = "is not a record"
@@ -253,6 +255,17 @@ def dump_json(value: Any, flat: frozenset[str] | set[str] = frozenset(), indent:
 
 def _compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def bundle_digest(machine: Any, records: Any) -> str:
+    """`sha256:...` of what a bundle holds, however its JSON is laid out: what was sent is what arrived.
+
+    Raises:
+        ValueError: It holds what JSON has not.
+    """
+    content = {"machine": machine, "records": records}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
 def read_packed(path: Path, at_most: int) -> bytes:

@@ -191,6 +191,8 @@ class AcceleratorModel(Strict):
     power_limit_watts: Value | None
     clocks_mhz: dict[Name, Value | None] | None
     mig: Short | bool | None
+    # Descriptions that were written before partitions were known lack it.
+    partition: Short | None = None
     ecc: bool | None
     compute_capability: Short | None
     multiprocessors: Annotated[int, Field(ge=1)] | None

@@ -26,6 +26,7 @@ FIELDS = (
     "power_limit_watts",
     "clocks_mhz",
     "mig",
+    "partition",
     "ecc",
     "compute_capability",
     "multiprocessors",
@@ -113,6 +114,7 @@ def ask_torch(torch: Any, nvml: Nvml | None, visible: str | None) -> Found | Non
         count=len(properties),
         runtime=_runtime(torch, kind),
         driver=getattr(first, "driver_version", None) or (_amd_driver() if kind == "rocm" else None),
+        partition=amd_partition() if kind == "rocm" else None,
         compute_capability=_capability(first, kind),
         multiprocessors=getattr(first, "multi_processor_count", None)
         or getattr(first, "max_compute_units", None),
@@ -173,6 +175,34 @@ def _amd_driver() -> str | None:
         return Path("/sys/module/amdgpu/version").read_text("utf-8").strip() or None
     except OSError:
         return None
+
+
+def amd_partition(cards: Path = Path("/sys/class/drm")) -> str | None:
+    """How AMD's devices are divided (`CPX/NPS4`); None for whole ones, and where they do not agree.
+
+    A whole one computes as a single partition (SPX) with a single range of memory (NPS1).
+
+    Parameters:
+        cards: Where the kernel lists graphics devices.
+    """
+    modes = {
+        (_line(card / "device/current_compute_partition"), _line(card / "device/current_memory_partition"))
+        for card in cards.glob("card[0-9]*")
+        if (card / "device/current_compute_partition").is_file()
+    }
+    if len(modes) != 1:
+        return None
+    ((compute, memory),) = modes
+    if compute in {"", "SPX"} and memory in {"", "NPS1"}:
+        return None
+    return "/".join(filter(None, (compute, memory)))
+
+
+def _line(path: Path) -> str:
+    try:
+        return path.read_text("utf-8").strip().upper()
+    except OSError:
+        return ""
 
 
 def _apple_name() -> str | None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.machines.accelerators import Found, mig_profile, model_words
-from benchbook.records import MACHINE_NAME, dump_json, write_text
+from benchbook.records import MACHINE_NAME, OWNER_MARK, dump_json, write_text
 from benchbook.script import machine_kinds
 
 SCHEMA = 1
@@ -96,7 +96,7 @@ def describe(found: Found | None, recorded_by: str = MAINTAINERS, root: Path = P
 def named(machine: Machine) -> Machine:
     """`machine` with the name, title and short form that follow from what it is."""
     accelerator = machine.accelerator
-    owner = f"--{slug(machine.owner)}" if machine.owner else ""
+    owner = f"{OWNER_MARK}{slug(machine.owner)}" if machine.owner else ""
     if accelerator is None:
         cores = machine.cpu.get("cores") or 0
         size = gigabytes(machine.memory_bytes)
@@ -111,14 +111,16 @@ def named(machine: Machine) -> Machine:
     words = model_words(full) or model_words(accelerator.get("compute_capability") or "") or ["GPU"]
     count = accelerator["count"] or 1
     profile = mig_profile(full)
+    # An instance is named by its profile alone; a partition by its mode, beside the memory it is left with.
+    mode = accelerator.get("partition")
     # Apple's GPU has no memory of its own: it shares the machine's.
     size = gigabytes(accelerator["memory_bytes"] or (machine.memory_bytes if machine.kind == "mps" else None))
     model = " ".join(words)
-    parts = [slug(vendor), *map(slug, words)]
+    parts = [slug(vendor), *map(slug, words), *([slug(mode)] if mode else [])]
     parts += [f"mig-{slug(profile)}"] if profile else [f"{size}gb"] if size else []
     parts += [f"x{count}"] if count > 1 else []
     many = f"{count} x " if count > 1 else ""
-    partition = f" MIG {profile}" if profile else ""
+    partition = f" MIG {profile}" if profile else f" {mode}" if mode else ""
     return replace(
         machine,
         name="-".join(parts) + owner,

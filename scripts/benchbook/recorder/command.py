@@ -18,15 +18,18 @@ from rich.console import Console
 from rich.table import Table
 
 import benchbook
-from benchbook.machines.accelerators import Found, find_accelerators
-from benchbook.machines.description import LONGEST_NAME, MAINTAINERS, NAME, Machine, describe
+from benchbook.machines.accelerators import VENDORS, Found, find_accelerators
+from benchbook.machines.description import LONGEST_NAME, MAINTAINERS, NAME, Machine, describe, slug
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
+from benchbook.recorder import verification
 from benchbook.recorder.hosts import interpreter
 from benchbook.recorder.plan import Plan, left, make_plan
+from benchbook.recorder.sharing import matrix
 from benchbook.recorder.sitting import Sitting
 from benchbook.recorder.stores import Bundle, Checkout, Store
-from benchbook.records import is_published
+from benchbook.records import OWNER_MARK, is_published
+from benchbook.status import kinds_of
 
 INTERRUPTED = 130
 # What hides every accelerator from a script, for records of the processor alone.
@@ -53,6 +56,8 @@ def record_command(
     smallest: bool = False,
     shared: bool = False,
     recorded_by: str | None = None,
+    verify: bool = False,
+    runners: int = 1,
 ) -> int:
     """Run scripts in fresh processes on this machine and write what they yield.
 
@@ -65,11 +70,13 @@ def record_command(
         bundle: Write this file instead of into `snippets/records`.
         variant: Only this one, with its baseline.
         plan: Print what would run.
-        plan_json: Print it as JSON.
+        plan_json: Print it, or what a verification found, as JSON.
         budget_seconds: Stop before this is spent.
         smallest: Run everything once at its smallest and write nothing.
         shared: Record although others use the device, and mark the times.
         recorded_by: Who measures; by default the maintainers.
+        verify: Run a sample of what is recorded again, compare, and write nothing.
+        runners: Among how many of its kind a plan divides the work.
 
     Returns:
         The exit code: 0, 1 if anything is not right, 130 if interrupted.
@@ -78,7 +85,8 @@ def record_command(
         BenchbookError: Nothing could be begun.
     """
     console = Console(stderr=True, highlight=False)
-    here, found = this_machine(machine, recorded_by)
+    planned = planned_machine(project, machine) if plan and machine is not None else None
+    here, found = (planned, None) if planned is not None else this_machine(machine, recorded_by)
     store: Store = Checkout(project, here)
     if bundle is not None:
         store = Bundle(bundle, Checkout(project, here), here)
@@ -87,13 +95,13 @@ def record_command(
         scripts,
         here,
         lambda script: store.load(script.reference),
-        which="all" if everything else "stale",
+        which="all" if everything or verify else "stale",
         variant=variant,
         repeats=repeats,
         smallest=smallest,
     )
     if plan:
-        _print_plan(chosen, here, plan_json)
+        _print_plan(chosen, here, plan_json, runners)
         return _report(console, chosen.problems)
     sitting = Sitting(
         project=project,
@@ -108,6 +116,11 @@ def record_command(
     )
     before = _interrupt_on_terminate()
     try:
+        if verify:
+            found_again = verification.verify(sitting, chosen, bool(scripts), variant)
+            verification.print_verification(found_again, here.name, plan_json, console)
+            _report(console, found_again.problems)
+            return 0 if found_again.holds else 1
         problems = sitting.smallest(chosen.tasks) if smallest else sitting.record(chosen.tasks)
     except KeyboardInterrupt:
         console.print("interrupted; finished runs are kept, the same command goes on from them")
@@ -116,6 +129,22 @@ def record_command(
         if before is not None:
             signal.signal(signal.SIGTERM, before)
     return _report(console, (*chosen.problems, *problems))
+
+
+def planned_machine(project: Project, name: str) -> Machine | None:
+    """The machine called `name` as far as a plan needs it: its records here, or its vendor, tell its kind.
+
+    None where neither does, or where it is a processor: any machine can be recorded as one.
+    """
+    path = project.records / name / "machine.json"
+    if not NAME.match(name) or name.startswith("cpu-"):
+        return None
+    if path.is_file():
+        kind = kinds_of(project, name)[1]
+    else:
+        vendors = {slug(vendor): kind for kind, vendor in VENDORS.items()}
+        kind = vendors.get(name.partition("-")[0], "")
+    return Machine(name, kind, name, name, None, None, {}, None, None, {}) if kind else None
 
 
 def this_machine(name: str | None = None, recorded_by: str | None = None) -> tuple[Machine, Found | None]:
@@ -138,6 +167,10 @@ def this_machine(name: str | None = None, recorded_by: str | None = None) -> tup
         raise BenchbookError(Problem("--machine" if name else "--recorded-by", 1, what, mend))
     if name is None:
         return machine, found
+    # Whoever is not the maintainers stays part of the name, or two owners of one model would collide.
+    ending = machine.name.partition(OWNER_MARK)[2]
+    if ending and not name.endswith(OWNER_MARK + ending):
+        name += OWNER_MARK + ending
     if not NAME.match(name) or len(name) > LONGEST_NAME or (found is not None) == on_cpu:
         mend = f"use lower-case letters, digits and hyphens, as in {machine.name}"
         raise BenchbookError(Problem("--machine", 1, f"{name!r} cannot name this machine", mend))
@@ -155,7 +188,7 @@ def _interrupt_on_terminate() -> Any:
     return signal.signal(signal.SIGTERM, interrupt)
 
 
-def _print_plan(plan: Plan, machine: Machine, as_json: bool) -> None:
+def _print_plan(plan: Plan, machine: Machine, as_json: bool, runners: int) -> None:
     if as_json:
         known = [task.seconds for task in plan.tasks if task.seconds is not None]
         table = {
@@ -163,8 +196,10 @@ def _print_plan(plan: Plan, machine: Machine, as_json: bool) -> None:
             "expected_minutes": round(sum(known) / 60, 2) if len(known) == len(plan.tasks) else None,
             "scripts": [task.table() for task in plan.tasks],
             "needs_another_machine": list(plan.elsewhere),
+            "matrix": matrix(plan.tasks, runners),
         }
-        print(json.dumps(table, indent=2), file=sys.stdout)
+        # On one line: the outputs of a workflow's step are lines.
+        print(json.dumps(table), file=sys.stdout)
         return
     rows = Table(title=f"{machine.name}: {left(plan.tasks)}", box=None, title_justify="left")
     for title in ("script", "variant", "runs", "minutes", "why"):

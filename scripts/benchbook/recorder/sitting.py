@@ -22,11 +22,11 @@ from benchbook.recorder import campaign as campaigns
 from benchbook.recorder.circumstances import DeviceWatch, commit
 from benchbook.recorder.hosts import Hosts, preload_names
 from benchbook.recorder.jobs import OK, Result
-from benchbook.recorder.journal import open_journal
+from benchbook.recorder.journal import Finished, open_journal
 from benchbook.recorder.plan import Task, left
 from benchbook.recorder.stores import Store
 from benchbook.records import Campaign
-from benchbook.script import Script
+from benchbook.script import Script, Variant
 
 
 @dataclass
@@ -64,6 +64,41 @@ class Sitting:
         if not tasks:
             self.console.print(f"{self.machine.name}: everything is fresh")
             return []
+        watch = self._watch()
+        with only_recording(self.project):
+            return self._record(tasks, watch)
+
+    def rerun(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Variant, list[Finished]]]:
+        """Run every task again, its variants in turns as a recording does; of each variant what came of it.
+
+        What the budget leaves no time for is left out.
+
+        Raises:
+            BenchbookError: Others use the device, and that was not asked for; or a script cannot be run.
+        """
+        self._watch()
+        with only_recording(self.project), self._hosts(tasks) as hosts:
+            for task in tasks:
+                variants = {variant.name: variant for variant in task.variants}
+                repeats = {name: variant.repeats for name, variant in variants.items()}
+                finished: dict[str, list[Finished]] = {}
+                total = sum(repeats.values())
+                for turn in campaigns.order(secrets.token_hex(4), task.script.reference, repeats):
+                    done = finished.setdefault(turn.variant, [])
+                    failed = done and done[-1].result.outcome != OK
+                    if failed or not self._has_time(task.run_seconds[turn.variant] or 0.0):
+                        continue
+                    result = campaigns.run_once(hosts, task, variants[turn.variant], self._root)
+                    self._say(task.script, turn.variant, turn.place + 1, total, result)
+                    done.append(Finished(turn.variant, turn.round, turn.place, result))
+                yield from ((task, variants[name], finished[name]) for name in variants if finished.get(name))
+
+    def _watch(self) -> DeviceWatch:
+        """What the device holds between runs.
+
+        Raises:
+            BenchbookError: Others use it, and that was not asked for.
+        """
         nvml = open_nvml() if self._devices else None
         if self._devices and nvml is None:
             unseen = "what the device holds, and who else uses it, stays unknown: install nvidia-ml-py"
@@ -74,8 +109,7 @@ class Sitting:
             what = f"{len(foreign)} other process(es) use the device, which spoils every time and some bytes"
             mend = "end them, or record with --shared, which marks the times"
             raise BenchbookError(Problem(f"snippets/records/{self.machine.name}/machine.json", 1, what, mend))
-        with only_recording(self.project):
-            return self._record(tasks, watch)
+        return watch
 
     def _record(self, tasks: Sequence[Task], watch: DeviceWatch) -> list[Problem]:
         self.console.print(f"{self.machine.name}: {left(tasks)}")

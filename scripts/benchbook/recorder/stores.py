@@ -16,6 +16,7 @@ from benchbook.records import (
     BUNDLE_SCHEMA,
     LARGEST_BUNDLE,
     Record,
+    bundle_digest,
     load_record,
     read_packed,
     record_from,
@@ -54,7 +55,7 @@ class Checkout:
 
 
 class Bundle:
-    """One file for `benchbook import`: `{"schema": 1, "machine": {...}, "records": [...]}`.
+    """One file for `benchbook import`: `{"schema": 1, "digest": "...", "machine": {...}, "records": [...]}`.
 
     `machine` is what `machine.json` would hold, `records` what the record files would. Gzipped if its name
     ends so, written anew, atomically, with each script that is done: a bundle that was begun is gone on with.
@@ -74,10 +75,13 @@ class Bundle:
     def save(self, record: Record) -> str:
         """Put a record in place, whole; the name of the file, for messages."""
         self._records[record.script] = record
+        machine = machine_table(self._machine)
+        records = [asdict(each) for _, each in sorted(self._records.items())]
         table = {
             "schema": BUNDLE_SCHEMA,
-            "machine": machine_table(self._machine),
-            "records": [asdict(each) for _, each in sorted(self._records.items())],
+            "digest": bundle_digest(machine, records),
+            "machine": machine,
+            "records": records,
         }
         text = json.dumps(table, ensure_ascii=False, allow_nan=False)
         if self._path.name.endswith(".gz"):

@@ -21,6 +21,7 @@ from mkdocs.utils.templates import TemplateContext
 
 from benchbook.pages.languages import FALLBACK, Language, load_language
 from benchbook.pages.markup import finish
+from benchbook.schemas import write_schemas
 from benchbook.translations.front_matter import ENTRY
 from benchbook.website import search
 from benchbook.website.output import (
@@ -150,6 +151,7 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
             return
         site = Path(config.site_dir)
         (site / "sitemap.xml").write_text(sitemap(self._entries), "utf-8")
+        write_schemas(site, config.site_url or "")
         self._forget()
         if self.config.search:
             self._add_index(site)

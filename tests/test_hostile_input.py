@@ -1,0 +1,311 @@
+"""Whatever stands in a reference, a head, a bundle or a page, it is answered in words; nothing of it is run."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from benchbook.bundles import import_bundles
+from benchbook.checks import check_project
+from benchbook.metadata import read_metadata
+from benchbook.pages.library import Library
+from benchbook.pages.references import UnresolvedError, parse_reference, parse_value, target_of
+from benchbook.problems import BenchbookError, Problem
+from benchbook.project import Project
+from benchbook.records import LARGEST_BUNDLE, dump_record
+from benchbook.script import parse_script
+from builders import MACHINE_JSON, PAGE, SCRIPT, make_project, make_record, packed, write
+from handbooks import copy_handbook
+
+ROOT = Path(__file__).resolve().parents[1]
+PIECES = st.sampled_from(
+    [
+        *"?#&=./[]- ",
+        "..",
+        "sums/add.py",
+        "#total",
+        "/etc/passwd",
+        "1 - ",
+        " / ",
+        "percent",
+        "__class__",
+        "\0",
+        "%2e",
+    ]
+)
+REFERENCES = st.text(max_size=60) | st.lists(PIECES | st.text(max_size=4), max_size=8).map("".join)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return make_project(tmp_path_factory.mktemp("project"))
+
+
+# References
+
+
+@settings(deadline=None)
+@given(REFERENCES)
+def test_a_reference_is_parsed_or_answered(text: str) -> None:
+    for parse in (parse_reference, parse_value):
+        try:
+            answer = str(parse(text))
+        except UnresolvedError as error:
+            answer = error.mend
+        assert answer
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(REFERENCES)
+def test_a_reference_stands_for_what_the_project_holds_or_is_answered(project: Project, text: str) -> None:
+    library = Library(project)
+    try:
+        reference = parse_reference(text)
+        target = target_of(reference, library.script(reference.script))
+    except UnresolvedError:
+        return
+    assert target.script.reference == "sums/add.py"
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "../../etc/passwd.py#x",
+        "sums/../../x.py#total",
+        "/sums/add.py#total",
+        "records/add.py#total",
+        "sums/add.py/#x",
+    ],
+)
+def test_a_reference_that_leaves_its_folder_is_a_problem_of_the_page(tmp_path: Path, reference: str) -> None:
+    project = make_project(tmp_path, page=PAGE.replace("sums/add.py#total", reference))
+    (problem,) = check_project(project).problems
+    assert (problem.path, problem.line) == ("docs/en/sums.md", 7)
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(body=st.text(max_size=80), info=REFERENCES)
+def test_a_page_of_anything_is_checked_in_words(project: Project, body: str, info: str) -> None:
+    text = body.encode("utf-8", "replace").decode() + f"\n\n`#!value {info}`\n\n```cell\n{info}\n```\n"
+    path = write(project.docs / "en/any.md", text.encode("utf-8", "replace").decode())
+    try:
+        assert all(isinstance(problem, Problem) for problem in check_project(Project(project.root)).problems)
+    finally:
+        path.unlink()
+
+
+# Heads of scripts
+
+TOML = st.recursive(
+    st.sampled_from(
+        ["1", "-1", "1e400", "nan", "true", '""', '"../x"', '"/etc/passwd"', "[]", "{}", "1979-05-27"]
+    ),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(lambda items: f"[{', '.join(items)}]")
+        | st.dictionaries(st.sampled_from(["a", "unit", "ranks", "steps"]), inner, max_size=2).map(
+            lambda table: "{" + ", ".join(f"{key} = {value}" for key, value in table.items()) + "}"
+        )
+    ),
+    max_leaves=6,
+)
+KEYS = st.sampled_from(
+    [
+        "needs",
+        "ranks",
+        "timeout",
+        "repeats",
+        "environment",
+        "meters",
+        "inputs",
+        "metrics",
+        "on",
+        "smallest",
+        "matrix",
+    ]
+)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(KEYS, TOML, max_size=4))
+def test_a_head_of_anything_is_read_or_answered(table: dict[str, str]) -> None:
+    lines = "".join(f"# {key} = {value}\n" for key, value in table.items())
+    head = (
+        f"# /// script\n# requires-python = '>=3.11'\n# dependencies = []\n# [tool.benchbook]\n{lines}# ///\n"
+    )
+    source = f'"""Any."""\n{head}\n# %% parameters\nsteps = 1\n\n# %% checks\nassert steps\n'
+    metadata, problems = read_metadata(source, "snippets/g/s.py")
+    assert (metadata is None) == bool(problems)
+    try:
+        script = parse_script(source, "snippets/g/s.py", "g/s.py")
+    except BenchbookError:
+        return
+    assert script.variants(("cpu",)) is not None
+    assert not any(name.startswith(("/", "~")) or ".." in name.split("/") for name in script.metadata.inputs)
+
+
+@settings(deadline=None)
+@given(st.text(max_size=200))
+def test_a_head_that_is_no_toml_is_answered(text: str) -> None:
+    commented = "".join(f"# {line}\n" for line in text.splitlines())
+    source = f"# /// script\n{commented}# ///\n"
+    metadata, problems = read_metadata(source, "snippets/g/s.py")
+    assert metadata is None or not problems
+
+
+# Bundles
+
+
+def bundle_text() -> str:
+    return packed({"schema": 1, "machine": MACHINE_JSON, "records": [json.loads(dump_record(make_record()))]})
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_a_bundle_cut_anywhere_is_refused_and_nothing_is_written(data: st.DataObject) -> None:
+    text = bundle_text()
+    cut = text[: data.draw(st.integers(0, len(text) - 1))]
+    refuse(cut.encode() if data.draw(st.booleans()) else gzip.compress(text.encode())[: len(cut) // 4])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.binary(max_size=200))
+def test_a_bundle_of_any_bytes_is_refused(content: bytes) -> None:
+    refuse(content)
+    refuse(gzip.compress(content))
+
+
+def refuse(content: bytes) -> None:
+    with TemporaryDirectory() as folder:
+        project = make_project(Path(folder) / "checkout")
+        before = sorted(project.root.rglob("*"))
+        path = Path(folder) / "bundle.json"
+        path.write_bytes(content)
+        with pytest.raises(BenchbookError):
+            import_bundles(project, [path])
+        assert sorted(project.root.rglob("*")) == before
+
+
+def test_a_bundle_that_is_too_large_is_refused_before_it_is_parsed(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "checkout")
+    path = tmp_path / "bundle.json.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(LARGEST_BUNDLE // 2**20 + 1):
+            file.write(b" " * 2**20)
+    with pytest.raises(BenchbookError, match="is larger than 64 MiB"):
+        import_bundles(project, [path])
+
+
+def test_a_record_of_very_many_variants_is_refused_in_few_words(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "checkout")
+    record = json.loads(dump_record(make_record()))
+    record["variants"] |= {
+        f"steps={number}": record["variants"]["default"] | {"ranks": 0} for number in range(3000)
+    }
+    text = packed({"schema": 1, "machine": MACHINE_JSON, "records": [record]})
+    with pytest.raises(BenchbookError) as caught:
+        import_bundles(project, [write(tmp_path / "bundle.json", text)])
+    assert 0 < len(caught.value.problems) <= 30
+
+
+def test_a_link_in_place_of_a_record_is_not_followed_out_of_the_checkout(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "checkout")
+    outside = write(tmp_path / "outside.json", "untouched")
+    place = project.record_path("cpu-test", "sums/add.py")
+    place.unlink()
+    place.symlink_to(outside)
+    path = write(tmp_path / "bundle.json", bundle_text())
+    with pytest.raises(BenchbookError):
+        import_bundles(project, [path])
+    place.unlink()
+    place.symlink_to(tmp_path / "nowhere.json")
+    import_bundles(project, [path])
+    assert outside.read_text("utf-8") == "untouched"
+    assert not (tmp_path / "nowhere.json").exists()
+
+
+# Nothing is executed
+
+CANARY = """
+import pathlib
+pathlib.Path({path!r}).touch()
+"""
+# Fails as soon as code of a script or a page of the folder named first runs, or a process that is not git or the indexer starts.
+WATCH = """
+import os, sys
+folder, harmless = sys.argv[1], ("git", "pagefind", "pagefind_extended", "pagefind_bin")
+def watch(event, arguments):
+    name = str(getattr(arguments[0], "co_filename", "")) if event == "exec" else ""
+    if name.startswith((folder + "/snippets", folder + "/docs", "<code block")):
+        os.write(2, f"ran {arguments[0].co_filename}".encode()); os._exit(9)
+    if event in {"os.system", "os.posix_spawn", "os.exec"}:
+        os.write(2, f"{event} {arguments}".encode()); os._exit(9)
+    if event == "subprocess.Popen":
+        started = os.path.basename(os.fsdecode(arguments[0]))
+        words = [os.fsdecode(word) for word in arguments[1]]
+        if started not in harmless and not any(word.startswith("pagefind") for word in words):
+            os.write(2, f"started {words}".encode()); os._exit(9)
+sys.addaudithook(watch)
+from pathlib import Path
+"""
+IMPORTING = """
+from benchbook.bundles import import_bundles
+from benchbook.project import Project
+import_bundles(Project(Path(folder)), [Path(sys.argv[2])])
+"""
+BUILDING = """
+sys.path.insert(0, sys.argv[2])
+from handbooks import build_site
+from benchbook.project import Project
+build_site(Project(Path(folder)))
+"""
+
+
+def watched(code: str, *arguments: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", WATCH + code, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=arguments[0].parent)
+
+
+def with_canary(source: str, canary: Path) -> str:
+    return source.replace("# %% checks", f"# %% canary{CANARY.format(path=str(canary))}\n# %% checks")
+
+
+def test_import_executes_nothing(tmp_path: Path) -> None:
+    script = with_canary(SCRIPT, tmp_path / "canary")
+    project = make_project(tmp_path / "checkout", script)
+    record: dict[str, Any] = json.loads(dump_record(make_record(script)))
+    text = packed({"schema": 1, "machine": MACHINE_JSON, "records": [record]})
+    done = watched(IMPORTING, project.root, write(tmp_path / "bundle.json", text))
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "canary").exists()
+
+
+def test_a_replay_build_executes_nothing(tmp_path: Path) -> None:
+    project = copy_handbook(tmp_path / "handbook")
+    path = project.snippets / "memory/losses.py"
+    write(path, with_canary(path.read_text("utf-8"), tmp_path / "canary"))
+    page = "---\ndescription: x\n---\n# Title { #title }\n\n```cell\nmemory/losses.py#canary\n```\n"
+    write(
+        project.docs / "en/memory.md",
+        f'{page}\n```python exec="on"\nopen({str(tmp_path / "canary")!r}, "w")\n```\n',
+    )
+    done = watched(BUILDING, project.root, ROOT / "tests")
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "canary").exists()
+    assert (project.root / "site/memory/index.html").is_file()
+
+
+def test_the_watch_sees_what_is_executed(tmp_path: Path) -> None:
+    path = write(tmp_path / "checkout/snippets/evil.py", "x = 1")
+    run = f"exec(compile(open({str(path)!r}).read(), {str(path)!r}, 'exec'))"
+    assert watched(run, tmp_path / "checkout").returncode == 9
+    assert watched("import subprocess; subprocess.run(['true'])", tmp_path).returncode == 9
+    assert watched("os.system('true')", tmp_path).returncode == 9

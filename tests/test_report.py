@@ -1,0 +1,261 @@
+"""A report says what lies between two revisions, and nothing in them is taken for markup or run."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from benchbook.problems import BenchbookError
+from benchbook.project import Project
+from benchbook.report import Change, Moved, Recorded, Report, dump_report, make_report, read_report
+from benchbook.report_text import LONGEST, MOST_ROWS, literal, markdown
+from benchbook.revisions import laid_out
+from builders import MACHINE, SCRIPT, SWEEP, make_project, make_record, write
+from repositories import commit_all, git
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return make_project(tmp_path)
+
+
+def record(project: Project) -> Path:
+    return project.record_path(MACHINE, "sums/add.py")
+
+
+def test_a_number_that_changed_is_named_with_both_and_their_ratio(project: Project) -> None:
+    base = commit_all(project.root)
+    text = record(project).read_text("utf-8")
+    write(record(project), text.replace('"total": 6', '"total": 9').replace('"total": 8', '"total": 9'))
+    head = commit_all(project.root)
+    report = make_report(project.root, base, head)
+    (change,) = report.changes
+    assert (change.machine, change.script, change.variant, change.quantity) == (
+        MACHINE,
+        "sums/add.py",
+        "default",
+        "total",
+    )
+    assert (change.before, change.after, change.certain) == (7, 9, False)
+    assert change.ratio == pytest.approx(9 / 7)
+    said = markdown(report)
+    assert "| `cpu-test` | `sums/add.py#total` | `7 count` | `9 count` | `1.286 [" in said
+    assert "too few samples to tell" in said
+
+
+def test_an_exact_number_that_changed_is_certain(project: Project) -> None:
+    text = record(project).read_text("utf-8")
+    for total in (6, 8):
+        text = text.replace(f'"total": {total}', '"total": 7')
+    write(record(project), text)
+    base = commit_all(project.root)
+    write(record(project), text.replace('"total": 7', '"total": 70'))
+    (change,) = make_report(project.root, base, commit_all(project.root)).changes
+    assert (change.before, change.after, change.certain) == (7, 70, True)
+
+
+def test_a_record_that_became_stale_is_named_with_the_reason(project: Project) -> None:
+    base = commit_all(project.root)
+    write(project.snippets / "sums/add.py", SCRIPT.replace("range(steps)", "range(1, steps)"))
+    head = commit_all(project.root)
+    assert make_report(project.root, base, head).stale == (
+        Recorded(MACHINE, "sums/add.py", "default", "stale: code changed"),
+    )
+    assert make_report(project.root, head, base).fresh == (
+        Recorded(MACHINE, "sums/add.py", "default", "stale: code changed"),
+    )
+
+
+def test_records_that_come_and_go_are_named(project: Project) -> None:
+    base = commit_all(project.root)
+    write(project.snippets / "sums/add.py", SWEEP)
+    from benchbook.records import write_record
+
+    write_record(record(project), make_record(SWEEP))
+    report = make_report(project.root, base, commit_all(project.root))
+    assert [each.variant for each in report.came] == ["steps=1", "steps=2"]
+    assert [each.variant for each in report.went] == ["default"]
+
+
+CLAIM = f"""[[claim]]
+id = "sums-are-large"
+a = "sums/add.py#total"
+relation = "greater"
+b = 5
+ratio = 1
+machines = {{ "{MACHINE}" = "holds" }}
+"""
+
+
+def with_total(project: Project, total: int) -> None:
+    """Let every run of the record have yielded the same."""
+    text = re.sub(r'"total": \d+', f'"total": {total}', record(project).read_text("utf-8"))
+    write(record(project), text)
+
+
+def test_a_claim_that_moved_is_named_with_both_outcomes(project: Project) -> None:
+    with_total(project, 7)
+    unclaimed = commit_all(project.root)
+    write(project.snippets / "sums/claims.toml", CLAIM)
+    base = commit_all(project.root)
+    with_total(project, 3)
+    head = commit_all(project.root)
+    assert make_report(project.root, unclaimed, base).claims == (
+        Moved("sums-are-large", MACHINE, None, "holds"),
+    )
+    report = make_report(project.root, base, head)
+    assert report.claims == (Moved("sums-are-large", MACHINE, "holds", "refuted"),)
+    assert "| `sums-are-large` | `cpu-test` | `holds` | `refuted` |" in markdown(report)
+
+
+def test_a_claim_that_cannot_be_judged_is_a_problem(project: Project) -> None:
+    base = commit_all(project.root)
+    write(project.snippets / "sums/claims.toml", CLAIM.replace("#total", "#absent"))
+    (problem,) = make_report(project.root, base, commit_all(project.root)).problems
+    assert problem.startswith("snippets/sums/claims.toml:3: ")
+
+
+def test_what_nothing_changed_is_said_to_be_so(project: Project) -> None:
+    base = commit_all(project.root)
+    assert "no number and no claim moved" in markdown(make_report(project.root, base, base))
+
+
+def test_a_damaged_record_is_a_problem_and_no_end(project: Project) -> None:
+    base = commit_all(project.root)
+    write(record(project), "{")
+    report = make_report(project.root, base, commit_all(project.root))
+    assert len(report.problems) == 1
+    assert "is not JSON" in report.problems[0]
+    assert "1 problem(s)" in markdown(report)
+
+
+def test_the_working_tree_is_neither_read_nor_touched(project: Project) -> None:
+    base = commit_all(project.root)
+    write(record(project), "unfinished")
+    assert make_report(project.root, base, "HEAD").problems == ()
+    assert record(project).read_text("utf-8") == "unfinished"
+
+
+@pytest.mark.parametrize("revision", ["no-such-branch", "", "--upload-pack=touch x", "HEAD:snippets"])
+def test_what_is_no_revision_is_refused(project: Project, revision: str) -> None:
+    commit_all(project.root)
+    with pytest.raises(BenchbookError, match="is no revision"):
+        make_report(project.root, revision, "HEAD")
+
+
+def test_links_and_what_git_would_run_are_left_out(project: Project, tmp_path: Path) -> None:
+    (project.snippets / "sums/passwd.py").symlink_to("/etc/passwd")
+    write(project.root / "snippets/.gitattributes", "*.py filter=evil export-ignore\n")
+    git_evil = f"touch {tmp_path / 'evil'}"
+    commit_all(project.root)
+    git(project.root, "config", "filter.evil.smudge", git_evil)
+    with laid_out(project.root, "HEAD") as found:
+        assert sorted(found.scripts()) == ["sums/add.py"]
+        assert (found.snippets / "sums/add.py").read_text("utf-8") == SCRIPT
+    assert not (tmp_path / "evil").exists()
+
+
+# What the report holds is anybody's
+
+
+HOSTILE = [
+    "@everyone",
+    "<img src=x onerror=alert(1)>",
+    "</code><script>alert(1)</script>",
+    "[here](https://example.org)",
+    "![x](https://example.org/x.png)",
+    "https://example.org www.example.org a@example.org",
+    "a|b|c",
+    "`code` ``more``",
+    "a\\|b\\\\|c\\",
+    "line\nbreak\r\n\n# heading",
+    "\u202eturned\u2066",
+    "#1 owner/name#1 GH-1",
+    " ",
+    "",
+]
+REPORT = Report("a" * 40, "b" * 40)
+
+
+def cells(text: str) -> list[Token]:
+    tokens = MarkdownIt("commonmark").enable("table").parse(text)
+    at = [number for number, token in enumerate(tokens) if token.type == "td_open"]
+    return [tokens[number + 1] for number in at]
+
+
+def is_literal(token: Token) -> bool:
+    return [child.type for child in token.children or []] == ["code_inline"]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_words_are_shown_and_never_markup(text: str) -> None:
+    change = Change(text, text, text, text, text, 1.0, 2.0, 2.0, (1.5, 2.5), True)
+    recorded = Recorded(text, text, text, text)
+    report = Report(
+        text,
+        text,
+        claims=(Moved(text, text, text, None),),
+        changes=(change,),
+        came=(recorded,),
+        went=(recorded,),
+        stale=(recorded,),
+        problems=(text,),
+    )
+    found = cells(markdown(report))
+    assert len(found) == 4 + 5 + 2 + 2 + 3 + 1
+    assert all(is_literal(cell) for cell in found)
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_any_text_is_one_literal_cell(text: str) -> None:
+    found = cells(f"| a | b |\n| --- | --- |\n| {literal(text)} | {literal(text)} |\n")
+    assert len(found) == 2
+    assert all(is_literal(cell) for cell in found)
+
+
+def test_a_report_stays_below_what_a_comment_may_hold() -> None:
+    many = tuple(Recorded("m" * 200, "s" * 200, str(n), "w" * 200) for n in range(5000))
+    said = markdown(Report("a", "b", came=many))
+    assert f"... and {5000 - MOST_ROWS} more." in said
+    assert len(said) <= LONGEST
+    assert len(markdown(Report("a", "b", claims=(), came=many, went=many, stale=many, fresh=many))) <= LONGEST
+
+
+def test_a_report_survives_its_way(project: Project, tmp_path: Path) -> None:
+    report = Report(
+        "a" * 40,
+        "b" * 40,
+        claims=(Moved("x", MACHINE, "holds", None),),
+        changes=(Change(MACHINE, "sums/add.py", "default", "total", "s", 1.0, 2.0, None, (1.0, 2.0), True),),
+        problems=("p",),
+    )
+    assert read_report(write(tmp_path / "report.json", dump_report(report))) == report
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{",
+        '{"base": 1, "head": "b"}',
+        '{"base": "a"}',
+        json.dumps({"base": "a", "head": "b", "claims": 1}),
+    ],
+)
+def test_what_is_no_report_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(BenchbookError, match="is no report"):
+        read_report(write(tmp_path / "report.json", text))
+
+
+def test_a_report_without_end_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BenchbookError, match="is larger than"):
+        read_report(write(tmp_path / "report.json", " " * (2**20 + 1)))
