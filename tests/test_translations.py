@@ -11,6 +11,7 @@ from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 from benchbook.translations import leftovers, numbers, parity, terms, untranslated
 from benchbook.translations.bodies import constant_of, lines_for_readers
+from benchbook.translations.gates import check_translations
 from benchbook.translations.matching import Matching, PhraseIndex
 from benchbook.translations.rules import Register, Rules, Term, load_rules, missing_terms
 from benchbook.translations.sections import Section, sections_of
@@ -338,3 +339,15 @@ def test_every_glossary_has_the_terms_of_the_english_one(tmp_path: Path) -> None
         ("docs/ja/_language.yml", 2, "its glossary lacks `b`"),
         ("docs/ja/_language.yml", 4, "its glossary has `c`, which English lacks"),
     ]
+
+
+@pytest.mark.parametrize("code", ["en", "ja"])
+def test_rules_that_cannot_be_read_are_one_problem_and_no_flood(tmp_path: Path, code: str) -> None:
+    for name in ("en", "ja"):
+        write(tmp_path / f"docs/{name}/_language.yml", "glossary: {terms: {a: {approved: [x]}}}\n")
+        write(tmp_path / f"docs/{name}/a.md", "# Two words { #a }\n\nText of two.\n")
+    write(tmp_path / f"docs/{code}/_language.yml", "glossary: [")
+    found = check_translations(Project(tmp_path), {})
+    problems = [one for one in found.errors if one.path.endswith("_language.yml")]
+    assert [(one.path, one.what) for one in problems] == [(f"docs/{code}/_language.yml", "is not valid YAML")]
+    assert all(code == "ja" and one.path == "docs/en/a.md" for one in found.errors if one not in problems)

@@ -41,24 +41,26 @@ def check_translations(project: Project, pages: Mapping[Path, PageSource]) -> Fi
     findings.errors.extend(language_problems(project))
     rules = dict(_rules(project, findings))
     findings.errors.extend(missing_terms(rules, project))
+    english_rules = rules.get(FALLBACK)
     for document in read_documents(project, pages):
-        its = rules[document.code]
-        findings.errors.extend(_page_problems(document, its, rules[FALLBACK]))
+        its = rules.get(document.code)
+        # Rules that cannot be read are a problem of their own; what they say cannot be held against a page.
+        if its is None or english_rules is None:
+            continue
+        findings.errors.extend(_page_problems(document, its, english_rules))
         if document.code != FALLBACK:
             findings.errors.extend(_review_problems(document))
             if document.english is not None:
-                _compare(document, document.english, its, rules[FALLBACK], findings)
+                _compare(document, document.english, its, english_rules, findings)
     return findings
 
 
 def _rules(project: Project, findings: Findings) -> Iterator[tuple[str, Rules]]:
-    yield FALLBACK, Rules(FALLBACK)
     for code in project.languages:
         try:
             yield code, load_rules(project, code)
         except BenchbookError as error:
             findings.errors.extend(error.problems)
-            yield code, Rules(code)
 
 
 def _page_problems(document: Document, rules: Rules, english_rules: Rules) -> Iterator[Problem]:

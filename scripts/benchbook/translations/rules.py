@@ -162,18 +162,20 @@ def load_rules(project: Project, code: str) -> Rules:
 
 def missing_terms(rules: Mapping[str, Rules], project: Project) -> list[Problem]:
     """Terms that one language's glossary has and English, or another language, lacks."""
-    problems = []
-    english = rules[FALLBACK].terms if FALLBACK in rules else {}
+    problems: list[Problem] = []
+    if FALLBACK not in rules:
+        return problems
+    english = rules[FALLBACK].terms
     for code, its in rules.items():
         shown = project.relative(project.docs / code / FILE)
         text = (project.docs / code / FILE).read_text("utf-8")
         for key in sorted(set(english) - set(its.terms)):
             mend = "add it with a rendering that a native speaker would choose"
-            problems.append(Problem(shown, line_of_key("terms", text), f"its glossary lacks `{key}`", mend))
+            problems.append(Problem(shown, line_of_key("terms:", text), f"its glossary lacks `{key}`", mend))
         for key in sorted(set(its.terms) - set(english)):
             mend = f"add it to docs/{FALLBACK}/{FILE} with the words to find it by, or remove it"
             what = f"its glossary has `{key}`, which English lacks"
-            problems.append(Problem(shown, line_of_key(key, text), what, mend))
+            problems.append(Problem(shown, line_of_key(f"{key}: {{", text), what, mend))
     return problems
 
 
