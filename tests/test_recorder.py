@@ -472,11 +472,14 @@ def test_a_variant_that_fails_once_is_not_recorded_from_its_other_runs(project: 
     assert [problem.line for problem in gathered.problems] == [9]
 
 
+# A shell that starts the tests in the background lets them ignore SIGINT, and what they start with them.
 COMMAND = """
+import signal
 import sys
 from pathlib import Path
 from benchbook.recorder import command as recording
 from benchbook.project import Project
+signal.signal(signal.SIGINT, signal.default_int_handler)
 recording.find_accelerators = lambda *_: None
 sys.exit(recording.record_command(Project(Path(sys.argv[1])), []))
 """
