@@ -8,16 +8,16 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchbook.claims.judging import claims_of, judge
+from benchbook.claims.judging import claims_of, judge, judging_machines
 from benchbook.pages.library import Library
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 from benchbook.records import Record, load_record
 from benchbook.revisions import laid_out, resolve
-from benchbook.samples import compare, quantities
+from benchbook.samples import compared
 from benchbook.script import Script, read_script
 from benchbook.status import Row, kinds_of, script_status
-from benchbook.validation import machine_problems, parse_json, record_problems
+from benchbook.validation import machine_problems, read_json, record_problems
 
 # A report of more is no longer read by anyone.
 LARGEST_REPORT = 2**20
@@ -160,7 +160,7 @@ def _judge_claims(project: Project, side: _Side) -> None:
     side.problems |= {str(problem) for problem in claims.problems}
     for claim in claims.by_id.values():
         try:
-            found = [judge(library, claim, machine) for machine in library.machines.values()]
+            found = [judge(library, claim, machine) for machine in judging_machines(library)]
         except BenchbookError as error:
             side.problems |= {str(problem) for problem in error.problems}
             continue
@@ -172,7 +172,7 @@ def _judge_claims(project: Project, side: _Side) -> None:
 def _machine_problems(project: Project, machine: str) -> list[Problem]:
     path = project.records / machine / "machine.json"
     shown = project.relative(path)
-    table, problems = _parsed(path, shown)
+    table, _, problems = read_json(path, shown)
     return problems or machine_problems(table, shown)
 
 
@@ -181,18 +181,11 @@ def _record(project: Project, machine: str, reference: str) -> tuple[Record | No
     if not path.is_file():
         return None, []
     shown = project.relative(path)
-    table, problems = _parsed(path, shown)
+    table, _, problems = read_json(path, shown)
     problems = problems or record_problems(table, shown)
     if problems:
         return None, problems
     return load_record(path, shown), []
-
-
-def _parsed(path: Path, shown: str) -> tuple[Any, list[Problem]]:
-    try:
-        return parse_json(path.read_text("utf-8"), shown)
-    except (OSError, UnicodeDecodeError) as error:
-        return None, [Problem(shown, 1, f"cannot be read ({error})", "restore the file")]
 
 
 def _variants(side: _Side) -> set[tuple[str, str, str]]:
@@ -219,14 +212,12 @@ def _changes(before: _Side, after: _Side) -> tuple[list[Change], int]:
         for variant in new.variants:
             if variant not in old.variants or old.variants[variant] == new.variants[variant]:
                 continue
-            known = {each.name: each for each in quantities(old.variants[variant], units)}
-            for now in quantities(new.variants[variant], units):
-                compared = compare(known[now.name], now) if now.name in known else None
-                if compared is None or compared.agreement == "same":
-                    same += compared is not None
+            for now, difference in compared(old.variants[variant], new.variants[variant], units):
+                if difference.agreement == "same":
+                    same += 1
                     continue
                 # Of the time that each cell took nobody asked for enough samples.
-                if compared.agreement == "undecided" and "." in now.name:
+                if difference.agreement == "undecided" and "." in now.name:
                     continue
                 found.append(
                     Change(
@@ -235,11 +226,11 @@ def _changes(before: _Side, after: _Side) -> tuple[list[Change], int]:
                         variant,
                         now.name,
                         now.unit.symbol,
-                        compared.before,
-                        compared.after,
-                        compared.ratio,
-                        compared.interval,
-                        compared.agreement == "differs",
+                        difference.before,
+                        difference.after,
+                        difference.ratio,
+                        difference.interval,
+                        difference.agreement == "differs",
                     )
                 )
     return sorted(found, key=_weight), same

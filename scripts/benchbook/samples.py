@@ -60,6 +60,23 @@ def _elements(run: Run, name: str) -> tuple[float, ...]:
     return tuple(map(float, value)) if isinstance(value, list) else (float(value),)
 
 
+def compared(
+    before: VariantRecord, after: VariantRecord, units: dict[str, str]
+) -> Iterator[tuple[Quantity, Difference]]:
+    """Every quantity of `after` that `before` holds too, and how it stands to what it was.
+
+    Parameters:
+        before: What was recorded then.
+        after: What was recorded now.
+        units: As for `quantities`.
+    """
+    known = {each.name: each for each in quantities(before, units)}
+    for now in quantities(after, units):
+        found = compare(known[now.name], now) if now.name in known else None
+        if found is not None:
+            yield now, found
+
+
 def compare(before: Quantity, after: Quantity) -> Difference | None:
     """How one quantity stands to what it was; None where nothing can be said of it.
 

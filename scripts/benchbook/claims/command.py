@@ -19,8 +19,8 @@ from benchbook.claims.declaration import Constant, side_of
 from benchbook.claims.judging import check_comparable, judging_machines, side_of_measurement, with_unit
 from benchbook.claims.words import doubt_text, found_text, interval_text
 from benchbook.pages.library import Library, Machine
-from benchbook.pages.measurements import measure
-from benchbook.pages.references import Reference, Target, UnresolvedError, parse_reference, target_of, unit_of
+from benchbook.pages.measurements import find_target, measure
+from benchbook.pages.references import Reference, UnresolvedError, parse_reference, target_of, unit_of
 from benchbook.problems import BenchbookError, Problem, did_you_mean
 from benchbook.project import Project
 from benchbook.records import LARGEST_BUNDLE, Record, VariantRecord, read_packed, record_from
@@ -118,9 +118,9 @@ def find_rows(library: Library, a: str, b: str, machine: str | None, meters: boo
 
 
 def _metric_rows(library: Library, a: str, b: str, machines: Sequence[Machine]) -> Iterator[Row]:
-    first = _target(library, parse_reference(a))
+    first = find_target(library, parse_reference(a))
     named = side_of(_number_or(b))
-    second = with_unit(named, first.unit) if isinstance(named, Constant) else _target(library, named)
+    second = with_unit(named, first.unit) if isinstance(named, Constant) else find_target(library, named)
     assert second.unit is not None
     check_comparable(first.unit, second.unit)
     for machine in machines:
@@ -167,10 +167,6 @@ def _variant_rows(
             continue  # a series has no single number to compare
         if all(side.samples for side in sides):
             yield Row(machine.name, "", f"{name}.{meter}" if meter else name, pair[0].unit, *sides)
-
-
-def _target(library: Library, reference: Reference) -> Target:
-    return target_of(reference, library.script(reference.script))
 
 
 def load_set(project: Project, text: str) -> list[Record]:

@@ -117,9 +117,9 @@ def _parity_problems(places: Mapping[str, list[Place]]) -> Iterator[Problem]:
                 what = f"the claim `{claim}` is there twice (first on line {page[claim].line})"
                 yield Problem(place.path, place.line, what, f"link to it instead: `#{claim_anchor(claim)}`")
             page.setdefault(claim, place)
-    for (language, name), here in by_page.items():
+    for (_, name), here in by_page.items():
         english = by_page.get(("en", name), {})
-        for claim in () if language == "en" else here.keys() - english.keys():
+        for claim in here.keys() - english.keys():
             place = here[claim]
             what = f"the claim `{claim}` does not stand on the English page"
             yield Problem(place.path, place.line, what, "remove it here, or add it there")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from benchbook.claims.comparison import Comparison, Doubt, Outcome, Side, compare, decide
 from benchbook.claims.declaration import Claim, Claims, Constant, load_claims
 from benchbook.pages.library import Library, Machine
-from benchbook.pages.measurements import Measurement, measure
+from benchbook.pages.measurements import Measurement, find_target, measure
 from benchbook.pages.quantities import convertible, targets
-from benchbook.pages.references import Reference, Target, UnresolvedError, target_of
+from benchbook.pages.references import Target, UnresolvedError
 from benchbook.problems import BenchbookError
 from benchbook.units import Unit
 
@@ -97,20 +97,16 @@ def resolve(library: Library, claim: Claim) -> tuple[Target, Target | Constant]:
 def _resolve(library: Library, claim: Claim) -> tuple[Target, Target | Constant]:
     key = "a"
     try:
-        first = _target(library, claim.a)
+        first = find_target(library, claim.a)
         key = "b"
         second = (
-            with_unit(claim.b, first.unit) if isinstance(claim.b, Constant) else _target(library, claim.b)
+            with_unit(claim.b, first.unit) if isinstance(claim.b, Constant) else find_target(library, claim.b)
         )
         assert second.unit is not None
         check_comparable(first.unit, second.unit)
     except UnresolvedError as error:
         raise BenchbookError(error.at(claim.path, claim.at(key))) from None
     return first, second
-
-
-def _target(library: Library, reference: Reference) -> Target:
-    return target_of(reference, library.script(reference.script))
 
 
 def with_unit(constant: Constant, unit: Unit) -> Constant:

@@ -157,18 +157,27 @@ def measure_series(library: Library, target: Target, machine: Machine) -> tuple[
     return tuple(stats.median([run[index] for run in runs]) for index in range(length))
 
 
+def find_target(library: Library, reference: Reference) -> Target:
+    """What `reference` stands for in the script that it names.
+
+    Raises:
+        UnresolvedError: It stands for nothing there.
+    """
+    return target_of(reference, library.script(reference.script))
+
+
 def compute(library: Library, spec: ValueSpec, machine: Machine) -> Computed | None:
     """What the inline value `spec` amounts to on `machine`; None if a part was never recorded there.
 
     Raises:
         UnresolvedError: It means nothing, or compares times of two campaigns.
     """
-    first = target_of(spec.first, library.script(spec.first.script))
+    first = find_target(library, spec.first)
     if spec.second is None:
         shown = check_unit(first.unit, spec.unit)
         part = measure(library, first, machine)
         return None if part is None else Computed(part.value, first.unit, shown, (part,))
-    second = target_of(spec.second, library.script(spec.second.script))
+    second = find_target(library, spec.second)
     _check_comparable(first, second)
     parts = (measure(library, first, machine), measure(library, second, machine))
     if parts[0] is None or parts[1] is None:

@@ -17,7 +17,7 @@ from benchbook.recorder.campaign import variant_record
 from benchbook.recorder.plan import Plan, Task
 from benchbook.recorder.sitting import Sitting
 from benchbook.records import VariantRecord
-from benchbook.samples import compare, quantities
+from benchbook.samples import compared
 from benchbook.script import Script
 
 OK = "ok"
@@ -114,14 +114,10 @@ def _ending(variant: VariantRecord) -> str:
 
 def _compare(script: Script, name: str, then: VariantRecord, now: VariantRecord) -> list[Finding]:
     units = {metric.name: metric.unit for metric in script.metadata.metrics.values()}
-    before = {each.name: each for each in quantities(then, units)}
-    found = []
-    for after in quantities(now, units):
-        if after.name not in before:
-            continue
-        compared = compare(before[after.name], after)
-        if compared is not None:
-            found.append(Finding(script.reference, name, after.name, after.unit.symbol, compared))
+    found = [
+        Finding(script.reference, name, after.name, after.unit.symbol, difference)
+        for after, difference in compared(then, now, units)
+    ]
     if then.outcome == now.outcome != OK:
         found.append(Finding(script.reference, name, "outcome", "", Difference("same", 0, 0, None)))
     return found

@@ -24,7 +24,7 @@ def with_entry(text: str, key: str, value: Mapping[str, Any]) -> str:
     Raises:
         ValueError: The file has no front matter.
     """
-    end = text.find(f"\n{_FENCE}", len(_FENCE) - 1) if text.startswith(_FENCE) else -1
+    end = _end(text)
     if end < 0:
         raise ValueError("the page has no front matter")
     lines = text[: end + 1].splitlines(keepends=True)
@@ -33,9 +33,14 @@ def with_entry(text: str, key: str, value: Mapping[str, Any]) -> str:
     return "".join([*lines[:first], entry, *lines[last:]]) + text[end + 1 :]
 
 
+def _end(text: str) -> int:
+    """Where the front matter of a file ends, before its last line break; -1 if it has none."""
+    return text.find(f"\n{_FENCE}", len(_FENCE) - 1) if text.startswith(_FENCE) else -1
+
+
 def _entries(text: str) -> dict[str, tuple[int, int]]:
     """The lines, first and one past the last, of every top-level entry, counted from 0."""
-    end = text.find(f"\n{_FENCE}", len(_FENCE) - 1) if text.startswith(_FENCE) else -1
+    end = _end(text)
     if end < 0:
         return {}
     try:
