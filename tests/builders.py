@@ -60,6 +60,25 @@ MACHINE_JSON: dict[str, Any] = {
     "published": False,
 }
 
+# What makes of it a machine with a GPU.
+GPU_JSON: dict[str, Any] = {
+    "kind": "cuda",
+    "accelerator": {
+        "name": "NVIDIA H200",
+        "vendor": "NVIDIA",
+        "memory_bytes": 143771 * 2**20,
+        "count": 1,
+        "driver": "580.95.05",
+        "runtime": "CUDA 13.0",
+        "power_limit_watts": 700.0,
+        "clocks_mhz": {"sm": 1980, "memory": None},
+        "mig": False,
+        "ecc": True,
+        "compute_capability": "9.0",
+        "multiprocessors": 132,
+    },
+}
+
 
 def with_table(table: str, source: str = SCRIPT) -> str:
     """`source` with more lines of TOML at the end of its metadata."""

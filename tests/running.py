@@ -24,6 +24,16 @@ HEAD = '''"""{title}"""
 {body}
 '''
 
+# The head of a script of two variants, each run twice.
+SWEEP = """
+    needs = ["cpu"]
+    repeats = 2
+    [tool.benchbook.metrics]
+    doubled = { unit = "count" }
+    [tool.benchbook.matrix]
+    n = [1, 2]
+"""
+
 
 def script_text(body: str, table: str = 'needs = ["cpu"]', title: str = "A small one.") -> str:
     """A script with the given cells; one without cells becomes the cell `work`, and passes its checks."""

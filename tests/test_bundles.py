@@ -16,7 +16,7 @@ from benchbook.bundles import import_bundles
 from benchbook.problems import BenchbookError
 from benchbook.project import Project
 from benchbook.records import dump_record, load_record
-from builders import MACHINE, MACHINE_JSON, SCRIPT, SWEEP, make_project, make_record, packed, write
+from builders import GPU_JSON, MACHINE, MACHINE_JSON, SCRIPT, SWEEP, make_project, make_record, packed, write
 
 
 def bundle_of(script: str = SCRIPT, **changes: Any) -> dict[str, Any]:
@@ -303,25 +303,6 @@ def test_another_machine_under_a_name_that_is_taken_is_refused(project: Project,
         import_bundles(project, paths[1:])
 
 
-DEVICE: dict[str, Any] = {
-    "kind": "cuda",
-    "accelerator": {
-        "name": "NVIDIA H200",
-        "vendor": "NVIDIA",
-        "memory_bytes": 143771 * 2**20,
-        "count": 1,
-        "driver": "580.95.05",
-        "runtime": "CUDA 13.0",
-        "power_limit_watts": 700.0,
-        "clocks_mhz": None,
-        "mig": False,
-        "ecc": True,
-        "compute_capability": "9.0",
-        "multiprocessors": 132,
-    },
-}
-
-
 @pytest.mark.parametrize(
     ("metric", "value", "reason"),
     [
@@ -338,7 +319,7 @@ def test_more_than_the_device_can_do_is_refused(
     script = SCRIPT.replace('{ unit = "count" }', metric)
     write(project.snippets / "sums/add.py", script)
     bundle = bundle_of(script)
-    bundle["machine"] |= DEVICE
+    bundle["machine"] |= GPU_JSON
     runs = variant(bundle)["runs"]
     for place, run in enumerate(runs):
         run["metrics"]["total"] = value - place / 100
@@ -368,7 +349,7 @@ def test_parameters_that_no_cell_ever_held_are_not_believed(project: Project, tm
 
 def test_a_device_larger_than_its_model_is_sold_is_refused(project: Project, tmp_path: Path) -> None:
     bundle = bundle_of()
-    bundle["machine"] |= json.loads(json.dumps(DEVICE))
+    bundle["machine"] |= json.loads(json.dumps(GPU_JSON))
     bundle["machine"]["accelerator"]["memory_bytes"] = 200 * 2**30
     said = refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
     assert "has devices of 200 GB, more than the 141 of H200's data sheet" in said
@@ -376,6 +357,6 @@ def test_a_device_larger_than_its_model_is_sold_is_refused(project: Project, tmp
 
 def test_a_vendor_who_does_not_make_that_kind_is_refused(project: Project, tmp_path: Path) -> None:
     bundle = bundle_of()
-    bundle["machine"] |= DEVICE | {"kind": "rocm"}
+    bundle["machine"] |= GPU_JSON | {"kind": "rocm"}
     said = refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
     assert "is of the kind rocm, which NVIDIA does not make" in said

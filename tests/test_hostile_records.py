@@ -16,7 +16,7 @@ from benchbook.problems import Problem
 from benchbook.records import dump_json, dump_record, record_from
 from benchbook.script import parse_script
 from benchbook.validation import machine_problems, parse_json, record_problems
-from builders import MACHINE_JSON, SCRIPT, make_record
+from builders import GPU_JSON, MACHINE_JSON, SCRIPT, make_record
 
 SOURCE = SCRIPT.replace("dependencies = []", 'dependencies = ["torch>=2"]')
 PARSED = parse_script(SOURCE, "snippets/sums/add.py", "sums/add.py")
@@ -38,23 +38,7 @@ RECORD["history"] = [
         "medians": {"default": {"total": 7.0}},
     }
 ]
-MACHINE: dict[str, Any] = MACHINE_JSON | {
-    "kind": "cuda",
-    "accelerator": {
-        "name": "NVIDIA H200",
-        "vendor": "NVIDIA",
-        "memory_bytes": 143771 * 2**20,
-        "count": 1,
-        "driver": "580.95.05",
-        "runtime": "CUDA 13.0",
-        "power_limit_watts": 700.0,
-        "clocks_mhz": {"sm": 1980, "memory": None},
-        "mig": False,
-        "ecc": True,
-        "compute_capability": "9.0",
-        "multiprocessors": 132,
-    },
-}
+MACHINE: dict[str, Any] = MACHINE_JSON | GPU_JSON
 Place = tuple[str | int, ...]
 
 ODD = st.sampled_from([10**400, -1, -0.0, "\ud800", "", "a" * 500, "2026-13-45T99:99:99Z", True, [], {}])

@@ -38,16 +38,8 @@ from benchbook.records import Record, load_record
 from benchbook.script import Variant
 from benchbook.validation import machine_problems, record_problems
 from fakes import MIB, FakeGpu, FakeNvml
-from running import add_script, small_project
+from running import SWEEP, add_script, small_project
 
-SWEEP = """
-    needs = ["cpu"]
-    repeats = 2
-    [tool.benchbook.metrics]
-    doubled = { unit = "count" }
-    [tool.benchbook.matrix]
-    n = [1, 2]
-"""
 BODY = "# %% parameters\nn = 1\n\n# %% work\ndoubled = 2 * n\nprint(doubled)\n\n# %% checks\nassert doubled"
 HERE = describe(None)
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

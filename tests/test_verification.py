@@ -17,18 +17,10 @@ from benchbook.recorder.plan import make_plan
 from benchbook.recorder.stores import Checkout
 from benchbook.recorder.verification import sample
 from builders import write
-from running import add_script, small_project
+from running import SWEEP, add_script, small_project
 
 HERE = describe(None)
 BODY = "# %% parameters\nn = 1\n\n# %% work\ndoubled = 2 * n\n\n# %% checks\nassert doubled"
-SWEEP = """
-    needs = ["cpu"]
-    repeats = 2
-    [tool.benchbook.metrics]
-    doubled = { unit = "count" }
-    [tool.benchbook.matrix]
-    n = [1, 2]
-"""
 
 
 @pytest.fixture
