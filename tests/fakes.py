@@ -180,7 +180,7 @@ def fake_torch(kind: str | None, module: Any = None, hip: str | None = None) -> 
     )
     current = SimpleNamespace(type=kind) if kind else None
     torch.accelerator = module if kind not in {None, "cuda", "xpu", "mps"} else SimpleNamespace()
-    torch.accelerator.current_accelerator = lambda: current
+    torch.accelerator.current_accelerator = lambda check_available=False: current
     return torch
 
 

@@ -110,7 +110,9 @@ last_group_share = (model.weight.grad.norm().cpu() / alone.weight.grad.norm()).i
 print(f"a last group of {half}: the gradient has {last_group_share:.2f} of its size")
 
 # %% checks
-expected = torch.accelerator.current_accelerator() or torch.device("cpu")
+expected = torch.accelerator.current_accelerator(check_available=True) or torch.device(
+    "cpu"
+)
 assert device.type == expected.type, "this ran on the CPU beside an accelerator"
 assert zero_grad_last_difference < 1e-5
 assert zero_grad_first_difference > 0.05

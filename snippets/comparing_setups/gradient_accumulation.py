@@ -96,7 +96,9 @@ print(f"loss, token-normalised: {token_normalised_loss:.4f}")
 print(f"its gradient differs by {token_normalised_difference:.1e}")
 
 # %% checks
-expected = torch.accelerator.current_accelerator() or torch.device("cpu")
+expected = torch.accelerator.current_accelerator(check_available=True) or torch.device(
+    "cpu"
+)
 assert device.type == expected.type, "this ran on the CPU beside an accelerator"
 assert equal_difference < 1e-5
 assert mean_of_means_difference > 0.1

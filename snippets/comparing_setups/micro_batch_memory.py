@@ -122,7 +122,9 @@ samples_per_second = timed_steps * batch_size / (time.perf_counter() - begin)
 print(f"{samples_per_second:.1f} samples/s")
 
 # %% checks
-expected = torch.accelerator.current_accelerator() or torch.device("cpu")
+expected = torch.accelerator.current_accelerator(check_available=True) or torch.device(
+    "cpu"
+)
 assert device.type == expected.type, "this ran on the CPU beside an accelerator"
 assert gradient_difference < 1e-4, gradient_difference
 parameters = sum(weight.numel() for weight in model.parameters())

@@ -101,7 +101,9 @@ torch.use_deterministic_algorithms(False)
 print(f"deterministic algorithms only: {deterministic}")
 
 # %% checks
-expected = torch.accelerator.current_accelerator() or torch.device("cpu")
+expected = torch.accelerator.current_accelerator(check_available=True) or torch.device(
+    "cpu"
+)
 assert device.type == expected.type, "this ran on the CPU beside an accelerator"
 assert not_repeated == ["np.random.default_rng()", "your own torch.Generator"]
 assert set(repeated) == set(sources) - set(not_repeated)

@@ -56,7 +56,9 @@ layers = 24
 import torch
 from transformers import BertConfig, BertForSequenceClassification
 
-device = torch.accelerator.current_accelerator() or torch.device("cpu")
+device = torch.accelerator.current_accelerator(check_available=True) or torch.device(
+    "cpu"
+)
 torch.manual_seed(42)
 config = BertConfig(
     vocab_size=30522,
@@ -116,7 +118,9 @@ published_formula = layers * (66 * hidden_state + 9 * scores * (per_score > 0))
 print(f"by the formula: {formula / 2**20:.1f} MiB ({formula_error:+.2%})")
 
 # %% checks
-expected = torch.accelerator.current_accelerator() or torch.device("cpu")
+expected = torch.accelerator.current_accelerator(check_available=True) or torch.device(
+    "cpu"
+)
 assert model.device.type == expected.type, "this ran on the CPU beside an accelerator"
 assert model.config._attn_implementation == attention
 assert loss.requires_grad and loss.isfinite()

@@ -46,7 +46,9 @@ torch = importlib.import_module("torch")  # `import torch`, which a recorder doe
 imported = process_memory()
 
 # %% first_tensor
-device = torch.accelerator.current_accelerator() or torch.device("cpu")
+device = torch.accelerator.current_accelerator(check_available=True) or torch.device(
+    "cpu"
+)
 first_tensor = torch.ones(1, 1, device=device)
 
 # %% one_tensor

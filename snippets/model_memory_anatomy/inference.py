@@ -33,7 +33,9 @@ import contextlib
 import torch
 from transformers import BertConfig, BertForSequenceClassification
 
-device = torch.accelerator.current_accelerator() or torch.device("cpu")
+device = torch.accelerator.current_accelerator(check_available=True) or torch.device(
+    "cpu"
+)
 torch.manual_seed(42)
 config = BertConfig(
     vocab_size=30522,
@@ -89,7 +91,9 @@ bf16_difference = ((small - wanted).norm() / wanted.norm()).item()
 print(f"logits differ from fp32 by {bf16_difference:.1e}")
 
 # %% checks
-expected = torch.accelerator.current_accelerator() or torch.device("cpu")
+expected = torch.accelerator.current_accelerator(check_available=True) or torch.device(
+    "cpu"
+)
 assert logits.device.type == expected.type, "this ran on the CPU beside an accelerator"
 assert logits.shape == (batch_size, 2) and logits.isfinite().all()
 assert layers != 24 or parameters == 335_143_938

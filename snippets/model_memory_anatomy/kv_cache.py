@@ -30,7 +30,9 @@ kv_heads = 8
 import torch
 from transformers import DynamicCache, LlamaConfig, StaticCache
 
-device = torch.accelerator.current_accelerator() or torch.device("cpu")
+device = torch.accelerator.current_accelerator(check_available=True) or torch.device(
+    "cpu"
+)
 config = LlamaConfig(
     hidden_size=4096,
     num_hidden_layers=32,
@@ -66,7 +68,9 @@ static_cache_memory = sum(layer.keys.nbytes + layer.values.nbytes for layer in l
 print(f"static cache, after its first token: {static_cache_memory / 2**20:.0f} MiB")
 
 # %% checks
-expected = torch.accelerator.current_accelerator() or torch.device("cpu")
+expected = torch.accelerator.current_accelerator(check_available=True) or torch.device(
+    "cpu"
+)
 kept = [tensor for layer in cache.layers for tensor in (layer.keys, layer.values)]
 assert {tensor.device.type for tensor in kept} == {expected.type}
 assert len({tensor.data_ptr() for tensor in kept}) == 2 * config.num_hidden_layers

@@ -31,7 +31,9 @@ import torch
 from transformers import AutoModelForCausalLM, LlamaConfig
 from transformers.loss.loss_utils import ForCausalLMLoss
 
-device = torch.accelerator.current_accelerator() or torch.device("cpu")
+device = torch.accelerator.current_accelerator(check_available=True) or torch.device(
+    "cpu"
+)
 torch.manual_seed(42)
 tokens = torch.randint(0, vocabulary, (batch_size, sequence_length)).to(device)
 print(f"device: {device.type}, {batch_size} x {sequence_length}, {vocabulary} words")
@@ -98,7 +100,9 @@ print(f"(2 + 4) x batch x sequence x vocabulary: {loss_kept_formula / 2**20:.0f}
 # %% checks
 import math
 
-expected = torch.accelerator.current_accelerator() or torch.device("cpu")
+expected = torch.accelerator.current_accelerator(check_available=True) or torch.device(
+    "cpu"
+)
 assert model.device.type == expected.type, "this ran on the CPU beside an accelerator"
 assert abs(even_guess - math.log(vocabulary)) < 1e-3
 assert gradient_type == torch.bfloat16 == output.logits.dtype

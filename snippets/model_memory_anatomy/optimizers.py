@@ -149,7 +149,9 @@ rules = {  # the class that runs, and bytes per parameter as commonly quoted
 optimizer_class, rule_bytes_per_parameter = rules[optim]
 
 # %% checks
-expected = torch.accelerator.current_accelerator() or torch.device("cpu")
+expected = torch.accelerator.current_accelerator(check_available=True) or torch.device(
+    "cpu"
+)
 assert device.type == expected.type, "this ran on the CPU beside an accelerator"
 ran = type(optimizer)
 assert f"{ran.__module__}.{ran.__qualname__}" == optimizer_class

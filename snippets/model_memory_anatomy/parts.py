@@ -49,7 +49,9 @@ sequence_length = 512
 import torch
 from transformers import BertConfig, BertForSequenceClassification
 
-device = torch.accelerator.current_accelerator() or torch.device("cpu")
+device = torch.accelerator.current_accelerator(check_available=True) or torch.device(
+    "cpu"
+)
 torch.manual_seed(0)
 config = BertConfig(  # BERT-large, with random weights
     hidden_size=1024,

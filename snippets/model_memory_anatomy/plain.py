@@ -33,7 +33,9 @@ import torch
 from transformers import BertConfig, BertForSequenceClassification
 from transformers import PrinterCallback, Trainer, TrainingArguments
 
-device = torch.accelerator.current_accelerator() or torch.device("cpu")
+device = torch.accelerator.current_accelerator(check_available=True) or torch.device(
+    "cpu"
+)
 first_tensor = torch.ones(1, 1, device=device)
 
 # %% load_model

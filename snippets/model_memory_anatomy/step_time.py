@@ -62,7 +62,9 @@ import torch
 from torch.profiler import profile
 from transformers import BertConfig, BertForSequenceClassification, set_seed
 
-device = torch.accelerator.current_accelerator() or torch.device("cpu")
+device = torch.accelerator.current_accelerator(check_available=True) or torch.device(
+    "cpu"
+)
 set_seed(seed)
 config = BertConfig(
     hidden_size=1024,
@@ -184,7 +186,9 @@ print(f"random numbers: {random_number_share_of_forward:.1%} of the forward pass
 # %% checks
 from torch.utils.flop_counter import FlopCounterMode
 
-expected = torch.accelerator.current_accelerator() or torch.device("cpu")
+expected = torch.accelerator.current_accelerator(check_available=True) or torch.device(
+    "cpu"
+)
 assert loss.device.type == expected.type, "this ran on the CPU beside an accelerator"
 assert len(losses) == warmup_steps + timed_steps
 assert all(math.isfinite(loss) for loss in losses)

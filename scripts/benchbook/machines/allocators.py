@@ -126,8 +126,12 @@ def find_allocator(modules: Mapping[str, Any] | None = None) -> Allocator | None
         module = getattr(torch, name, None)
         if module is not None and module.is_initialized():
             return ModuleAllocator(module)
-    current = torch.accelerator.current_accelerator()
-    if current is None or current.type in {"cuda", "xpu"}:
+    # Only then is the driver asked whether the device is there: asking CUDA's would already be a trace of use.
+    built_for = torch.accelerator.current_accelerator()
+    if built_for is None or built_for.type in {"cuda", "xpu"}:
+        return None
+    current = torch.accelerator.current_accelerator(check_available=True)
+    if current is None:
         return None
     if current.type == "mps":
         return MpsAllocator(torch.mps)
