@@ -71,12 +71,12 @@ attention_dropout = 0.0 if change == "no_attention_dropout" else 0.1
 # %% trainer
 def make_trainer(config, dtype, length, changed):
     set_seed(0)
-    model = AutoModelForSequenceClassification.from_config(config, dtype=dtype)
-    model.accepts_loss_kwargs = False  # or accumulation would multiply BERT's loss
     # A short first step suffices for the optimizer to create its states.
     lengths = [8] * batch_size + [length] * batch_size
     token_ids = [torch.randint(0, config.vocab_size, (n,)) for n in lengths]
     dataset = [{"input_ids": ids, "labels": i % 2} for i, ids in enumerate(token_ids)]
+    model = AutoModelForSequenceClassification.from_config(config, dtype=dtype)
+    model.accepts_loss_kwargs = False  # or accumulation would multiply BERT's loss
     plain = {
         "output_dir": "output",
         "per_device_train_batch_size": batch_size,
@@ -122,23 +122,28 @@ class FirstGradient(TrainerCallback):
     """Keeps the whole gradient of the first step, as one vector."""
 
     def on_pre_optimizer_step(self, args, state, control, model, **kwargs):
+        """Called once the batch's last gradient is there."""
         if state.global_step == 0:
             gradients = [weight.grad.flatten() for weight in model.parameters()]
             self.value = torch.cat(gradients).float()
 
 
+tiny = BertConfig(
+    vocab_size=256,
+    hidden_size=64,
+    num_hidden_layers=2,
+    num_attention_heads=4,
+    intermediate_size=256,
+    hidden_dropout_prob=0.0,
+    attention_probs_dropout_prob=0.0,
+)
+weights = AutoModelForSequenceClassification.from_config(tiny).state_dict()
+
+
 def first_step(dtype, changed):
     """Loss and gradient of the first step of a tiny model that drops nothing."""
-    config = BertConfig(
-        vocab_size=256,
-        hidden_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=256,
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-    )
-    trainer = make_trainer(config, dtype, 32, changed)
+    trainer = make_trainer(tiny, dtype, 32, changed)
+    trainer.model.load_state_dict(weights)  # rounded to the model's own type
     gradient = FirstGradient()
     trainer.add_callback(gradient)
     trainer.train()
