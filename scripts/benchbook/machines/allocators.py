@@ -126,7 +126,7 @@ def find_allocator(modules: Mapping[str, Any] | None = None) -> Allocator | None
         module = getattr(torch, name, None)
         if module is not None and module.is_initialized():
             return ModuleAllocator(module)
-    # Only then is the driver asked whether the device is there: asking CUDA's would already be a trace of use.
+    # Only another kind is asked whether its device is there: asking CUDA's driver would be a first use of it.
     built_for = torch.accelerator.current_accelerator()
     if built_for is None or built_for.type in {"cuda", "xpu"}:
         return None
