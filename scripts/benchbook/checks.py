@@ -14,6 +14,7 @@ from benchbook.pages.languages import FALLBACK, FILE, load_language, missing_str
 from benchbook.pages.library import Library
 from benchbook.pages.places import check_page
 from benchbook.plausibility import plausibility_problems
+from benchbook.predictions.checking import predictions_found
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 from benchbook.prose import prose_problems
@@ -56,6 +57,9 @@ def check_project(project: Project) -> Report:
         problems.append(
             Problem("pyproject.toml", 1, f"the reference machine {reference} has no records", mend)
         )
+    foretold = predictions_found(project)
+    problems += foretold.problems
+    warnings += foretold.warnings
     problems += _quoting_problems(project)
     problems += _language_problems(project)
     library = Library(project)

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 import typer
 
 from benchbook.cli_changes import comment, dependencies, propose, report
+from benchbook.cli_predictions import predictions
 from benchbook.problems import BenchbookError, lacking
 from benchbook.project import find_project
 from benchbook.translations.commands import new, translations
@@ -183,7 +184,7 @@ def compare(
     raise typer.Exit(code)
 
 
-for command in (report, comment, propose, dependencies):
+for command in (report, comment, propose, dependencies, predictions):
     app.command()(command)
 
 

@@ -14,8 +14,8 @@ from packaging.utils import canonicalize_name
 from benchbook.records import Publication, Record, VariantRecord
 from benchbook.script import Script, Variant
 
-# Of what is quoted from a publication nobody here can say whether it is fresh.
-State = Literal["fresh", "stale", "missing", "invalid", "published"]
+# Of what is quoted from a publication nobody here can say whether it is fresh; what is predicted was not measured.
+State = Literal["fresh", "stale", "missing", "invalid", "published", "predicted"]
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,11 @@ class Project:
         return self.snippets / "records"
 
     @property
+    def predictions(self) -> Path:
+        """The folder of predictions, one folder per machine."""
+        return self.snippets / "predictions"
+
+    @property
     def docs(self) -> Path:
         """The folder of pages, one folder per language."""
         return self.root / "docs"
@@ -101,7 +106,7 @@ class Project:
         return {
             f"{path.parent.name}/{path.name}": path
             for path in paths
-            if path.parent.name not in {"records", "models"}
+            if path.parent.name not in {"records", "models", "predictions"}
         }
 
     def page_paths(self) -> tuple[Path, ...]:
@@ -111,6 +116,10 @@ class Project:
     def record_path(self, machine: str, script: str) -> Path:
         """Where the record of `script` ("guide/script.py") on `machine` lies."""
         return self.records / machine / Path(script).with_suffix(".json")
+
+    def prediction_path(self, machine: str, script: str) -> Path:
+        """Where the predictions of `script` ("guide/script.py") on `machine` lie."""
+        return self.predictions / machine / Path(script).with_suffix(".json")
 
     def relative(self, path: Path) -> str:
         """`path` as a reader of an error message wants it: relative to the checkout, with forward slashes."""

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
+from benchbook.predictions.shape import PredictionRecordModel
 from benchbook.records import BUNDLE_SCHEMA
 from benchbook.validation import Digest, MachineModel, RecordModel, Strict
 
@@ -29,6 +30,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "record-1.json": RecordModel,
     "machine-1.json": MachineModel,
     "bundle-1.json": BundleModel,
+    "prediction-1.json": PredictionRecordModel,
 }
 
 

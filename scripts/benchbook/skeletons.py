@@ -12,7 +12,7 @@ from benchbook.records import write_text
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}\Z")
 # Folders below snippets/ that hold no guide.
-TAKEN = {"records", "models"}
+TAKEN = {"records", "models", "predictions"}
 FIRST = "first"
 NAV = re.compile(r"^nav:[^\S\n]*\n(?P<entries>(?:[^\S\n]+\S.*\n|[^\S\n]*\n(?=[^\S\n]+\S))*)", re.MULTILINE)
 

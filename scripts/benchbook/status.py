@@ -6,11 +6,13 @@ import itertools
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from typing import Literal
 
 from rich.console import Console
 from rich.markup import escape
 
 from benchbook.freshness import State, Verdict, input_digests, judge
+from benchbook.predictions.checking import PredictionRow, prediction_rows
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 from benchbook.records import is_published, load_record
@@ -19,13 +21,14 @@ from benchbook.script import Script, machine_kinds, read_script
 
 @dataclass(frozen=True)
 class Row:
-    """The verdict on one variant of one script on one machine."""
+    """The verdict on one variant of one script on one machine, or on its prediction there."""
 
     script: str
     variant: str
     machine: str
     state: State
     reason: str
+    kind: Literal["record", "prediction"] = "record"
 
     def as_dict(self) -> dict[str, str]:
         """The row as `benchbook status --json` prints it."""
@@ -74,20 +77,31 @@ def script_status(project: Project, script: Script, machine: str, kinds: Sequenc
 
 
 def project_status(project: Project) -> list[Row]:
-    """The verdicts on every script on every machine, scripts first.
+    """The verdicts on every script on every machine, scripts first, and on what is predicted of them.
 
     Raises:
-        BenchbookError: A script, or the description of a machine, cannot be read.
+        BenchbookError: A script, the description of a machine, or a declaration of predictions cannot be read.
 
     """
     scripts = [read_script(path, project.root) for path in project.scripts().values()]
     machines = {machine: kinds_of(project, machine) for machine in project.machines}
+    predicted = prediction_rows(project)
     return [
         row
         for script in scripts
-        for machine, kinds in machines.items()
-        for row in script_status(project, script, machine, kinds)
+        for row in (
+            *(
+                row
+                for machine, kinds in machines.items()
+                for row in script_status(project, script, machine, kinds)
+            ),
+            *(_predicted(row) for row in predicted if row.script == script.reference),
+        )
     ]
+
+
+def _predicted(row: PredictionRow) -> Row:
+    return Row(row.script, row.variant, row.machine, row.state, row.reason, "prediction")
 
 
 def print_status(rows: Iterable[Row]) -> None:
@@ -99,9 +113,12 @@ def print_status(rows: Iterable[Row]) -> None:
         "missing": "yellow",
         "invalid": "red",
         "published": "blue",
+        "predicted": "blue",
     }
     for script, group in itertools.groupby(rows, key=lambda row: row.script):
         console.print(f"[bold]{script}[/]")
         for row in group:
             reason = "" if row.state == "fresh" else f": {escape(row.reason)}"
+            if row.kind == "prediction" and row.state != "predicted":
+                reason = f" (prediction){reason}"
             console.print(f"  [{colours[row.state]}]{row.state:9}[/]  {row.machine}  {row.variant}{reason}")

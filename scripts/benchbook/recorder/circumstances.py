@@ -20,8 +20,9 @@ def commit(root: Path) -> tuple[str | None, bool]:
     head = _git(root, "rev-parse", "HEAD")
     if head is None:
         return None, False
-    # Records are what recording changes; pages change no number.
-    changed = _git(root, "status", "--porcelain", "--", "snippets", "scripts", ":!snippets/records")
+    # Records and predictions are what is being made; pages change no number.
+    made = (":!snippets/records", ":!snippets/predictions")
+    changed = _git(root, "status", "--porcelain", "--", "snippets", "scripts", *made)
     return head, bool(changed)
 
 

@@ -1,0 +1,258 @@
+"""What the predictor is asked of each variant of a declared script on each machine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from benchbook.metadata import ParameterValue
+from benchbook.pages.references import UnresolvedError, unit_of
+from benchbook.parameters import axis_text
+from benchbook.predictions.declaration import CaseModel, Declaration, LayerModel, ScriptModel
+from benchbook.predictions.gpus import described, examples
+from benchbook.predictions.workloads import RESERVED, WORKLOADS, is_parameter
+from benchbook.problems import BenchbookError, Problem, did_you_mean
+from benchbook.project import Project
+from benchbook.script import Script, Variant, machine_kinds, read_script
+
+MODELS = "models"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the predictor is asked of one variant on one machine.
+
+    Parameters:
+        script: "guide/script.py".
+        variant: Its name.
+        machine: Where it would run.
+        device: "cpu" or "cuda": whose kernels and allocator.
+        parameters: With which values the script would run there.
+        model: The configuration, as in a config.json.
+        kind: "training" or "inference".
+        workload: Its fields.
+        values: By metric or meter ("train.allocated_peak"): the quantities whose sum stands for it.
+    """
+
+    script: str
+    variant: str
+    machine: str
+    device: str
+    parameters: dict[str, ParameterValue]
+    model: dict[str, Any]
+    kind: str
+    workload: dict[str, Any]
+    values: dict[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Everything that the declarations ask, and what is wrong with them."""
+
+    questions: tuple[Question, ...]
+    problems: tuple[Problem, ...]
+
+    def of(self, script: str, machine: str) -> dict[str, Question]:
+        """What is asked of `script` on `machine`, by variant."""
+        return {q.variant: q for q in self.questions if (q.script, q.machine) == (script, machine)}
+
+
+def ask(project: Project, declarations: Sequence[Declaration]) -> Asked:
+    """The questions of all `declarations`, in their order."""
+    questions: list[Question] = []
+    problems: list[Problem] = []
+    for declaration in declarations:
+        machines: dict[str, tuple[str, ...]] = {}
+        for index, machine in enumerate(declaration.content.machines):
+            kinds = kinds_of_machine(project, machine)
+            if kinds is None:
+                what = f"there is no machine `{machine}`, and no data sheet of such a GPU"
+                known = [*project.machines, *examples()]
+                line = declaration.line("machines", index)
+                problems.append(Problem(declaration.path, line, what, did_you_mean(machine, known, "machine")))
+            else:
+                machines[machine] = kinds
+        for index, entry in enumerate(declaration.content.script):
+            reader = _Reader(project, declaration, index, entry)
+            questions += reader.questions(machines)
+            problems += dict.fromkeys(reader.problems)
+    return Asked(tuple(questions), tuple(problems))
+
+
+def kinds_of_machine(project: Project, machine: str) -> tuple[str, ...] | None:
+    """What a machine is (`machine_kinds`): by its machine.json, else by its data sheet; None if it has neither."""
+    try:
+        table = json.loads((project.records / machine / "machine.json").read_text("utf-8"))
+        return machine_kinds(str(table["kind"]), machine)
+    except FileNotFoundError:
+        table = described(machine)
+        return machine_kinds(table["kind"], machine) if table else None
+    except (OSError, RecursionError, ValueError, KeyError, TypeError):
+        return None  # reported with the records
+
+
+class _Reader:
+    """Reads one script of a declaration; collects what is wrong with it."""
+
+    def __init__(self, project: Project, declaration: Declaration, index: int, entry: ScriptModel) -> None:
+        self.project = project
+        self.declaration = declaration
+        self.index = index
+        self.entry = entry
+        self.problems: list[Problem] = []
+
+    def questions(self, machines: Mapping[str, tuple[str, ...]]) -> Iterator[Question]:
+        """What is asked of the script on each of `machines` that it can run on."""
+        reference = f"{self.declaration.guide}/{self.entry.name}"
+        path = self.project.snippets / reference
+        if not path.is_file():
+            known = [Path(name).name for name in self.project.scripts() if name.startswith(reference[: -len(self.entry.name)])]
+            self._problem((), "name", f"there is no script `{reference}`", did_you_mean(self.entry.name, known, "script"))
+            return
+        try:
+            script = read_script(path, self.project.root)
+        except BenchbookError:
+            return  # reported with the scripts
+        layers: list[tuple[tuple[str | int, ...], LayerModel]] = [((), self.entry)]
+        layers += [(("case", place), case) for place, case in enumerate(self.entry.case)]
+        for place, layer in layers:
+            self._check_layer(script, place, layer)
+        if self.problems:
+            return
+        for machine, kinds in machines.items():
+            if not script.runs_on(kinds):
+                continue
+            for variant in script.variants(kinds):
+                if not _matches(self.entry, variant):
+                    continue
+                asked = [one for one in layers if not isinstance(one[1], CaseModel) or _holds(one[1], variant, kinds)]
+                if not any(isinstance(layer, CaseModel) and layer.skip for _, layer in asked):
+                    question = self._question(script, variant, machine, kinds, asked)
+                    if question is not None:
+                        yield question
+
+    def _check_layer(self, script: Script, place: tuple[str | int, ...], layer: LayerModel) -> None:
+        variants = script.variants(())
+        axes = {axis for variant in variants for axis in variant.axes}
+        for axis, wanted in layer.where.items():
+            if axis not in axes:
+                self._problem(place, ("where", axis), f"`{script.reference}` does not sweep `{axis}`", did_you_mean(axis, axes, "axis"))
+                continue
+            known = {axis_text(variant.at(axis)) for variant in variants}
+            for value in wanted if isinstance(wanted, list) else [wanted]:
+                if axis_text(value) not in known:
+                    what = f"`{script.reference}` has no variant with {axis}={axis_text(value)}"
+                    self._problem(place, ("where", axis), what, f"use one of its values: {', '.join(sorted(known))}")
+        for name in layer.values:
+            cell, _, meter = name.partition(".")
+            try:
+                unit, device = unit_of(script, cell, meter or None)
+            except UnresolvedError as error:
+                self._problem(place, ("values", name), error.what, error.mend)
+                continue
+            if unit.dimension != "memory" or not device:
+                what = f"`{name}` of `{script.reference}` counts no bytes of the device's memory"
+                self._problem(place, ("values", name), what, "name what the allocator counts, or a metric with `memory = \"device\"`")
+            elif unit.symbol != "B":
+                what = f"`{name}` of `{script.reference}` is in {unit.symbol}"
+                self._problem(place, ("values", name), what, "declare the metric in B: a page shows it in any unit of memory")
+
+    def _question(
+        self,
+        script: Script,
+        variant: Variant,
+        machine: str,
+        kinds: Sequence[str],
+        layers: Sequence[tuple[tuple[str | int, ...], LayerModel]],
+    ) -> Question | None:
+        before = len(self.problems)
+        model = self._model(variant, layers)
+        used = [kind for kind in WORKLOADS if any(getattr(layer, kind) for _, layer in layers)]
+        if len(used) != 1:
+            what = f"variant {variant.name} is asked as {' and '.join(used) or 'nothing'}"
+            self._problem((), "name", what, "give it `training` or `inference`, one of the two")
+            return None
+        (kind,) = used
+        workload = self._merged(kind, variant, layers)
+        if len(self.problems) > before:
+            return None
+        try:
+            checked = WORKLOADS[kind].model_validate(workload)
+        except ValidationError as error:
+            for item in error.errors(include_url=False, include_input=False):
+                key = str(item["loc"][0]) if item["loc"] else ""
+                mend = did_you_mean(key, WORKLOADS[kind].model_fields, "field") if item["type"] == "extra_forbidden" else "see `benchbook predict --help`"
+                self._problem(_layer_of(layers, kind, key), (kind, key), f"{kind}.{key}: {item['msg']}", mend)
+            return None
+        values: dict[str, tuple[str, ...]] = {}
+        for _, layer in layers:
+            values |= layer.values
+        if not values:
+            self._problem((), "name", f"nothing of variant {variant.name} is said to be predicted", "give it `values`")
+        if len(self.problems) > before or model is None:
+            return None
+        device = "cpu" if "cpu" in kinds else "cuda"
+        if device == "cpu":
+            values = {name: parts for name, parts in values.items() if RESERVED not in parts}
+        asked = checked.model_dump(exclude_none=True)
+        return Question(script.reference, variant.name, machine, device, dict(variant.parameters), model, kind, asked, values)
+
+    def _model(self, variant: Variant, layers: Sequence[tuple[tuple[str | int, ...], LayerModel]]) -> dict[str, Any] | None:
+        named = [(place, layer.model) for place, layer in layers if layer.model]
+        config: dict[str, Any] = {}
+        if named:
+            place, name = named[-1]
+            path = self.project.snippets / MODELS / f"{name}.json"
+            try:
+                config = dict(json.loads(path.read_text("utf-8")))
+            except (OSError, ValueError, TypeError):
+                known = [one.stem for one in path.parent.glob("*.json")]
+                what = f"there is no model `{name}` in snippets/{MODELS}"
+                self._problem(place, "model", what, did_you_mean(str(name), known, "model"))
+                return None
+        config |= self._merged("config", variant, layers)
+        if not isinstance(config.get("model_type"), str):
+            self._problem((), "name", "its model has no `model_type`", "name one of snippets/models by `model`, or give `config` a `model_type`")
+            return None
+        return config
+
+    def _merged(self, table: str, variant: Variant, layers: Sequence[tuple[tuple[str | int, ...], LayerModel]]) -> dict[str, Any]:
+        """The settings of `table` over all layers, with the script's parameters in place of their names."""
+        merged: dict[str, Any] = {}
+        for place, layer in layers:
+            for key, value in getattr(layer, table).items():
+                if is_parameter(value):
+                    name = value.removeprefix("$")
+                    if name not in variant.parameters:
+                        what = f"`{value}` is no parameter of `{self.entry.name}`"
+                        self._problem(place, (table, key), what, did_you_mean(name, variant.parameters, "parameter"))
+                        continue
+                    value = variant.parameters[name]
+                merged[key] = value
+        return merged
+
+    def _problem(self, place: tuple[str | int, ...], keys: str | tuple[str, ...], what: str, mend: str) -> None:
+        below = (keys,) if isinstance(keys, str) else keys
+        line = self.declaration.line("script", self.index, *place, *below)
+        self.problems.append(Problem(self.declaration.path, line, what, mend))
+
+
+def _layer_of(layers: Sequence[tuple[tuple[str | int, ...], LayerModel]], table: str, key: str) -> tuple[str | int, ...]:
+    """The place of the layer that sets a key last."""
+    return next((place for place, layer in reversed(layers) if key in getattr(layer, table)), ())
+
+
+def _matches(layer: LayerModel, variant: Variant) -> bool:
+    return all(
+        axis_text(variant.at(axis)) in [axis_text(value) for value in (wanted if isinstance(wanted, list) else [wanted])]
+        for axis, wanted in layer.where.items()
+    )
+
+
+def _holds(case: CaseModel, variant: Variant, kinds: Sequence[str]) -> bool:
+    return _matches(case, variant) and (case.on is None or case.on in kinds)

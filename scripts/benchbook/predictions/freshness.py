@@ -1,0 +1,69 @@
+"""Judge whether a prediction still answers what is asked, and whether one made blind was made before measuring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from benchbook.predictions.asking import Question
+from benchbook.predictions.record import Prediction
+from benchbook.predictions.workloads import PREDICTOR
+from benchbook.records import Campaign, Record
+
+
+def stale_reason(prediction: Prediction, question: Question) -> str | None:
+    """Why `prediction` no longer answers `question`; None if it does."""
+    return next(_changes(prediction, question), None)
+
+
+def _changes(prediction: Prediction, question: Question) -> Iterator[str]:
+    if prediction.kind != question.kind:
+        yield f"workload changed ({prediction.kind} -> {question.kind})"
+    for title, old, new in (
+        ("parameter", prediction.parameters, question.parameters),
+        ("workload", prediction.workload, question.workload),
+        ("model", prediction.model, question.model),
+        ("values", prediction.stands_for, question.values),
+    ):
+        yield from _differences(title, old, new)
+    if prediction.predictor != PREDICTOR:
+        yield f"predictor changed (rules {prediction.predictor} -> {PREDICTOR})"
+
+
+def _differences(title: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    for key in sorted(set(old) | set(new)):
+        before, after = (side.get(key, "not set") for side in (old, new))
+        # 1, 1.0 and True are equal, and not the same.
+        if repr(before) != repr(after):
+            yield f"{title} changed ({key}: {_short(before)} -> {_short(after)})"
+
+
+def _short(value: Any) -> str:
+    text = " + ".join(value) if isinstance(value, tuple) else str(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def measured_at(record: Record | None, variant: str) -> str | None:
+    """When a variant was first measured on a machine, as a date or time; None if it never was.
+
+    What a publication says was measured elsewhere counts as known, whenever that was.
+    """
+    if record is None or variant not in record.variants:
+        return None
+    name = record.variants[variant].campaign
+    campaign = record.campaigns.get(name)
+    earlier = (one for one in record.history if one.get("campaign") != name)
+    known = [one["date"] for one in earlier if variant in one.get("variants", ())]
+    if isinstance(campaign, Campaign):
+        known.append(campaign.started)
+    return min(known, default="")
+
+
+def came_too_late(prediction: Prediction, measured: str) -> bool:
+    """Whether a prediction was made after what it foretells was measured.
+
+    Parameters:
+        prediction: One that says it was blind.
+        measured: A time, or a day: then the whole of it counts as before.
+    """
+    return prediction.made[: len(measured)] > measured if measured else True

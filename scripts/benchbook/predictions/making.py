@@ -1,0 +1,257 @@
+"""Make predictions: ask the predictor what is declared, and write what it says; blind ones stay as they are."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from benchbook.predictions.asking import Asked, Question, ask
+from benchbook.predictions.declaration import load_declarations
+from benchbook.predictions.freshness import measured_at, stale_reason
+from benchbook.predictions.record import (
+    Prediction,
+    PredictionRecord,
+    dump_predictions,
+    load_predictions,
+    write_predictions,
+)
+from benchbook.predictions.workloads import PREDICTOR, is_measured, predicted_quantity
+from benchbook.problems import BenchbookError, Problem, did_you_mean
+from benchbook.project import Project
+from benchbook.records import Record, load_record
+from benchbook.stats import median
+
+PACKAGES = ("torch", "transformers")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the predictor says, in bytes.
+
+    Parameters:
+        moment: When the peak comes.
+        peak_allocated: By the allocator.
+        peak_reserved: Taken from the device; None on a CPU.
+        categories: At the peak, by category.
+        moments: By moment, its `peak` and what is `held` at its end.
+        unexplained: What no category explains.
+    """
+
+    moment: str
+    peak_allocated: int
+    peak_reserved: int | None
+    categories: dict[str, int]
+    moments: dict[str, dict[str, int]]
+    unexplained: int
+
+
+Predict = Callable[[Question], Answer]
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """When and from what predictions are made.
+
+    Parameters:
+        made: The time, as `2026-11-20T17:30:00Z`.
+        commit: What is checked out.
+        modified: Whether what could change a prediction differs from it.
+        packages: Versions.
+    """
+
+    made: str
+    commit: str | None
+    modified: bool
+    packages: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one variant: "predicted", "as it was" or "kept", with the reason."""
+
+    script: str
+    variant: str
+    machine: str
+    what: str
+    reason: str = ""
+
+
+def make_predictions(
+    project: Project, predict: Predict, stamp: Stamp, scripts: Sequence[str] = (), machine: str = "", everything: bool = False
+) -> Iterator[Outcome]:
+    """Predict what is missing or stale, writing each file once its script is done.
+
+    Parameters:
+        project: The checkout.
+        predict: The predictor.
+        stamp: What goes into each.
+        scripts: Only these ("guide/script.py", or a guide).
+        machine: Only this one.
+        everything: Predict also what is fresh; blind predictions of what was measured since are kept in any case.
+
+    Raises:
+        BenchbookError: A declaration is not in order, or nothing of that name is declared.
+    """
+    asked = read_questions(project)
+    chosen = _chosen(asked.questions, scripts, machine)
+    for script, where in dict.fromkeys((question.script, question.machine) for question in chosen):
+        yield from _predict_file(project, predict, stamp, asked.of(script, where), script, where, everything)
+
+
+def read_questions(project: Project) -> Asked:
+    """What the declarations of `project` ask.
+
+    Raises:
+        BenchbookError: One is not in order.
+    """
+    declarations, problems = load_declarations(project)
+    asked = ask(project, declarations)
+    if problems or asked.problems:
+        raise BenchbookError(*problems, *asked.problems)
+    return asked
+
+
+def _chosen(questions: Sequence[Question], scripts: Sequence[str], machine: str) -> list[Question]:
+    known = {name for question in questions for name in (question.script, question.script.partition("/")[0])}
+    for name in scripts:
+        if name not in known:
+            what = f"no prediction of `{name}` is declared"
+            mend = did_you_mean(name, known, "script")
+            raise BenchbookError(Problem("snippets", 1, what, f"declare it in a predictions.toml, or {mend}"))
+    machines = {question.machine for question in questions}
+    if machine and machine not in machines:
+        what = f"no prediction for the machine `{machine}` is declared"
+        raise BenchbookError(Problem("snippets", 1, what, did_you_mean(machine, machines, "machine")))
+    return [
+        question
+        for question in questions
+        if (not scripts or {question.script, question.script.partition("/")[0]} & set(scripts))
+        and (not machine or question.machine == machine)
+    ]
+
+
+def _predict_file(
+    project: Project,
+    predict: Predict,
+    stamp: Stamp,
+    questions: Mapping[str, Question],
+    script: str,
+    machine: str,
+    everything: bool,
+) -> Iterator[Outcome]:
+    path = project.prediction_path(machine, script)
+    known = load_predictions(path, project.relative(path)) or PredictionRecord(script, machine)
+    place = project.record_path(machine, script)
+    record = load_record(place, project.relative(place))
+    kept = {name: one for name, one in known.variants.items() if _is_settled(one, record, name)}
+    made: dict[str, Prediction] = {}
+    for name, question in questions.items():
+        before = known.variants.get(name)
+        stale = stale_reason(before, question) if before else None
+        if before is not None and name in kept:
+            made[name] = before
+            reason = "blind, and measured since" + (f"; {stale}" if stale else "")
+            yield Outcome(script, name, machine, "kept", reason)
+        elif before is not None and not stale and not everything:
+            made[name] = before
+            yield Outcome(script, name, machine, "as it was")
+        else:
+            made[name] = predicted(question, predict(question), stamp, record)
+            yield Outcome(script, name, machine, "predicted", stale or "")
+    # What is asked no longer goes, but for what was foretold and measured.
+    ordered = {**made, **{name: one for name, one in kept.items() if name not in made}}
+    written = replace(known, variants=ordered)
+    if not path.is_file() or dump_predictions(written) != path.read_text("utf-8"):
+        write_predictions(path, written)
+
+
+def _is_settled(prediction: Prediction, record: Record | None, variant: str) -> bool:
+    """Whether a prediction was made blind and has been put to the test since."""
+    return prediction.blind and measured_at(record, variant) is not None
+
+
+def predicted(question: Question, answer: Answer, stamp: Stamp, record: Record | None) -> Prediction:
+    """The prediction that an answer of the predictor makes.
+
+    Parameters:
+        question: What was asked.
+        answer: What the predictor said.
+        stamp: When, and from what.
+        record: What the machine has of the script, if anything.
+
+    Raises:
+        BenchbookError: The answer has not what is declared to stand for a value.
+    """
+    said = vars(answer)
+    values = {
+        name: sum(_part(part, said, question, record) for part in parts)
+        for name, parts in question.values.items()
+    }
+    return Prediction(
+        made=stamp.made,
+        commit=stamp.commit,
+        modified=stamp.modified,
+        blind=measured_at(record, question.variant) is None,
+        predictor=PREDICTOR,
+        packages=stamp.packages,
+        parameters=question.parameters,
+        model=question.model,
+        kind=question.kind,
+        workload=question.workload,
+        values=values,
+        stands_for=question.values,
+        **said,
+    ).sealed(question.script, question.variant, question.machine)
+
+
+def _part(part: str, said: Mapping[str, Any], question: Question, record: Record | None) -> int:
+    if is_measured(part):
+        found = _measured(part, question.variant, record)
+        mend = "record it there first, or let another quantity stand for it"
+        lacking = f"`{part}` was not measured on {question.machine}"
+    else:
+        found = predicted_quantity(part, said)
+        has = ["peak_allocated", "peak_reserved", *(f"categories.{name}" for name in said["categories"])]
+        has += [f"moments.{name}.peak" for name in said["moments"]]
+        mend = did_you_mean(part, has, "quantity")
+        lacking = f"the predictor has no `{part}`"
+    if found is None:
+        what = f"{lacking}, which stands for a value of {question.script}, variant {question.variant}"
+        raise BenchbookError(Problem(f"snippets/{question.script.partition('/')[0]}/predictions.toml", 1, what, mend))
+    return found
+
+
+def _measured(part: str, variant: str, record: Record | None) -> int | None:
+    """The median of what a metric or meter read on the machine."""
+    name, _, meter = part.removeprefix("#").partition(".")
+    result = record.variants.get(variant) if record else None
+    found = [run.meter(name, meter) if meter else run.metrics.get(name) for run in (result.runs if result else ())]
+    numbers = [value for value in found if isinstance(value, (int, float))]
+    return round(median(numbers)) if numbers else None
+
+
+def stamp_now(project: Project) -> Stamp:
+    """The stamp of this moment, this checkout and this environment."""
+    from benchbook.recorder.circumstances import commit
+
+    head, modified = commit(project.root)
+    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return Stamp(now, head, modified, {name: importlib.metadata.version(name) for name in PACKAGES})
+
+
+def ask_predictor(question: Question) -> Answer:
+    """What the predictor of this package says; it needs torch and transformers."""
+    from benchbook.predictor import Inference, Lora, Training, predict
+
+    fields = dict(question.workload)
+    if lora := fields.get("lora"):
+        fields["lora"] = Lora(lora["rank"], tuple(lora["targets"]))
+    kind: Callable[..., Any] = {"training": Training, "inference": Inference}[question.kind]
+    said = predict(question.model, kind(**fields), question.device)
+    moments = {name: {"peak": moment.peak, "held": moment.held} for name, moment in said.moments.items()}
+    return Answer(
+        said.moment, said.peak_allocated, said.peak_reserved, dict(said.categories), moments, said.unexplained
+    )

@@ -1,0 +1,98 @@
+"""Validate prediction files strictly: what they say of a GPU, nobody can measure here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints, ValidationError, model_validator
+
+from benchbook.predictions.declaration import ValueName
+from benchbook.predictions.record import PREDICT_AGAIN, digest_of
+from benchbook.predictions.workloads import WORKLOADS, Quantity
+from benchbook.problems import Problem
+from benchbook.validation import (
+    Bytes,
+    Digest,
+    Instant,
+    MachineName,
+    Name,
+    Reference,
+    Short,
+    Strict,
+    Text,
+    Value,
+    VariantName,
+    find_line,
+)
+
+ConfigValue = Any
+
+
+class MomentModel(Strict):
+    """A moment: its peak, and what is held at its end."""
+
+    peak: Bytes
+    held: Bytes
+
+
+class PredictionModel(Strict):
+    """What the predictor said of one variant."""
+
+    made: Instant
+    commit: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")] | None
+    modified: bool
+    blind: bool
+    predictor: Annotated[int, Field(ge=1)]
+    packages: dict[Short, Short]
+    parameters: dict[Name, Text | Value | list[Text | Value | None] | None]
+    model: dict[Name, ConfigValue]
+    kind: Literal[tuple(WORKLOADS)]  # type: ignore[valid-type]
+    workload: dict[Name, Value | Short | list[Short] | dict[Name, Value | Short | list[Short]]]
+    values: dict[ValueName, Bytes]
+    stands_for: dict[ValueName, Annotated[list[Quantity], Field(min_length=1)]]
+    moment: Name
+    peak_allocated: Bytes
+    peak_reserved: Bytes | None
+    categories: dict[Name, Bytes]
+    moments: dict[Name, MomentModel]
+    unexplained: Annotated[int, Field(ge=-(2**62), le=2**62)]
+    digest: Digest
+
+    @model_validator(mode="after")
+    def whole(self) -> PredictionModel:
+        """The peak is that of a moment, and every value stands for something."""
+        if self.moment not in self.moments:
+            raise ValueError(f"its moment {self.moment!r} is not among its moments")
+        if set(self.values) != set(self.stands_for):
+            raise ValueError("`values` and `stands_for` name different values")
+        if self.peak_reserved is not None and self.peak_reserved < self.peak_allocated:
+            raise ValueError("it reserves less than it allocates")
+        return self
+
+
+class PredictionRecordModel(Strict):
+    """A file of predictions."""
+
+    schema_: Annotated[Literal[1], Field(alias="schema")]
+    script: Reference
+    machine: MachineName
+    licence: Literal["CC0-1.0"]
+    variants: dict[VariantName, PredictionModel]
+
+
+def prediction_problems(table: Any, path: str, text: str = "") -> Iterator[Problem]:
+    """What is wrong with the shape of a file of predictions, and with their digests."""
+    try:
+        PredictionRecordModel.model_validate(table)
+    except ValidationError as error:
+        for item in error.errors(include_url=False, include_input=False)[:20]:
+            keys = tuple(item["loc"])
+            where = ".".join(str(key) for key in keys) or "the file"
+            yield Problem(path, find_line(text, keys), f"{where}: {item['msg']}", PREDICT_AGAIN)
+        return
+    for name, one in table["variants"].items():
+        if one["digest"] != digest_of(one, table["script"], name, table["machine"]):
+            what = f"variants.{name}: its digest is not that of what it says"
+            mend = "restore the file: predictions are not edited"
+            yield Problem(path, find_line(text, ("variants", name, "digest")), what, mend)
