@@ -1,0 +1,127 @@
+"""The rules by which CUDA's caching allocator of torch turns requests into blocks and segments.
+
+Constants and rules are those of `c10/cuda/CUDACachingAllocator.cpp` (`DeviceCachingAllocator::malloc`,
+`get_free_block`, `should_split`, `free_block`, `try_merge_blocks`) with default settings and one stream: no
+`expandable_segments`, no `max_split_size_mb`, no rounding to powers of two.
+"""
+
+from __future__ import annotations
+
+import bisect
+from dataclasses import dataclass
+
+MIB = 2**20
+BLOCK = 512
+SMALL = MIB
+SMALL_SEGMENT = 2 * MIB
+LARGE_SEGMENT = 20 * MIB
+OWN_SEGMENT = 10 * MIB
+SEGMENT_ROUNDING = 2 * MIB
+# Segments lie far apart: no block is ever merged across two of them.
+GAP = 2**30
+
+
+def rounded(size: int) -> int:
+    """The bytes of the block that serves a request (`round_size`)."""
+    return max(BLOCK, -(-size // BLOCK) * BLOCK)
+
+
+def segment_for(size: int) -> int:
+    """The bytes asked of the driver when no free block serves a rounded size (`get_allocation_size`)."""
+    if size <= SMALL:
+        return SMALL_SEGMENT
+    if size < OWN_SEGMENT:
+        return LARGE_SEGMENT
+    return -(-size // SEGMENT_ROUNDING) * SEGMENT_ROUNDING
+
+
+@dataclass(slots=True)
+class _Block:
+    size: int
+    small: bool
+    free: bool
+    before: int | None = None
+    after: int | None = None
+
+
+class CachingAllocator:
+    """Allocated and reserved bytes, now and at most, of a device that never runs out of memory."""
+
+    def __init__(self) -> None:
+        self.allocated = self.allocated_peak = 0
+        self.reserved = 0
+        self._blocks: dict[int, _Block] = {}
+        # Free blocks of each pool as (size, address): the first that is large enough is the best fit.
+        self._free: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
+        self._end = 0
+
+    @property
+    def reserved_peak(self) -> int:
+        """As reserved: without pressure, no segment is given back."""
+        return self.reserved
+
+    def allocate(self, size: int) -> int:
+        """Serve a request of so many bytes; returns the block's address."""
+        size = rounded(size)
+        small = size <= SMALL
+        free = self._free[small]
+        place = bisect.bisect_left(free, (size, 0))
+        address = free.pop(place)[1] if place < len(free) else self._new_segment(size, small)
+        block = self._blocks[address]
+        remaining = block.size - size
+        if (small and remaining >= BLOCK) or (not small and remaining > SMALL):
+            self._split(address, block, size)
+        block.free = False
+        self.allocated += block.size
+        self.allocated_peak = max(self.allocated_peak, self.allocated)
+        return address
+
+    def release(self, address: int) -> None:
+        """Take a block back and merge it with its free neighbours."""
+        block = self._blocks[address]
+        self.allocated -= block.size
+        block.free = True
+        if block.after is not None and self._blocks[block.after].free:
+            self._absorb(address, self._take_free(block.after))
+        if block.before is not None and self._blocks[block.before].free:
+            address = self._take_free(block.before)
+            after = self._blocks[address].after
+            assert after is not None
+            self._absorb(address, after)
+        bisect.insort(self._free[block.small], (self._blocks[address].size, address))
+
+    def size_of(self, address: int) -> int:
+        """The bytes of an allocated block."""
+        return self._blocks[address].size
+
+    def _new_segment(self, size: int, small: bool) -> int:
+        segment = segment_for(size)
+        address = self._end
+        self._end += segment + GAP
+        self._blocks[address] = _Block(segment, small, free=True)
+        self.reserved += segment
+        return address
+
+    def _split(self, address: int, block: _Block, size: int) -> None:
+        rest = address + size
+        self._blocks[rest] = _Block(
+            block.size - size, block.small, free=True, before=address, after=block.after
+        )
+        if block.after is not None:
+            self._blocks[block.after].before = rest
+        block.after = rest
+        block.size = size
+        bisect.insort(self._free[block.small], (self._blocks[rest].size, rest))
+
+    def _take_free(self, address: int) -> int:
+        block = self._blocks[address]
+        free = self._free[block.small]
+        del free[bisect.bisect_left(free, (block.size, address))]
+        return address
+
+    def _absorb(self, address: int, next_address: int) -> None:
+        block, absorbed = self._blocks[address], self._blocks.pop(next_address)
+        block.size += absorbed.size
+        block.after = absorbed.after
+        if absorbed.after is not None:
+            self._blocks[absorbed.after].before = address

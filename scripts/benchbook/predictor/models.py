@@ -1,0 +1,162 @@
+"""Turn a configuration into a transformers model on a device, and into the batches it is trained on."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import transformers
+from torch import nn
+from transformers import AutoConfig, PreTrainedConfig
+from transformers.initialization import no_init_weights
+from transformers.models.auto import modeling_auto
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+
+from benchbook.predictor.workload import Training, UnpredictableError
+
+Config = Mapping[str, Any] | PreTrainedConfig
+# Heads by what the configuration is known for, the first that it has.
+HEADS = (
+    modeling_auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
+    modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+    modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+)
+DROPOUTS = (
+    "attention_dropout",
+    "attention_probs_dropout_prob",
+    "activation_dropout",
+    "attn_pdrop",
+    "classifier_dropout",
+    "classifier_dropout_prob",
+    "dropout",
+    "dropout_rate",
+    "embd_pdrop",
+    "embedding_dropout",
+    "hidden_dropout",
+    "hidden_dropout_prob",
+    "resid_pdrop",
+)
+
+
+def read_config(config: Config) -> PreTrainedConfig:
+    """The configuration as transformers holds it, a copy.
+
+    Raises:
+        UnpredictableError: The model type is unknown, or its dimensions do not fit together.
+    """
+    fields = dict(config.to_dict() if isinstance(config, PreTrainedConfig) else config)
+    kind = fields.pop("model_type", None)
+    if kind is None:
+        raise UnpredictableError("it names no model_type", "add one, such as bert or llama")
+    if kind not in CONFIG_MAPPING_NAMES:
+        near = difflib.get_close_matches(str(kind), CONFIG_MAPPING_NAMES, n=3)
+        known = f"use {' or '.join(near)}" if near else "use one that transformers knows"
+        raise UnpredictableError(
+            f"transformers {transformers.__version__} knows no model_type {kind!r}", known
+        )
+    with _explained():
+        return AutoConfig.for_model(kind, **fields)
+
+
+def build_model(
+    config: PreTrainedConfig, device: str, dtype: torch.dtype, attention: str, generating: bool
+) -> nn.Module:
+    """The model without values, in evaluation mode.
+
+    Parameters:
+        config: Its `architectures` choose the head; without any, one that models language.
+        device: Where, fake or not.
+        dtype: Of its weights.
+        attention: An implementation registered with transformers.
+        generating: It shall generate: a head that cannot is refused.
+    """
+    architecture = _architecture(config)
+    if generating and not hasattr(architecture, "generate"):
+        raise UnpredictableError(
+            f"{architecture.__name__} generates nothing", "name an architecture with a language model's head"
+        )
+    with _explained(), _quiet(), no_init_weights(), torch.device(device):
+        model: nn.Module = architecture._from_config(config, dtype=dtype, attn_implementation=attention)
+    return model.eval()
+
+
+def draw_batch(model: nn.Module, workload: Training, device: str) -> dict[str, torch.Tensor]:
+    """Token ids, and labels such as the model's head wants them; all zero."""
+    ids = torch.zeros(workload.batch, workload.sequence, dtype=torch.long, device=device)
+    head = type(model).__name__
+    if head.endswith("QuestionAnswering"):
+        place = torch.zeros(workload.batch, dtype=torch.long, device=device)
+        return {"input_ids": ids, "start_positions": place, "end_positions": place.clone()}
+    whole = head.endswith(("SequenceClassification", "MultipleChoice", "NextSentencePrediction"))
+    labels = torch.zeros(ids.shape[:1] if whole else ids.shape, dtype=torch.long, device=device)
+    return {"input_ids": ids, "labels": labels}
+
+
+def set_dropout(config: PreTrainedConfig, share: float) -> None:
+    """Give every dropout of a configuration the same share."""
+    for each in (config, *(getattr(config, name) for name in config.sub_configs)):
+        for name in DROPOUTS:
+            if isinstance(getattr(each, name, None), int | float):
+                setattr(each, name, share)
+
+
+def layer_names(model: nn.Module) -> dict[str, str]:
+    """The layer of each module by its full name: down to the first number, or two levels deep."""
+    return {name: _layer_of(name) for name, _ in model.named_modules() if name}
+
+
+def _layer_of(name: str) -> str:
+    parts = name.split(".")
+    for place, part in enumerate(parts):
+        if part.isdigit():
+            return ".".join(parts[: place + 1])
+    return ".".join(parts[:2])
+
+
+def _architecture(config: PreTrainedConfig) -> Any:
+    named = (getattr(config, "architectures", None) or [None])[0]
+    if named is None:
+        for heads in HEADS:
+            if config.model_type in heads:
+                named = heads[config.model_type]
+                break
+        else:
+            raise UnpredictableError(
+                f"no head for language is known for {config.model_type}", "name the class in architectures"
+            )
+    found = getattr(transformers, named, None)
+    if found is None or not hasattr(found, "_from_config"):
+        raise UnpredictableError(
+            f"transformers {transformers.__version__} has no model {named!r}",
+            "give architectures one that it has",
+        )
+    return found
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
+    except UnpredictableError:
+        raise
+    except Exception as error:
+        said = str(error).strip().splitlines() or [type(error).__name__]
+        raise UnpredictableError(
+            f"transformers cannot build the model: {' '.join(line.strip() for line in said)}",
+            "correct the dimensions",
+        ) from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    logger = logging.getLogger("transformers")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)

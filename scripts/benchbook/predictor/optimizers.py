@@ -1,0 +1,74 @@
+"""Optimizers by name, with the states and temporaries that each holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import nn
+from transformers.optimization import Adafactor
+
+from benchbook.predictor.workload import Optimizer
+
+RATE = 1e-5
+
+
+class EightBitAdamW(torch.optim.Optimizer):
+    """The states of bitsandbytes' AdamW8bit, whose kernels run on a GPU only, and need no temporaries.
+
+    Two bytes per value and two scales of fp32 per block of 256; smaller parameters keep two states of fp32
+    (Dettmers et al. 2021, arXiv 2110.02861; bitsandbytes `optim/optimizer.py`: `Optimizer2State.init_state`,
+    `min_8bit_size` 4096).
+    """
+
+    BLOCK = 256
+    SMALLEST = 4096
+    MAP = 256
+
+    def __init__(self, parameters: Iterable[nn.Parameter]) -> None:
+        super().__init__(parameters, {})
+        self._maps: list[torch.Tensor] = []
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:
+        """Create what is missing of the states; values are of no interest."""
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None and not self.state[parameter]:
+                    self.state[parameter].update(self._states(parameter))
+
+    def _states(self, parameter: torch.Tensor) -> dict[str, torch.Tensor]:
+        device = parameter.device
+        if parameter.numel() < self.SMALLEST:
+            names = ("state1", "state2")
+            return {name: torch.zeros_like(parameter, dtype=torch.float32) for name in names}
+        if not self._maps:
+            self._maps = [torch.zeros(self.MAP, device=device) for _ in range(2)]
+        blocks = -(-parameter.numel() // self.BLOCK)
+        states = {}
+        for number, quantization_map in enumerate(self._maps, start=1):
+            states[f"state{number}"] = torch.zeros_like(parameter, dtype=torch.uint8)
+            states[f"qmap{number}"] = quantization_map
+            states[f"absmax{number}"] = torch.zeros(blocks, device=device)
+        return states
+
+
+def make_optimizer(name: Optimizer, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+    """A new optimizer of these parameters.
+
+    `fused`, `foreach` and `loop` differ in their temporaries: torch's AdamW over lists holds as much as the
+    gradients beside them, the loop as much as one parameter, the fused kernel nothing.
+    """
+    makers: dict[str, Callable[[], torch.optim.Optimizer]] = {
+        "adamw_fused": lambda: torch.optim.AdamW(parameters, lr=RATE, fused=True),
+        "adamw_foreach": lambda: torch.optim.AdamW(parameters, lr=RATE, foreach=True),
+        "adamw_loop": lambda: torch.optim.AdamW(parameters, lr=RATE, foreach=False, fused=False),
+        "sgd": lambda: torch.optim.SGD(parameters, lr=RATE),
+        "sgd_momentum": lambda: torch.optim.SGD(parameters, lr=RATE, momentum=0.9),
+        "adafactor": lambda: Adafactor(
+            parameters, lr=RATE, relative_step=False, scale_parameter=False, warmup_init=False
+        ),
+        "adamw_8bit": lambda: EightBitAdamW(parameters),
+    }
+    return makers[name]()

@@ -1,0 +1,122 @@
+"""What is to be predicted: a training step or a generation, in the words of the frameworks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+Precision = Literal["fp32", "bf16_autocast", "fp16_autocast", "bf16"]
+Optimizer = Literal[
+    "adamw_fused", "adamw_foreach", "adamw_loop", "sgd", "sgd_momentum", "adafactor", "adamw_8bit"
+]
+Attention = Literal["sdpa", "sdpa_flash", "sdpa_efficient", "sdpa_math", "eager", "eager_torch_1.10"]
+Cache = Literal["dynamic", "static"]
+Device = Literal["cuda", "cpu"]
+
+
+class UnpredictableError(Exception):
+    """Something cannot be predicted; says what is wrong and how to mend it."""
+
+    def __init__(self, what: str, mend: str) -> None:
+        super().__init__(f"{what}; {mend}")
+        self.what = what
+        self.mend = mend
+
+
+@dataclass(frozen=True)
+class Lora:
+    """Low-rank adapters (Hu et al. 2021, arXiv 2106.09685); all other weights are frozen.
+
+    Parameters:
+        rank: Of the two factors of each adapter.
+        targets: Last parts of the names of the linear layers that get one; none: all but the output head.
+    """
+
+    rank: int
+    targets: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        at_least("rank", self.rank, 1)
+
+
+@dataclass(frozen=True)
+class Training:
+    """One training step, repeated until its memory no longer changes.
+
+    Parameters:
+        batch: Samples per forward pass.
+        sequence: Tokens per sample.
+        precision: `bf16` holds the weights in it too; the autocasts keep them in fp32.
+        optimizer: Which, and how it goes over the parameters.
+        attention: `sdpa` is what the dispatcher of the device takes.
+        checkpointing: Recompute each layer in the backward pass.
+        accumulation: Forward and backward passes per step.
+        clipping: Clip the norm of all gradients before the step.
+        keep_gradients: Zero them after the step instead of freeing them.
+        lora: Train adapters only.
+        dropout: Instead of every dropout of the configuration.
+    """
+
+    batch: int
+    sequence: int
+    precision: Precision = "fp32"
+    optimizer: Optimizer = "adamw_fused"
+    attention: Attention = "sdpa"
+    checkpointing: bool = False
+    accumulation: int = 1
+    clipping: bool = True
+    keep_gradients: bool = False
+    lora: Lora | None = None
+    dropout: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("batch", "sequence", "accumulation"):
+            at_least(name, getattr(self, name), 1)
+        one_of("precision", self.precision, get_args(Precision))
+        one_of("optimizer", self.optimizer, get_args(Optimizer))
+        one_of("attention", self.attention, get_args(Attention))
+        if self.dropout is not None and not 0 <= self.dropout < 1:
+            raise UnpredictableError(f"dropout is {self.dropout}", "give a share from 0 to below 1")
+
+
+@dataclass(frozen=True)
+class Inference:
+    """A greedy generation: the prompt at once, then one token after the other.
+
+    Parameters:
+        batch: Prompts side by side.
+        prompt: Tokens in each.
+        new_tokens: Generated for each.
+        precision: As for training, without gradients.
+        attention: As for training.
+        cache: Of keys and values; `static` is allocated whole before the prompt is read.
+    """
+
+    batch: int
+    prompt: int
+    new_tokens: int = 1
+    precision: Precision = "bf16"
+    attention: Attention = "sdpa"
+    cache: Cache = "dynamic"
+
+    def __post_init__(self) -> None:
+        for name in ("batch", "prompt", "new_tokens"):
+            at_least(name, getattr(self, name), 1)
+        one_of("precision", self.precision, get_args(Precision))
+        one_of("attention", self.attention, get_args(Attention))
+        one_of("cache", self.cache, get_args(Cache))
+
+
+Workload = Training | Inference
+
+
+def at_least(name: str, value: int, least: int) -> None:
+    """Refuse a number that is no integer or too small."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise UnpredictableError(f"{name} is {value!r}", f"give an integer from {least} on")
+
+
+def one_of(name: str, value: str, known: tuple[str, ...]) -> None:
+    """Refuse a word that is not among the known ones."""
+    if value not in known:
+        raise UnpredictableError(f"{name} is {value!r}", f"use one of {', '.join(known)}")
