@@ -27,7 +27,7 @@ export DISABLE_MKDOCS_2_WARNING := true
 
 help:
 	@echo "make site                build the site, in every language, into site/"
-	@echo "make serve               serve it while you write (LANGUAGE=ja: one language, at once)"
+	@echo "make serve               serve it while you write (LANGUAGE=<its folder in docs/>: only that one)"
 	@echo "make record              run what is stale on this machine (ARGS='--plan', ARGS='guide/script.py')"
 	@echo "make check               every problem of the tree, as path:line"
 	@echo "make test                everything a pull request must hold"
