@@ -51,6 +51,12 @@ def fake_accelerator() -> str:
     class Backend(backend_registration._DummyBackendModule):  # type: ignore[misc]
         """What torch asks of a device's module."""
 
+        # Those of the CPU, which only take turns.
+        Event = torch.cpu.Event
+        Stream = torch.cpu.Stream
+        current_stream = staticmethod(torch.cpu.current_stream)
+        stream = staticmethod(torch.cpu.stream)
+
         def get_amp_supported_dtype(self) -> list[torch.dtype]:
             """As CUDA's."""
             return [torch.float16, torch.bfloat16]

@@ -13,7 +13,25 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from benchbook.predictor.workspaces import Workspaces
+
 ROOT = ""
+
+
+def _grouped(
+    left: torch.Tensor, right: torch.Tensor, offsets: torch.Tensor | None = None, *_: Any, **__: Any
+) -> torch.Tensor:
+    """The result of a product by groups, of any type: torch's own rule for it admits bf16 alone.
+
+    Its size does not depend on how many rows each group has (`_create_grouped_mm_output_tensor`).
+    """
+    if left.dim() == 2 and right.dim() == 2:
+        assert offsets is not None
+        return left.new_empty(offsets.shape[0], left.shape[0], right.shape[1])
+    return left.new_empty(*left.shape[: left.dim() - 1], right.shape[-1])
+
+
+SUBSTITUTES: dict[Any, Any] = {torch.ops.aten._grouped_mm.default: _grouped}
 
 
 @dataclass(slots=True)
@@ -70,10 +88,11 @@ class Events:
 class Trace(TorchDispatchMode):
     """Sees each operation's results on one device; a storage dies when nothing refers to it any more."""
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: str, workspaces: Workspaces | None = None) -> None:
         super().__init__()
         self.events = Events()
         self._device = device
+        self._workspaces = workspaces
         self._alive: dict[int, tuple[int, weakref.ref[Any]]] = {}
         self._layers: list[str] = []
         # Layers by the number of the first autograd node made in them, in the last forward pass.
@@ -122,19 +141,34 @@ class Trace(TorchDispatchMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Run the operation; count in what it made."""
-        result = func(*args, **(kwargs or {}))
+        substitute = SUBSTITUTES.get(func, func)
+        result = substitute(*args, **(kwargs or {}))
         if isinstance(result, torch.Tensor):
             self._see(result, func)
         else:
             for leaf in tree_leaves(result):
                 if isinstance(leaf, torch.Tensor):
                     self._see(leaf, func)
+        if self._workspaces is not None:
+            self._see_workspaces(self._workspaces, func, args)
         return result
+
+    def _see_workspaces(self, workspaces: Workspaces, func: Any, args: tuple[Any, ...]) -> None:
+        kept = workspaces.kept(func, self.events.spans[-1].moment == "backward")
+        if kept:
+            self.events.births.append(
+                Birth(kept, str(func), len(self.events.spans) - 1, ROOT, 0, "workspaces")
+            )
+            self.events.order.append(len(self.events.births) - 1)
+        passing = [self._be_born(size, func) for size in workspaces.passing(func, args)]
+        self.events.order.extend(~index for index in passing)
 
     def _see(self, tensor: torch.Tensor, op: object) -> int | None:
         if tensor.device.type != self._device:
             return None
-        storage = tensor.untyped_storage()
+        return self._see_storage(tensor.untyped_storage(), op)
+
+    def _see_storage(self, storage: torch.UntypedStorage, op: object) -> int | None:
         key = storage._cdata
         known = self._alive.get(key)
         if known is not None:
@@ -142,18 +176,22 @@ class Trace(TorchDispatchMode):
         size = storage.nbytes()
         if size == 0:
             return None
+        index = self._be_born(size, op)
+
+        def died(_: object) -> None:
+            del self._alive[key]
+            self.events.order.append(~index)
+
+        self._alive[key] = index, weakref.ref(storage, died)
+        return index
+
+    def _be_born(self, size: int, op: object) -> int:
         events = self.events
         index = len(events.births)
         again = self._layers and events.spans[-1].moment == "backward"
         recomputed = len(events.recomputed) + 1 if again else 0
         events.births.append(Birth(size, str(op), len(events.spans) - 1, self._layer(), recomputed))
         events.order.append(index)
-
-        def died(_: object) -> None:
-            del self._alive[key]
-            events.order.append(~index)
-
-        self._alive[key] = index, weakref.ref(storage, died)
         return index
 
     def _layer(self) -> str:
