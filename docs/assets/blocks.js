@@ -35,6 +35,12 @@ export function staleMark() {
   return make("abbr", { class: "bb-old", title: words.older_code_hint }, "◷ ", word);
 }
 
+/** The mark of what was predicted, not measured. */
+export function predictedMark() {
+  const word = make("span", { class: "bb-word" }, words.predicted);
+  return make("abbr", { class: "bb-predicted", title: words.predicted_hint }, "≈ ", word);
+}
+
 /** The one line of a block: machine, library, month, repeats. */
 export function line(origin, repeats) {
   const shown = make("span", { class: "bb-line" });

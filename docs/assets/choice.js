@@ -1,6 +1,6 @@
 // A reader's two choices: on which machine measured, and their own GPU. In the address first, then in storage.
 
-import { details, line, make, records, settings, sortAgain, staleMark } from "./blocks.js";
+import { details, line, make, predictedMark, records, settings, sortAgain, staleMark } from "./blocks.js";
 
 const words = settings.strings;
 const root = document.documentElement;
@@ -59,19 +59,22 @@ async function showMachine(name) {
 function showValue(button, data, name) {
   if (!originals.has(button)) {
     const shown = button.querySelector("data").cloneNode(true);
-    originals.set(button, { shown, tag: button.querySelector(".bb-tag"), stale: staleBeside(button) !== null });
+    const mark = button.querySelector(".bb-predicted");
+    originals.set(button, { shown, mark, tag: button.querySelector(".bb-tag"), stale: staleBeside(button) !== null });
   }
   const original = originals.get(button);
   const value = data?.values[button.dataset.bb]?.[name];
-  button.querySelector(".bb-tag")?.remove();
+  button.querySelectorAll(".bb-tag, .bb-predicted").forEach((mark) => mark.remove());
   if (value) {
     setData(button.querySelector("data"), value, name);
+    if (value.kind === "prediction") button.append(predictedMark());
     // What was not measured here says whose it is wherever it stands.
     const quoted = settings.machines.find((machine) => machine.name === name && machine.published);
     if (quoted) button.append(make("sup", { class: "bb-tag", dir: "auto" }, quoted.short));
   } else {
     // Ten times "not measured" in a paragraph cannot be read: keep the value, and say in small whose it is.
     button.querySelector("data").replaceWith(original.shown.cloneNode(true));
+    if (original.mark) button.append(original.mark);
     const home = data && settings.machines.find((machine) => machine.name === original.shown.dataset.machine);
     if (home) button.append(make("sup", { class: "bb-tag", dir: "auto" }, home.short));
     else if (original.tag) button.append(original.tag);
@@ -89,6 +92,8 @@ function staleBeside(button) {
 function setData(element, value, name) {
   element.value = value.value ?? "";
   element.dataset.machine = name;
+  if (value.kind) element.dataset.kind = value.kind;
+  else delete element.dataset.kind;
   if (value.bytes) element.dataset.bytes = value.bytes;
   else delete element.dataset.bytes;
   if (value.words) element.removeAttribute("dir");
@@ -134,7 +139,10 @@ function showRows(block, rows, name) {
   for (const row of block.querySelectorAll("tr[data-row]")) {
     row.querySelectorAll("td").forEach((cell, place) => {
       const entry = rows[Number(row.dataset.row)][place];
-      setData(cell.querySelector("data"), entry, name);
+      const data = cell.querySelector("data");
+      setData(data, entry, name);
+      cell.querySelector(".bb-predicted")?.remove();
+      if (entry.kind === "prediction") data.after(" ", predictedMark());
       cell.querySelector(".bb-bar")?.style.setProperty("--bb-share", entry.share ?? 0);
       const ratio = cell.querySelector(".bb-ratio");
       if (ratio) ratio.textContent = entry.ratio ?? "";
@@ -235,10 +243,11 @@ function showFits() {
   }
 }
 
-/** The last of what belongs to a value: its mark of age in a sentence, its ratio in a table. */
+/** The last of what belongs to a value: its mark of age in a sentence, its ratio or mark in a table. */
 function beside(data) {
   const button = data.closest(".bb-value");
-  return button ? staleBeside(button) ?? button : data.parentElement.querySelector(":scope > .bb-ratio") ?? data;
+  if (button) return staleBeside(button) ?? button;
+  return [".bb-ratio", ".bb-predicted"].map((name) => data.parentElement.querySelector(`:scope > ${name}`)).find(Boolean) ?? data;
 }
 
 async function knownGpus() {

@@ -20,6 +20,8 @@ def predictions(
     from benchbook.predictions.making import ask_predictor, make_predictions, stamp_now
 
     project = find_project()
-    for one in make_predictions(project, ask_predictor, stamp_now(project), scripts or (), machine, everything):
+    for one in make_predictions(
+        project, ask_predictor, stamp_now(project), scripts or (), machine, everything
+    ):
         reason = f" ({one.reason})" if one.reason else ""
         typer.echo(f"{one.what:9}  {one.machine}  {one.script}  {one.variant}{reason}")

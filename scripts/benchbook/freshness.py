@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 from benchbook.records import Publication, Record, VariantRecord
 from benchbook.script import Script, Variant
 
-# Of what is quoted from a publication nobody here can say whether it is fresh; what is predicted was not measured.
+# Of what is quoted from a publication nobody here can say whether it is fresh; a prediction is no record.
 State = Literal["fresh", "stale", "missing", "invalid", "published", "predicted"]
 
 

@@ -80,7 +80,7 @@ def project_status(project: Project) -> list[Row]:
     """The verdicts on every script on every machine, scripts first, and on what is predicted of them.
 
     Raises:
-        BenchbookError: A script, the description of a machine, or a declaration of predictions cannot be read.
+        BenchbookError: A script, a machine's description, or a declaration of predictions cannot be read.
 
     """
     scripts = [read_script(path, project.root) for path in project.scripts().values()]

@@ -17,6 +17,8 @@ _STRINGS = (
     "provenance",
     "older_code",
     "older_code_hint",
+    "predicted",
+    "predicted_hint",
     "close",
     "comma",
     "sort",
@@ -30,6 +32,14 @@ _FACTS = (
     "source",
     "published",
     "changed",
+    "predicted_on",
+    "predictor",
+    "blind",
+    "model",
+    "workload",
+    "peak",
+    "prediction",
+    "error",
     "state",
     "versions",
     "date",
@@ -80,7 +90,7 @@ def _render_choice(build: Build, page: PageContext) -> str:
         )
     else:
         control = f"<span>{label}</span> <bdi>{escape(marked_title(shown, language))}</bdi>"
-    if not any(machine.has_accelerator and not machine.published for machine in machines):
+    if not any(one.has_accelerator and one.measured and not one.published for one in machines):
         control += f' <span class="bb-none">{language.words(language.text("not_on_gpu"))}</span>'
     gpu = ""
     if page.fits:
@@ -131,7 +141,7 @@ def _reference(build: Build, page: PageContext) -> str:
 
 
 def _ordered(page: PageContext, reference: str) -> list[Machine]:
-    def place(machine: Machine) -> tuple[bool, bool, str]:
-        return machine.name != reference, machine.published, machine.name
+    def place(machine: Machine) -> tuple[bool, bool, bool, str]:
+        return machine.name != reference, machine.published, not machine.measured, machine.name
 
     return sorted(page.machines.values(), key=place)

@@ -9,6 +9,7 @@ from typing import Any
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Library, Machine
 from benchbook.pages.measurements import Recorded
+from benchbook.pages.predicted import Predicted
 from benchbook.pages.provenance import Commits, Origin, origin, origin_key
 from benchbook.problems import Problem
 
@@ -23,7 +24,7 @@ class PageContext:
         language: The language its text is in, which is English where a translation is missing.
         root: The way from the page to the root of the site, empty or ending in a slash.
         address: The address, from the page, of what a link of its Markdown names.
-        machines: The machines, by name, that something on the page was recorded on.
+        machines: The machines, by name, that something on the page was recorded on, or predicted for.
         scripts: The scripts that something on the page comes from.
         claims: The claims that it has shown so far.
         cells: How many cells it has shown so far.
@@ -84,19 +85,21 @@ class Build:
             page.language.code
         ] = tree
 
-    def origin_of(self, sources: Sequence[Recorded]) -> Origin:
-        """Where `sources`, variants on one machine, come from, in the language of the page."""
-        self.here.scripts.update(source.script.reference for source in sources)
+    def origin_of(self, sources: Sequence[Recorded], predictions: Sequence[Predicted] = ()) -> Origin:
+        """Where `sources` and `predictions`, variants on one machine, come from, in the page's language."""
+        self.here.scripts.update(source.script.reference for source in (*sources, *predictions))
         language = self.here.language
         return self.library.once(
-            ("origin", origin_key(sources), language.code),
-            lambda: origin(sources, language, self.library.project, self.commits),
+            ("origin", origin_key(sources, predictions), language.code),
+            lambda: origin(sources, predictions, language, self.library.project, self.commits),
         )
 
-    def keep_origin(self, sources: Sequence[Recorded]) -> tuple[str, Origin]:
-        """Remember where `sources`, variants on one machine, come from: its key, and what it is here."""
-        key, found = origin_key(sources), self.origin_of(sources)
-        self.keep("origins", key, sources[0].machine, vars(found))
+    def keep_origin(
+        self, sources: Sequence[Recorded], predictions: Sequence[Predicted] = ()
+    ) -> tuple[str, Origin]:
+        """Remember where `sources` and `predictions`, variants on one machine, come from: key and origin."""
+        key, found = origin_key(sources, predictions), self.origin_of(sources, predictions)
+        self.keep("origins", key, [*sources, *predictions][0].machine, vars(found))
         return key, found
 
     @property

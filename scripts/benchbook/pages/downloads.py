@@ -32,6 +32,11 @@ def record_path(machine: str, script: str) -> str:
     return f"{FOLDER}/records/{machine}/{Path(script).with_suffix('.json').as_posix()}"
 
 
+def prediction_path(machine: str, script: str) -> str:
+    """Where the predictions of `script` on `machine` lie, from the root of the site."""
+    return f"{FOLDER}/predictions/{machine}/{Path(script).with_suffix('.json').as_posix()}"
+
+
 def notebook(script: Script, output: dict[str, str], where: str = "") -> str:
     """The notebook of `script`: a code cell for each of its cells, with the outputs a machine recorded.
 
@@ -79,11 +84,12 @@ class Downloads:
         self._notebooks: dict[str, tuple[Script, Record | None, str]] = {}
 
     def write(self, library: Library, site: Path) -> None:
-        """Put every script, notebook and record of a project below `site`."""
+        """Put every script, notebook, record and prediction of a project below `site`."""
         project = library.project
-        for record in sorted(project.records.glob("*/*/*.json")):
-            machine, guide = record.parent.parent.name, record.parent.name
-            _copy(record, site / FOLDER / "records" / machine / guide / record.name)
+        for kind, folder in (("records", project.records), ("predictions", project.predictions)):
+            for record in sorted(folder.glob("*/*/*.json")):
+                machine, guide = record.parent.parent.name, record.parent.name
+                _copy(record, site / FOLDER / kind / machine / guide / record.name)
         for reference, path in project.scripts().items():
             _copy(path, site / script_path(reference))
             try:

@@ -37,3 +37,12 @@ def name_label(language: Language, name: str, scope: str) -> str:
     return (
         f"<bdi>{language.words(label)}</bdi>" if label else f'<code lang="en" dir="ltr">{escape(name)}</code>'
     )
+
+
+def head_label(language: Language, name: str, scope: str, show: str) -> str:
+    """The HTML of the head of a column: the name, with what is shown of it where that was not measured."""
+    if show == "measured":
+        return name_label(language, name, scope)
+    remark = language.text("predicted" if show == "predicted" else "prediction_error")
+    label = language.label(name, scope) or name
+    return f"<bdi>{language.words(language.text('with_remark', text=label, remark=remark))}</bdi>"

@@ -108,6 +108,10 @@ class Language:
         """A share (0.38) as a percentage."""
         return format_percent(share, self.locale)
 
+    def signed_percent(self, share: float) -> str:
+        """A share that goes either way as a percentage, with its sign: "+1.2%", "−0.4%"."""
+        return f"+{self.percent(share)}" if share > 0 else self.percent(share)
+
     def quantity(self, value: float, unit: Unit, shown: Unit | None = None) -> FormattedQuantity:
         """`value` in `unit`, shown in the unit `shown` or a sensible one."""
         return format_quantity(value, unit, self.locale, shown, self.units)

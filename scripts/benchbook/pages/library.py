@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 from benchbook.freshness import Verdict, input_digests, judge
 from benchbook.pages.references import UnresolvedError
+from benchbook.predictions.gpus import described
+from benchbook.predictions.record import PredictionRecord, load_predictions
 from benchbook.problems import BenchbookError, Problem, did_you_mean
 from benchbook.project import Project
 from benchbook.records import Record, is_published, load_record
@@ -28,7 +30,8 @@ class Machine:
         kind: cpu, cuda, rocm, xpu or mps.
         title: What it is called in a sentence.
         short: What it is called beside a number.
-        details: The whole of machine.json.
+        details: The whole of machine.json; of a GPU that is only predicted for, what its data sheet says.
+        measured: Whether it has records; without them, all that is known of it is predicted.
     """
 
     name: str
@@ -36,6 +39,7 @@ class Machine:
     title: str
     short: str
     details: dict[str, Any]
+    measured: bool = True
 
     @property
     def has_accelerator(self) -> bool:
@@ -110,6 +114,23 @@ class Library:
             ),
         )
 
+    def predictions(self, machine: str, script: str) -> PredictionRecord | None:
+        """What was predicted of `script` on `machine`; None if nothing was.
+
+        Raises:
+            BenchbookError: The file holds no predictions.
+        """
+        return self.once(("predictions", machine, script), lambda: self._predictions(machine, script))
+
+    def predicted_on(self, script: str) -> tuple[Machine, ...]:
+        """The machines on which something of `script` was predicted, in a stable order."""
+        return self.once(("predicted", script), lambda: self._predicted_on(script))
+
+    def shown_on(self, script: str) -> tuple[Machine, ...]:
+        """The machines that have a record of `script`, then those on which it was only predicted."""
+        measured = self.machines_with(script)
+        return (*measured, *(machine for machine in self.predicted_on(script) if machine not in measured))
+
     def reference_machine(self, guide: str) -> str:
         """The name of the machine that the pages of `guide` show by default."""
         return self.shown_machine or self.project.config.reference_for(guide)
@@ -130,6 +151,20 @@ class Library:
             raise UnresolvedError(f"`{script}` has no record on any machine", mend)
         return recorded[name]
 
+    def first_machine(self, guide: str, script: str) -> Machine:
+        """The machine of `machine_for`; where `script` was recorded on none, one on which it was predicted.
+
+        Raises:
+            UnresolvedError: It was neither recorded nor predicted.
+        """
+        try:
+            return self.machine_for(guide, script)
+        except UnresolvedError:
+            predicted = {machine.name: machine for machine in self.predicted_on(script)}
+            if not predicted:
+                raise
+            return predicted.get(self.reference_machine(guide)) or next(iter(predicted.values()))
+
     def pinned_machine(self, name: object) -> Machine | None:
         """The machine that a block shows whatever a reader chooses, by `name`; None if it names none.
 
@@ -138,11 +173,10 @@ class Library:
         """
         if name is None:
             return None
-        if name not in self.machines:
-            raise UnresolvedError(
-                f"there is no machine `{name}`", did_you_mean(str(name), self.machines, "machine")
-            )
-        return self.machines[str(name)]
+        known = self._known_machines()
+        if name not in known:
+            raise UnresolvedError(f"there is no machine `{name}`", did_you_mean(str(name), known, "machine"))
+        return known[str(name)]
 
     def variant_on(self, script: Script, name: str, machine: Machine) -> Variant:
         """The variant called `name` with the parameters it has on `machine`."""
@@ -170,6 +204,29 @@ class Library:
         if not path.is_file():
             return None
         return self._read(path, lambda: load_record(path, self.project.relative(path)))
+
+    def _predictions(self, machine: str, script: str) -> PredictionRecord | None:
+        path = self.project.prediction_path(machine, script)
+        if not path.is_file():
+            return None
+        return self._read(path, lambda: load_predictions(path, self.project.relative(path)))
+
+    def _predicted_on(self, script: str) -> tuple[Machine, ...]:
+        known = self._known_machines().values()
+        return tuple(m for m in known if self.project.prediction_path(m.name, script).is_file())
+
+    def _known_machines(self) -> dict[str, Machine]:
+        """The machines that have records, and the GPUs that have predictions alone."""
+        return self.once("known machines", lambda: self.machines | self._unmeasured())
+
+    def _unmeasured(self) -> dict[str, Machine]:
+        names = sorted(path.name for path in self.project.predictions.glob("*/"))
+        sheets = {name: described(name) for name in names if name not in self.machines}
+        return {
+            name: Machine(name, sheet["kind"], sheet["title"], sheet["short"], sheet, measured=False)
+            for name, sheet in sheets.items()
+            if sheet is not None
+        }
 
     def _machine(self, name: str) -> Machine:
         path = self.project.records / name / "machine.json"

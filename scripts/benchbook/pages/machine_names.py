@@ -26,9 +26,10 @@ def machine_title(machine: Machine, language: Language) -> str:
 def marked_title(machine: Machine, language: Language) -> str:
     """The same, with a mark where nothing was measured here: "NVIDIA V100, 16 GB (published)"."""
     title = machine_title(machine, language)
-    if not machine.published:
+    if machine.measured and not machine.published:
         return title
-    return language.text("with_remark", text=title, remark=language.text("published"))
+    remark = "published" if machine.published else "predicted"
+    return language.text("with_remark", text=title, remark=language.text(remark))
 
 
 def machine_short(machine: Machine, language: Language) -> str:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from benchbook import stats
 from benchbook.freshness import Verdict
 from benchbook.pages.library import Library, Machine
-from benchbook.pages.references import Reference, Target, UnresolvedError, ValueSpec, check_unit, target_of
+from benchbook.pages.references import Reference, Target, UnresolvedError, target_of
 from benchbook.records import Campaign, MetricValue, Publication, Record, Run, VariantRecord
 from benchbook.script import Script, Variant
-from benchbook.units import UNITS, Unit
+from benchbook.units import Unit
 
 
 @dataclass(frozen=True)
@@ -69,23 +69,6 @@ class Measurement:
     def value(self) -> float | None:
         """The median; None without a sample."""
         return stats.median(self.samples) if self.samples else None
-
-
-@dataclass(frozen=True)
-class Computed:
-    """What an inline value shows on a machine.
-
-    Parameters:
-        value: The number, in `unit`; None where the machine has none.
-        unit: The unit it is in.
-        shown: The unit to show it in; None for a sensible one.
-        parts: The measurements it is made of.
-    """
-
-    value: float | None
-    unit: Unit
-    shown: Unit | None
-    parts: tuple[Measurement, ...]
 
 
 def recorded(library: Library, script: Script, variant: str, machine: Machine) -> Recorded | None:
@@ -164,43 +147,6 @@ def find_target(library: Library, reference: Reference) -> Target:
         UnresolvedError: It stands for nothing there.
     """
     return target_of(reference, library.script(reference.script))
-
-
-def compute(library: Library, spec: ValueSpec, machine: Machine) -> Computed | None:
-    """What the inline value `spec` amounts to on `machine`; None if a part was never recorded there.
-
-    Raises:
-        UnresolvedError: It means nothing, or compares times of two campaigns.
-    """
-    first = find_target(library, spec.first)
-    if spec.second is None:
-        shown = check_unit(first.unit, spec.unit)
-        part = measure(library, first, machine)
-        return None if part is None else Computed(part.value, first.unit, shown, (part,))
-    second = find_target(library, spec.second)
-    _check_comparable(first, second)
-    parts = (measure(library, first, machine), measure(library, second, machine))
-    if parts[0] is None or parts[1] is None:
-        return None
-    check_one_campaign(parts[0], parts[1])
-    shown = UNITS["percent"] if spec.unit == "percent" else None
-    values = (parts[0].value, parts[1].value)
-    if values[0] is None or values[1] is None:
-        return Computed(None, UNITS["1"], shown, (parts[0], parts[1]))
-    scaled = (values[0] * first.unit.factor, values[1] * second.unit.factor)
-    value = (stats.saving if spec.form == "saving" else stats.ratio)(*scaled)
-    if value is None:
-        raise UnresolvedError(
-            f"`{spec.second}` is 0 on {machine.name}", "compare with a quantity that is not 0"
-        )
-    return Computed(value, UNITS["1"], shown, (parts[0], parts[1]))
-
-
-def _check_comparable(first: Target, second: Target) -> None:
-    """Raise UnresolvedError if a ratio of the two means nothing."""
-    if first.unit.dimension != second.unit.dimension:
-        what = f"`{first.reference}` is in {first.unit.symbol}, `{second.reference}` in {second.unit.symbol}"
-        raise UnresolvedError(what, "compare two quantities of one kind")
 
 
 def check_one_campaign(first: Measurement, second: Measurement) -> None:

@@ -15,6 +15,8 @@ from benchbook.pages.downloads import notebook_path, record_path, script_path
 from benchbook.pages.languages import Language
 from benchbook.pages.machine_names import machine_short, machine_title
 from benchbook.pages.measurements import Measurement, Recorded
+from benchbook.pages.predicted import Predicted
+from benchbook.pages.prediction_words import predicted_line, predicted_rows
 from benchbook.pages.publications import published_line, published_rows
 from benchbook.pages.quantities import NO_BREAK_SPACE
 from benchbook.parameters import differs, parameters_text
@@ -44,7 +46,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Commits:
-    """The commit that last changed each record, as far as git knows.
+    """The commit that last changed each record and prediction, as far as git knows.
 
     Parameters:
         project: Whose records.
@@ -55,26 +57,30 @@ class Commits:
     @cached_property
     def by_path(self) -> dict[str, str]:
         """Commit by path of the record, relative to the project; empty outside a repository."""
-        command = ["git", "log", "--format=%x00%H", "--name-only", "--relative", "--", "snippets/records"]
+        paths = ("snippets/records", "snippets/predictions")
+        command = ["git", "log", "--format=%x00%H", "--name-only", "--relative", "--", *paths]
         try:
             done = subprocess.run(command, cwd=self.project.root, capture_output=True, text=True, check=True)
         except (OSError, subprocess.CalledProcessError):
             return {}
         found: dict[str, str] = {}
         for entry in done.stdout.split("\0"):
-            commit, *paths = entry.strip().split("\n")
-            for path in filter(None, paths):
+            commit, *changed = entry.strip().split("\n")
+            for path in filter(None, changed):
                 found.setdefault(path, commit)
         return found
 
 
-def origin_key(sources: Sequence[Recorded]) -> str:
-    """A short name for the origin of `sources` that is the same in every language."""
+def origin_key(sources: Sequence[Recorded], predictions: Sequence[Predicted] = ()) -> str:
+    """A short name for the origin of `sources` and `predictions` that is the same in every language."""
     parts = sorted(
         {f"{s.machine.name}|{s.script.reference}|{s.result.campaign}|{s.verdict.state}" for s in sources}
     )
     parts += sorted({repr(sorted(overridden(source).items())) for source in sources})
     parts.append(environment_text(sources))
+    parts += sorted(
+        {f"{one.machine.name}|{one.script.reference}|{one.prediction.digest}" for one in predictions}
+    )
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:10]
 
 
@@ -95,14 +101,20 @@ def environment_text(sources: Sequence[Recorded]) -> str:
     for source in sources:
         text = " ".join(f"{name}={value}" for name, value in sorted(source.result.environment.items()))
         variants.setdefault(text, []).append(source.variant.name)
-    if len(variants) == 1:
-        return next(iter(variants))
+    if len(variants) <= 1:
+        return next(iter(variants), "")
     return "; ".join(f"{text} ({' '.join(dict.fromkeys(names))})" for text, names in variants.items() if text)
 
 
-def origin(sources: Sequence[Recorded], language: Language, project: Project, commits: Commits) -> Origin:
-    """Where `sources`, variants of one or more scripts on one machine, come from."""
-    machine = sources[0].machine
+def origin(
+    sources: Sequence[Recorded],
+    predictions: Sequence[Predicted],
+    language: Language,
+    project: Project,
+    commits: Commits,
+) -> Origin:
+    """Where `sources` and `predictions`, variants of one or more scripts on one machine, come from."""
+    machine = [*sources, *predictions][0].machine
     campaigns = [source.campaign for source in _each_once(sources)]
     scripts = list(dict.fromkeys(source.script.reference for source in sources))
     own = [campaign for campaign in campaigns if isinstance(campaign, Campaign)]
@@ -113,6 +125,7 @@ def origin(sources: Sequence[Recorded], language: Language, project: Project, co
     line += [comma.join(dict.fromkeys(language.month(campaign.started) for campaign in own))] if own else []
     if any(campaign.state.get("shared") for campaign in campaigns):
         line.append(language.text("shared"))
+    line += predicted_line(predictions, bool(sources), language)
     rows: list[Row] = [("machine", "text", _with(language, machine_title(machine, language), machine.name))]
     rows += [("device", "text", text) for text in _device(machine.details)]
     states = dict.fromkeys(text for campaign in campaigns if (text := _state(campaign.state)))
@@ -125,8 +138,8 @@ def origin(sources: Sequence[Recorded], language: Language, project: Project, co
     rows += [("date", "text", comma.join(dict.fromkeys(map(language.day, days))))] if days else []
     people = dict.fromkeys(campaign.recorded_by for campaign in campaigns)
     by = comma.join(language.text("maintainers") if name == "maintainers" else name for name in people)
-    rows.append(("by", "text", by))
-    if parameters := overridden(sources[0]):
+    rows += [("by", "text", by)] if people else []
+    if sources and (parameters := overridden(sources[0])):
         rows.append(("parameters", "code", parameters_text(parameters)))
     if environment := environment_text(sources):
         rows.append(("environment", "code", environment))
@@ -134,9 +147,11 @@ def origin(sources: Sequence[Recorded], language: Language, project: Project, co
         (f"{language.text('raw_record')}{language.text('colon')}{name}", record_path(machine.name, name))
         for name in scripts
     ]
-    rows.append(("record", "links", records))
+    rows += [("record", "links", records)] if records else []
     if own:
         rows.append(("command", "code", f"benchbook record {' '.join(scripts)}"))
+    rows += predicted_rows(predictions, bool(sources), language)
+    scripts = list(dict.fromkeys([*scripts, *(one.script.reference for one in predictions)]))
     files = [(_with(language, name, language.text("script")), script_path(name)) for name in scripts]
     files += [(_with(language, name, language.text("notebook")), notebook_path(name)) for name in scripts]
     rows.append(("files", "links", files))

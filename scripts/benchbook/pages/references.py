@@ -19,6 +19,9 @@ _FRAGMENT = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?:\.(?P<meter>[a-z_]+)
 _FORM = "write `guide/script.py#metric`, `guide/script.py#cell.meter` or `guide/script.py?axis=value#metric`"
 
 Form = Literal["plain", "ratio", "saving"]
+# What to show of a quantity: what was measured, or a marked prediction for want of it; what was predicted;
+# or how far that is off what was measured.
+Show = Literal["measured", "predicted", "error"]
 
 
 class UnresolvedError(Exception):
@@ -71,15 +74,17 @@ class ValueSpec:
     first: Reference
     second: Reference | None = None
     unit: str | None = None
+    show: Show = "measured"
 
     @property
     def expression(self) -> str:
-        """It without the unit it is shown in."""
+        """It without what is shown of it, and in which unit."""
         text = str(self.first) if self.second is None else f"{self.first} / {self.second}"
         return f"1 - {text}" if self.form == "saving" else text
 
     def __str__(self) -> str:
-        return f"{self.expression} {self.unit}" if self.unit else self.expression
+        show = "" if self.show == "measured" else self.show
+        return " ".join(filter(None, (self.expression, show, self.unit)))
 
 
 @dataclass(frozen=True)
@@ -130,6 +135,8 @@ def parse_reference(text: str) -> Reference:
 def parse_value(text: str) -> ValueSpec:
     """What the inline value `text` shows: `REF [unit]`, `REF / REF [unit]` or `1 - REF / REF [unit]`.
 
+    `predicted` before the unit shows the prediction in any case; `REF error`, how far it is off.
+
     Raises:
         UnresolvedError: It is none of the three, or its unit is not one.
     """
@@ -150,6 +157,15 @@ def parse_value(text: str) -> ValueSpec:
         form = "ratio" if form == "plain" else form
     if form == "saving" and second is None:
         raise UnresolvedError(f"`{text.strip()}` is no saving", "write it as `1 - A / B percent`")
+    show: Show = "measured"
+    if rest[:1] == ["predicted"]:
+        show, rest = "predicted", rest[1:]
+    elif rest[:1] == ["error"]:
+        show, rest = "error", rest[1:]
+        if second is not None or rest:
+            raise UnresolvedError(
+                f"`{text.strip()}` is no error", "write `REF error`: of one quantity, always in percent"
+            )
     if len(rest) > 1:
         raise UnresolvedError(f"`{' '.join(rest)}` is no unit", "write one unit after the reference")
     unit = rest[0] if rest else None
@@ -157,7 +173,7 @@ def parse_value(text: str) -> ValueSpec:
         raise UnresolvedError(f"`{unit}` is no unit", did_you_mean(unit, UNITS, "unit"))
     if second is not None and unit not in (None, "x", "percent", "1"):
         raise UnresolvedError(f"a ratio has no unit `{unit}`", "write `percent` or `x` after it, or nothing")
-    return ValueSpec(form, first, second, unit)
+    return ValueSpec(form, first, second, unit, show)
 
 
 def _single_variant(script: Script, axes: tuple[tuple[str, str], ...]) -> Variant:

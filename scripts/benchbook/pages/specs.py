@@ -8,9 +8,10 @@ from functools import cache
 from typing import Any
 
 from benchbook.pages.library import Library, Machine
-from benchbook.pages.measurements import Measurement, measure
+from benchbook.pages.predicted import Figure, check_predictable, figure
 from benchbook.pages.references import (
     Reference,
+    Show,
     Target,
     UnresolvedError,
     check_unit,
@@ -42,6 +43,7 @@ class Quantity:
         device_memory: Whether it counts bytes of the device's memory.
         bar: Whether to draw a bar beside the number.
         ratio: Whether to show how it compares with the first row.
+        show: What was measured, what was predicted, or how far these two differ.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Quantity:
     device_memory: bool = False
     bar: bool = False
     ratio: bool = False
+    show: Show = "measured"
 
     @property
     def label_key(self) -> str:
@@ -63,12 +66,13 @@ class Quantity:
         axes = tuple((axis, axis_text(value)) for axis, value in variant.axes.items())
         return Reference(script.reference, axes, self.name, self.meter, self.index)
 
-    def measure(
-        self, library: Library, script: Script, variant: Variant, machine: Machine
-    ) -> Measurement | None:
-        """What it amounts to in one variant on `machine`; None if that was never recorded."""
-        target = Target(self.reference(script, variant), script, variant, self.unit, self.device_memory)
-        return measure(library, target, machine)
+    def target(self, script: Script, variant: Variant) -> Target:
+        """What it stands for in one variant."""
+        return Target(self.reference(script, variant), script, variant, self.unit, self.device_memory)
+
+    def figure(self, library: Library, script: Script, variant: Variant, machine: Machine) -> Figure | None:
+        """What a page shows of it in one variant on `machine`; None if there is nothing of it."""
+        return figure(library, self.target(script, variant), machine, self.show)
 
 
 def read_spec(text: str, known: Sequence[str], needed: Sequence[str], what: str) -> dict[str, Any]:
@@ -123,7 +127,7 @@ def quantity_of(item: Any, script: Script, options: Sequence[str] = ()) -> Quant
         options: The keys it may have besides `metric` and `unit`.
 
     Raises:
-        UnresolvedError: It names nothing the script yields, or has an unknown option.
+        UnresolvedError: It names nothing the script yields, has an unknown option, or asks to predict a time.
     """
     table = item if isinstance(item, dict) else {"metric": item}
     for key in table:
@@ -137,4 +141,23 @@ def quantity_of(item: Any, script: Script, options: Sequence[str] = ()) -> Quant
     unit, device_memory = unit_of(script, reference.name, reference.meter)
     shown = check_unit(unit, table.get("unit"))
     flags = {name: bool(table.get(name, False)) for name in ("bar", "ratio") if name in options}
-    return Quantity(reference.name, reference.meter, reference.index, unit, shown, device_memory, **flags)
+    show = _show_of(table)
+    quantity = Quantity(
+        reference.name, reference.meter, reference.index, unit, shown, device_memory, show=show, **flags
+    )
+    check_predictable(quantity.target(script, script.variants(())[0]), show)
+    return quantity
+
+
+def _show_of(table: Mapping[str, Any]) -> Show:
+    """What a column shows of its metric."""
+    if table.get("predicted") and table.get("error"):
+        mend = "make them two columns"
+        raise UnresolvedError(f"a column of `{table['metric']}` is both `predicted:` and `error:`", mend)
+    if not table.get("error"):
+        return "predicted" if table.get("predicted") else "measured"
+    for key in ("unit", "bar", "ratio"):
+        if table.get(key):
+            what = f"the error of `{table['metric']}` has a `{key}:`"
+            raise UnresolvedError(what, "leave it away: an error is a percentage with its sign")
+    return "error"

@@ -16,6 +16,8 @@ from benchbook.problems import did_you_mean
 from benchbook.script import CHECKS, PARAMETERS, Script, Variant
 from benchbook.units import METERS
 
+# What a column may say beside its metric and unit.
+OPTIONS = ("bar", "ratio", "predicted", "error")
 KEYS = ("script", "rows", "columns", "where", "cells", "sort", "links", "notes", "caption", "machine")
 
 
@@ -94,7 +96,7 @@ def read_table(text: str, library: Library) -> Table:
     elif spec["rows"] == METRICS:
         rows = _metric_rows(script, variants, columns)
     else:
-        quantities = tuple(quantity_of(column, script, ("bar", "ratio")) for column in columns)
+        quantities = tuple(quantity_of(column, script, OPTIONS) for column in columns)
         _check_swept(axes, script)
         names = [tuple((axis, variant.at(axis)) for axis in axes) for variant in variants]
         rows = tuple(Row(name, variant, quantities) for name, variant in zip(names, variants, strict=True))
@@ -219,7 +221,7 @@ def _cell_rows(
             meter = str(table.get("metric"))
             if meter not in METERS:
                 raise UnresolvedError(f"`{meter}` is no meter", did_you_mean(meter, METERS, "meter"))
-            quantities.append(quantity_of({**table, "metric": f"{cell}.{meter}"}, script, ("bar", "ratio")))
+            quantities.append(quantity_of({**table, "metric": f"{cell}.{meter}"}, script, OPTIONS))
         rows.append(Row(((CELLS, cell),), variant, tuple(quantities)))
     return tuple(rows)
 

@@ -4,48 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from html import escape
 from typing import Any
 
 from benchbook.pages.context import Build, PageContext
-from benchbook.pages.labels import OUTCOMES, axis_label, name_label
+from benchbook.pages.labels import axis_label, head_label
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Library, Machine
 from benchbook.pages.markup import note_html
-from benchbook.pages.measurements import (
-    Measurement,
-    Recorded,
-    check_one_campaign,
-    missing_mend,
-    recorded,
-)
+from benchbook.pages.measurements import Recorded, missing_mend, recorded
+from benchbook.pages.predicted import Figure, Predicted, never_predicted, predicted
+from benchbook.pages.prediction_words import predicted_mark
 from benchbook.pages.provenance import render_details, repeats_text
-from benchbook.pages.quantities import convert, sensible_unit
 from benchbook.pages.references import UnresolvedError
 from benchbook.pages.specs import CELLS, METRICS, Quantity
+from benchbook.pages.table_entries import MISSING, Entry, column_entries
 from benchbook.pages.table_rows import Order, Row, Table, read_table
-from benchbook.pages.values import raw
 
 _SINGULAR = {CELLS: "cell", METRICS: "metric"}
-_MISSING = "—"
-# Less than so much of its unit is shown in a smaller one.
-_TRACE = 0.001
 # Up to so many characters, the head of a column stays on one line.
 _SHORT = 5
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One cell of a table on one machine: its text, what a program reads, its share of the longest bar."""
-
-    text: str
-    value: str = ""
-    ref: str = ""
-    words: bool = False
-    bytes: str = ""
-    share: float | None = None
-    ratio: str = ""
 
 
 def _table_entries(
@@ -56,13 +35,24 @@ def _table_entries(
     Raises:
         UnresolvedError: A column is a series without an item, or compares times of two campaigns.
     """
-    rows = [
-        [q.measure(library, table.script, row.variant, machine) for q in row.quantities] for row in table.rows
-    ]
+    rows = _figures(library, table, machine)
     if not any(cell is not None for row in rows for cell in row):
         return None
-    columns = [_column(table, index, [row[index] for row in rows], language) for index in range(len(rows[0]))]
+    columns = [
+        column_entries(table, index, [row[index] for row in rows], language) for index in range(len(rows[0]))
+    ]
     return [[column[index] for column in columns] for index in range(len(rows))]
+
+
+def _figures(library: Library, table: Table, machine: Machine) -> list[list[Figure | None]]:
+    """What `table` shows on `machine`, row by row."""
+    return [
+        [q.figure(library, table.script, row.variant, machine) for q in row.quantities] for row in table.rows
+    ]
+
+
+def _shown(library: Library, table: Table, machine: Machine) -> list[Figure]:
+    return [cell for row in _figures(library, table, machine) for cell in row if cell is not None]
 
 
 def _sources_of(library: Library, table: Table, machine: Machine) -> list[Recorded]:
@@ -80,7 +70,8 @@ def resolve_table(
         UnresolvedError: It asks for something that is not there.
     """
     table = read_table(text, library)
-    machine = table.machine or library.machine_for(guide, table.script.reference)
+    machine = table.machine or library.first_machine(guide, table.script.reference)
+    _check_predicted(library, table)
     entries = _table_entries(library, table, machine, language)
     if entries is None or (table.machine and _is_empty(entries)):
         mend = missing_mend(machine, table.script.reference)
@@ -88,9 +79,21 @@ def resolve_table(
     return table, machine, entries
 
 
+def _check_predicted(library: Library, table: Table) -> None:
+    """Raise UnresolvedError if a column of predictions has none on any machine."""
+    script = table.script
+    machines = (table.machine,) if table.machine else library.predicted_on(script.reference)
+    for index, quantity in enumerate(table.rows[0].quantities):
+        targets = [row.quantities[index].target(script, row.variant) for row in table.rows]
+        if quantity.show != "measured" and not any(
+            predicted(library, target, machine) for target in targets for machine in machines
+        ):
+            raise never_predicted(f"`{targets[0].reference.name}` of `{script.reference}`", script.reference)
+
+
 def _is_empty(entries: Sequence[Sequence[Entry]]) -> bool:
     """Whether a machine has something of the script, and nothing of what the table shows."""
-    return all(entry.text == _MISSING for row in entries for entry in row)
+    return all(entry.text == MISSING for row in entries for entry in row)
 
 
 def render_table(build: Build, text: str) -> str:
@@ -98,19 +101,21 @@ def render_table(build: Build, text: str) -> str:
     library, page = build.library, build.here
     language = page.language
     table, shown, known = resolve_table(library, page.guide, text, language)
-    for machine in (shown,) if table.machine else library.machines_with(table.script.reference):
+    for machine in (shown,) if table.machine else library.shown_on(table.script.reference):
         entries = known if machine == shown else _table_entries(library, table, machine, language)
         if entries is None or (machine != shown and _is_empty(entries)):
             continue
         page.fits |= any(entry.bytes for row in entries for entry in row)
-        sources = _sources_of(library, table, machine)
-        repeats = repeats_text(_measurements(library, table, machine), language)
+        sources, figures = _sources_of(library, table, machine), _shown(library, table, machine)
+        foretold = _each_once(figures)
+        repeats = repeats_text((one.measured for one in figures if one.measured), language)
         if machine != shown:
-            origin_key, _ = build.keep_origin(sources)
+            origin_key, _ = build.keep_origin(sources, foretold)
             kept = [[_kept(entry) for entry in row] for row in entries]
             build.keep("blocks", table.key, machine, {"rows": kept, "repeats": repeats, "origin": origin_key})
         else:
-            origin = build.origin_of(sources) if table.machine else build.keep_origin(sources)[1]
+            pinned = table.machine is not None
+            origin = build.origin_of(sources, foretold) if pinned else build.keep_origin(sources, foretold)[1]
             details = render_details(origin, repeats, (), language, page.root)
             html = _html(table, entries, machine, page) + details
     # A block without a key does not follow the choice of machine.
@@ -128,7 +133,8 @@ def _kept(entry: Entry) -> dict[str, Any]:
 def _html(table: Table, entries: Sequence[Sequence[Entry]], machine: Machine, page: PageContext) -> str:
     language, scope = page.language, table.script.reference
     columns = [*(_SINGULAR.get(axis, axis) for axis in table.axes), *table.heads]
-    heads = [name_label(language, name, scope) for name in columns]
+    shows = [*("measured" for _ in table.axes), *_shows(table)]
+    heads = [head_label(language, name, scope, show) for name, show in zip(columns, shows, strict=True)]
     marks = [_kept_whole(language.label(name, scope) or name) for name in columns]
     if table.order:
         direction = "descending" if table.order.descending else "ascending"
@@ -145,7 +151,7 @@ def _html(table: Table, entries: Sequence[Sequence[Entry]], machine: Machine, pa
         )
         shown = "".join(
             f'<td><span class="bb-cardname" aria-hidden="true">{heads[len(row.names) + place]}</span> '
-            f"{_cell_html(entry, quantity, machine)}</td>"
+            f"{_cell_html(entry, quantity, machine, language)}</td>"
             for place, (entry, quantity) in enumerate(zip(entries[index], row.quantities, strict=True))
         )
         body += f'<tr data-row="{index}">{names}{shown}</tr>'
@@ -174,70 +180,34 @@ def _linked(name: str, row: Row, page: PageContext) -> str:
     return name
 
 
+def _shows(table: Table) -> list[str]:
+    """What each column shows of its quantity."""
+    return [quantity.show for quantity in table.rows[0].quantities[: len(table.heads)]]
+
+
 def _kept_whole(label: str) -> str:
     """The class of a head too short to break, which a script without spaces would break anywhere."""
     return ' class="bb-short"' if len(label) <= _SHORT else ""
 
 
-def _cell_html(entry: Entry, quantity: Quantity, machine: Machine) -> str:
+def _cell_html(entry: Entry, quantity: Quantity, machine: Machine, language: Language) -> str:
     bar = (
         f'<span class="bb-bar" aria-hidden="true" style="--bb-share:{entry.share or 0:.3f}"></span>'
         if quantity.bar
         else ""
     )
     size = f' data-bytes="{entry.bytes}"' if entry.bytes else ""
+    kind = f' data-kind="{entry.kind}"' if entry.kind else ""
+    mark = f" {predicted_mark(language)}" if entry.kind == "prediction" else ""
     direction = "" if entry.words else ' dir="ltr"'
     ratio = f' <span class="bb-ratio" dir="ltr">{escape(entry.ratio)}</span>' if quantity.ratio else ""
     return (
         f'{bar}<data value="{escape(entry.value)}" data-ref="{escape(entry.ref)}" '
-        f'data-machine="{escape(machine.name)}"{size}{direction}>{escape(entry.text)}</data>{ratio}'
+        f'data-machine="{escape(machine.name)}"{kind}{size}{direction}>{escape(entry.text)}</data>{mark}{ratio}'
     )
 
 
-def _column(table: Table, index: int, cells: Sequence[Measurement | None], language: Language) -> list[Entry]:
-    values = [cell.value for cell in cells if cell is not None and cell.value is not None]
-    largest = max((abs(value) for value in values), default=0)
-    first = cells[0]
-    entries = []
-    for row, cell in zip(table.rows, cells, strict=True):
-        quantity = row.quantities[index]
-        ref = str(quantity.reference(table.script, row.variant))
-        entry = _entry(cell, quantity, ref, largest, language)
-        if quantity.ratio and cell is not None and first is not None and cell is not first:
-            entry = replace(entry, ratio=_ratio(first, cell, language))
-        entries.append(entry)
-    return entries
-
-
-def _entry(
-    cell: Measurement | None, quantity: Quantity, ref: str, largest: float, language: Language
-) -> Entry:
-    if cell is None:
-        return Entry(_MISSING, ref=ref, words=True)
-    if cell.value is None:
-        outcome = cell.source.result.outcome
-        text = language.text(OUTCOMES[outcome]) if outcome in OUTCOMES else _MISSING
-        return Entry(text, ref=ref, words=True)
-    if cell.flag:
-        return Entry(language.flag(bool(cell.value)), raw(cell.value), ref, words=True)
-    # One unit for the whole column, so that its numbers can be compared at a glance, but for a trace of it.
-    shown = quantity.shown or sensible_unit(largest, quantity.unit)
-    if 0 < abs(convert(cell.value, quantity.unit, shown)) < _TRACE:
-        shown = sensible_unit(cell.value, quantity.unit)
-    text = language.quantity(cell.value, quantity.unit, shown).text
-    share = round(abs(cell.value) / largest, 3) if quantity.bar and largest else None
-    return Entry(text, raw(cell.value), ref, False, raw(cell.value) if cell.device_memory else "", share)
-
-
-def _ratio(first: Measurement, cell: Measurement, language: Language) -> str:
-    if first.value is None or cell.value is None or first.value == 0:
-        return ""
-    check_one_campaign(first, cell)
-    return f"{language.number(cell.value / first.value)}×"
-
-
-def _measurements(library: Library, table: Table, machine: Machine) -> list[Measurement]:
-    found = (
-        q.measure(library, table.script, row.variant, machine) for row in table.rows for q in row.quantities
-    )
-    return [one for one in found if one is not None]
+def _each_once(figures: Sequence[Figure]) -> list[Predicted]:
+    """The predictions among `figures`, of each variant one."""
+    found = (one.predicted for one in figures if one.predicted is not None)
+    return list({one.prediction.digest: one for one in found}.values())

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from benchbook.pages.computing import Computed, compute
 from benchbook.pages.context import Build
 from benchbook.pages.labels import OUTCOMES
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Library, Machine
 from benchbook.pages.machine_names import machine_short
-from benchbook.pages.measurements import Computed, compute, missing_mend
+from benchbook.pages.measurements import missing_mend
+from benchbook.pages.predicted import never_predicted
+from benchbook.pages.prediction_words import predicted_mark, value_rows
 from benchbook.pages.provenance import Row, repeats_text, result_rows, stale_mark
 from benchbook.pages.references import UnresolvedError, ValueSpec, parse_value
 
@@ -23,20 +26,20 @@ def _scripts_of(spec: ValueSpec) -> tuple[str, ...]:
 
 
 def _value_machines(library: Library, guide: str, scripts: Sequence[str]) -> tuple[Machine, ...]:
-    """The machines that have records of all of `scripts`, the one to show first.
+    """The machines that have records or predictions of all of `scripts`, the one to show first.
 
     Raises:
-        UnresolvedError: They were recorded on none.
+        UnresolvedError: They were neither recorded nor predicted on one.
     """
     shared = [
         machine
-        for machine in library.machines_with(scripts[0])
-        if all(machine in library.machines_with(script) for script in scripts[1:])
+        for machine in library.shown_on(scripts[0])
+        if all(machine in library.shown_on(script) for script in scripts[1:])
     ]
     if all(machine.published for machine in shared):
         mend = f"record them on one: benchbook record {' '.join(scripts)}"
         raise UnresolvedError(f"no machine has a record of {' and '.join(scripts)}", mend)
-    first = library.machine_for(guide, scripts[0])
+    first = library.first_machine(guide, scripts[0])
     return tuple(sorted(shared, key=lambda machine: machine != first))
 
 
@@ -49,8 +52,15 @@ def resolve_value(library: Library, guide: str, text: str) -> tuple[ValueSpec, M
     spec = parse_value(text)
     for script in _scripts_of(spec):
         library.script(script)
-    machine = _value_machines(library, guide, _scripts_of(spec))[0]
+    machines = _value_machines(library, guide, _scripts_of(spec))
+    machine = machines[0]
     computed = compute(library, spec, machine)
+    if computed is None and spec.show != "measured":
+        # The machine that a guide shows need not be the one whose predictions it speaks of.
+        found = ((one, compute(library, spec, one)) for one in machines)
+        machine, computed = next((pair for pair in found if pair[1] is not None), (machine, None))
+        if computed is None:
+            raise never_predicted(f"`{spec.expression}`", spec.first.script)
     if computed is None:
         mend = missing_mend(machine, " ".join(_scripts_of(spec)))
         raise UnresolvedError(f"`{spec}` was never recorded on {machine.name}", mend)
@@ -88,21 +98,23 @@ def render_value(build: Build, text: str) -> str:
     )
     return (
         f'<button type="button" class="bb-value" data-bb="{escape(str(spec))}">'
-        f"{_data_element(spec, machine, computed, page.language)}{tag}</button>{mark}"
+        f"{_data_element(spec, machine, computed, page.language)}"
+        f"{predicted_mark(page.language) if computed.kind == 'prediction' else ''}{tag}</button>{mark}"
     )
 
 
 def _data_element(spec: ValueSpec, machine: Machine, computed: Computed, language: Language) -> str:
     """The `<data>` of a value, which a program can read."""
     size = ""
-    if computed.value is not None and spec.form == "plain" and computed.parts[0].device_memory:
+    if computed.value is not None and spec.form == "plain" and computed.figures[0].device_memory:
         size = f' data-bytes="{raw(computed.value)}"'
-    words = computed.value is None or computed.parts[0].flag
+    words = computed.value is None or computed.figures[0].flag
+    kind = "" if computed.kind == "measurement" else f' data-kind="{computed.kind}"'
     direction = "" if words else ' dir="ltr"'
     text = escape(computed_text(spec, computed, language))
     return (
         f'<data value="{escape(raw(computed.value))}" data-ref="{escape(spec.expression)}" '
-        f'data-machine="{escape(machine.name)}"{size}{direction}>{text}</data>'
+        f'data-machine="{escape(machine.name)}"{kind}{size}{direction}>{text}</data>'
     )
 
 
@@ -113,8 +125,10 @@ def computed_text(spec: ValueSpec, computed: Computed, language: Language) -> st
             (p.source.result.outcome for p in computed.parts if p.source.result.outcome != "ok"), ""
         )
         return language.text(OUTCOMES.get(outcome, "not_measured"))
-    if spec.form == "plain" and computed.parts[0].flag:
+    if spec.form == "plain" and computed.figures[0].flag:
         return language.flag(bool(computed.value))
+    if computed.kind == "error":
+        return language.signed_percent(computed.value)
     text = language.quantity(computed.value, computed.unit, computed.shown).text
     return f"{text}{language.text('times')}" if spec.unit == "x" else text
 
@@ -128,13 +142,15 @@ def _tree(build: Build, spec: ValueSpec, computed: Computed) -> dict[str, Any]:
     language = build.here.language
     names = (str(spec.first), str(spec.second))
     rows: list[Row] = []
-    for part, name in zip(computed.parts, names, strict=False):
-        rows += result_rows(part, language, name)
-    key, _ = build.keep_origin([part.source for part in computed.parts])
-    part = computed.parts[0]
-    device = spec.form == "plain" and part.device_memory
+    if computed.kind == "error" and computed.value is not None:
+        rows.append(("error", "text", language.signed_percent(computed.value)))
+    for one, name in zip(computed.figures, names, strict=False):
+        rows += result_rows(one.measured, language, name) if one.measured else []
+        rows += value_rows(one.predicted, language, name) if one.predicted else []
+    key, _ = build.keep_origin([part.source for part in computed.parts], computed.predictions)
+    device = spec.form == "plain" and computed.figures[0].device_memory
     build.here.fits |= device
-    return {
+    tree = {
         "value": raw(computed.value),
         "text": computed_text(spec, computed, language),
         "bytes": raw(computed.value) if device and computed.value is not None else "",
@@ -142,3 +158,4 @@ def _tree(build: Build, spec: ValueSpec, computed: Computed) -> dict[str, Any]:
         "rows": rows,
         "origin": key,
     }
+    return tree if computed.kind == "measurement" else {**tree, "kind": computed.kind}

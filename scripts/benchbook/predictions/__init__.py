@@ -1,1 +1,1 @@
-"""Predictions as records of their own kind: what is asked of the predictor, what it said, whether that still holds."""
+"""Predictions as records of their own kind: what the predictor is asked, what it said, whether that holds."""

@@ -74,7 +74,9 @@ def ask(project: Project, declarations: Sequence[Declaration]) -> Asked:
                 what = f"there is no machine `{machine}`, and no data sheet of such a GPU"
                 known = [*project.machines, *examples()]
                 line = declaration.line("machines", index)
-                problems.append(Problem(declaration.path, line, what, did_you_mean(machine, known, "machine")))
+                problems.append(
+                    Problem(declaration.path, line, what, did_you_mean(machine, known, "machine"))
+                )
             else:
                 machines[machine] = kinds
         for index, entry in enumerate(declaration.content.script):
@@ -85,7 +87,7 @@ def ask(project: Project, declarations: Sequence[Declaration]) -> Asked:
 
 
 def kinds_of_machine(project: Project, machine: str) -> tuple[str, ...] | None:
-    """What a machine is (`machine_kinds`): by its machine.json, else by its data sheet; None if it has neither."""
+    """What a machine is (`machine_kinds`): by machine.json, else by data sheet; None if it has neither."""
     try:
         table = json.loads((project.records / machine / "machine.json").read_text("utf-8"))
         return machine_kinds(str(table["kind"]), machine)
@@ -111,8 +113,17 @@ class _Reader:
         reference = f"{self.declaration.guide}/{self.entry.name}"
         path = self.project.snippets / reference
         if not path.is_file():
-            known = [Path(name).name for name in self.project.scripts() if name.startswith(reference[: -len(self.entry.name)])]
-            self._problem((), "name", f"there is no script `{reference}`", did_you_mean(self.entry.name, known, "script"))
+            known = [
+                Path(name).name
+                for name in self.project.scripts()
+                if name.startswith(reference[: -len(self.entry.name)])
+            ]
+            self._problem(
+                (),
+                "name",
+                f"there is no script `{reference}`",
+                did_you_mean(self.entry.name, known, "script"),
+            )
             return
         try:
             script = read_script(path, self.project.root)
@@ -130,7 +141,11 @@ class _Reader:
             for variant in script.variants(kinds):
                 if not _matches(self.entry, variant):
                     continue
-                asked = [one for one in layers if not isinstance(one[1], CaseModel) or _holds(one[1], variant, kinds)]
+                asked = [
+                    one
+                    for one in layers
+                    if not isinstance(one[1], CaseModel) or _holds(one[1], variant, kinds)
+                ]
                 if not any(isinstance(layer, CaseModel) and layer.skip for _, layer in asked):
                     question = self._question(script, variant, machine, kinds, asked)
                     if question is not None:
@@ -141,13 +156,20 @@ class _Reader:
         axes = {axis for variant in variants for axis in variant.axes}
         for axis, wanted in layer.where.items():
             if axis not in axes:
-                self._problem(place, ("where", axis), f"`{script.reference}` does not sweep `{axis}`", did_you_mean(axis, axes, "axis"))
+                self._problem(
+                    place,
+                    ("where", axis),
+                    f"`{script.reference}` does not sweep `{axis}`",
+                    did_you_mean(axis, axes, "axis"),
+                )
                 continue
             known = {axis_text(variant.at(axis)) for variant in variants}
             for value in wanted if isinstance(wanted, list) else [wanted]:
                 if axis_text(value) not in known:
                     what = f"`{script.reference}` has no variant with {axis}={axis_text(value)}"
-                    self._problem(place, ("where", axis), what, f"use one of its values: {', '.join(sorted(known))}")
+                    self._problem(
+                        place, ("where", axis), what, f"use one of its values: {', '.join(sorted(known))}"
+                    )
         for name in layer.values:
             cell, _, meter = name.partition(".")
             try:
@@ -157,10 +179,20 @@ class _Reader:
                 continue
             if unit.dimension != "memory" or not device:
                 what = f"`{name}` of `{script.reference}` counts no bytes of the device's memory"
-                self._problem(place, ("values", name), what, "name what the allocator counts, or a metric with `memory = \"device\"`")
+                self._problem(
+                    place,
+                    ("values", name),
+                    what,
+                    'name what the allocator counts, or a metric with `memory = "device"`',
+                )
             elif unit.symbol != "B":
                 what = f"`{name}` of `{script.reference}` is in {unit.symbol}"
-                self._problem(place, ("values", name), what, "declare the metric in B: a page shows it in any unit of memory")
+                self._problem(
+                    place,
+                    ("values", name),
+                    what,
+                    "declare the metric in B: a page shows it in any unit of memory",
+                )
 
     def _question(
         self,
@@ -186,23 +218,46 @@ class _Reader:
         except ValidationError as error:
             for item in error.errors(include_url=False, include_input=False):
                 key = str(item["loc"][0]) if item["loc"] else ""
-                mend = did_you_mean(key, WORKLOADS[kind].model_fields, "field") if item["type"] == "extra_forbidden" else "see `benchbook predict --help`"
-                self._problem(_layer_of(layers, kind, key), (kind, key), f"{kind}.{key}: {item['msg']}", mend)
+                mend = (
+                    did_you_mean(key, WORKLOADS[kind].model_fields, "field")
+                    if item["type"] == "extra_forbidden"
+                    else "see `benchbook predict --help`"
+                )
+                self._problem(
+                    _layer_of(layers, kind, key),
+                    (kind, key),
+                    f"{kind}.{key}: {item['msg']}",
+                    mend,
+                )
             return None
         values: dict[str, tuple[str, ...]] = {}
         for _, layer in layers:
             values |= layer.values
         if not values:
-            self._problem((), "name", f"nothing of variant {variant.name} is said to be predicted", "give it `values`")
+            self._problem(
+                (), "name", f"nothing of variant {variant.name} is said to be predicted", "give it `values`"
+            )
         if len(self.problems) > before or model is None:
             return None
         device = "cpu" if "cpu" in kinds else "cuda"
         if device == "cpu":
             values = {name: parts for name, parts in values.items() if RESERVED not in parts}
         asked = checked.model_dump(exclude_none=True)
-        return Question(script.reference, variant.name, machine, device, dict(variant.parameters), model, kind, asked, values)
+        return Question(
+            script.reference,
+            variant.name,
+            machine,
+            device,
+            dict(variant.parameters),
+            model,
+            kind,
+            asked,
+            values,
+        )
 
-    def _model(self, variant: Variant, layers: Sequence[tuple[tuple[str | int, ...], LayerModel]]) -> dict[str, Any] | None:
+    def _model(
+        self, variant: Variant, layers: Sequence[tuple[tuple[str | int, ...], LayerModel]]
+    ) -> dict[str, Any] | None:
         named = [(place, layer.model) for place, layer in layers if layer.model]
         config: dict[str, Any] = {}
         if named:
@@ -217,11 +272,18 @@ class _Reader:
                 return None
         config |= self._merged("config", variant, layers)
         if not isinstance(config.get("model_type"), str):
-            self._problem((), "name", "its model has no `model_type`", "name one of snippets/models by `model`, or give `config` a `model_type`")
+            self._problem(
+                (),
+                "name",
+                "its model has no `model_type`",
+                "name one of snippets/models by `model`, or give `config` a `model_type`",
+            )
             return None
         return config
 
-    def _merged(self, table: str, variant: Variant, layers: Sequence[tuple[tuple[str | int, ...], LayerModel]]) -> dict[str, Any]:
+    def _merged(
+        self, table: str, variant: Variant, layers: Sequence[tuple[tuple[str | int, ...], LayerModel]]
+    ) -> dict[str, Any]:
         """The settings of `table` over all layers, with the script's parameters in place of their names."""
         merged: dict[str, Any] = {}
         for place, layer in layers:
@@ -230,26 +292,33 @@ class _Reader:
                     name = value.removeprefix("$")
                     if name not in variant.parameters:
                         what = f"`{value}` is no parameter of `{self.entry.name}`"
-                        self._problem(place, (table, key), what, did_you_mean(name, variant.parameters, "parameter"))
+                        self._problem(
+                            place, (table, key), what, did_you_mean(name, variant.parameters, "parameter")
+                        )
                         continue
                     value = variant.parameters[name]
                 merged[key] = value
         return merged
 
-    def _problem(self, place: tuple[str | int, ...], keys: str | tuple[str, ...], what: str, mend: str) -> None:
+    def _problem(
+        self, place: tuple[str | int, ...], keys: str | tuple[str, ...], what: str, mend: str
+    ) -> None:
         below = (keys,) if isinstance(keys, str) else keys
         line = self.declaration.line("script", self.index, *place, *below)
         self.problems.append(Problem(self.declaration.path, line, what, mend))
 
 
-def _layer_of(layers: Sequence[tuple[tuple[str | int, ...], LayerModel]], table: str, key: str) -> tuple[str | int, ...]:
+def _layer_of(
+    layers: Sequence[tuple[tuple[str | int, ...], LayerModel]], table: str, key: str
+) -> tuple[str | int, ...]:
     """The place of the layer that sets a key last."""
     return next((place for place, layer in reversed(layers) if key in getattr(layer, table)), ())
 
 
 def _matches(layer: LayerModel, variant: Variant) -> bool:
     return all(
-        axis_text(variant.at(axis)) in [axis_text(value) for value in (wanted if isinstance(wanted, list) else [wanted])]
+        axis_text(variant.at(axis))
+        in [axis_text(value) for value in (wanted if isinstance(wanted, list) else [wanted])]
         for axis, wanted in layer.where.items()
     )
 

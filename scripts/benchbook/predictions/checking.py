@@ -1,4 +1,4 @@
-"""Hold declarations and predictions to what they promise: well formed, unedited, up to date, blind where they say so."""
+"""Hold declarations and predictions to their promises: well formed, unedited, up to date, truly blind."""
 
 from __future__ import annotations
 
@@ -109,14 +109,18 @@ def _blind(
     prediction = record.variants[variant]
     mend = f"take it out of the file and run `benchbook predictions {record.script}`, which says what it is"
     if came_too_late(prediction, when):
-        what = f"variant {variant} says it was predicted blind, on {prediction.made}, and was measured on {when}"
+        what = (
+            f"variant {variant} says it was predicted blind, on {prediction.made}, and was measured on {when}"
+        )
         yield Problem(shown, line, what, mend)
         return
     campaign = measured.campaigns.get(measured.variants[variant].campaign)
     commit = campaign.commit if isinstance(campaign, Campaign) else None
     text = _at_commit(project.root, commit, shown) if commit else None
     if text is not None and prediction.digest not in text:
-        what = f"variant {variant} says it was predicted blind; commit {str(commit)[:12]}, which was measured, lacks it"
+        what = (
+            f"variant {variant} says it was predicted blind; commit {str(commit)[:12]}, measured, lacks it"
+        )
         yield Problem(shown, line, what, mend)
 
 

@@ -1,25 +1,28 @@
-"""Read `predictions.toml`: which scripts of a guide are predicted, for what workload, and what the numbers stand for.
+"""Read `predictions.toml`: which scripts of a guide are predicted, for what, and what stands for what.
 
-    machines = ["nvidia-h200-141gb", "cpu-2core-24gb"]    # a GPU by its data sheet, or a machine that has records
+    machines = ["nvidia-h200-141gb", "cpu-2core-24gb"]    # GPUs by data sheet, machines that have records
 
     [[script]]
     name = "remedies.py"
-    model = "bert-large-uncased"                   # snippets/models/bert-large-uncased.json; and beside or without it
-    config = { num_hidden_layers = "$layers" }     # keys of a config.json; "$layers" is the script's parameter, with
-    training = { batch = "$batch_size", sequence = "$sequence_length", optimizer = "adamw_fused" }     # the value it
-    values = { "train.allocated_peak" = "peak_allocated" }                        # has in the variant on the machine
+    model = "bert-large-uncased"                  # snippets/models/bert-large-uncased.json,
+    config = { num_hidden_layers = "$layers" }    # with other values of a config.json, or these alone
+    training = { batch = "$batch_size", sequence = "$sequence_length", optimizer = "adamw_fused" }
+    values = { "train.allocated_peak" = "peak_allocated" }
 
-    [[script.case]]                                # what is otherwise in some variants, or on some machines
-    where = { change = "checkpointing" }           # axis values, one or a list; all variants without it
-    on = "cpu"                                     # a kind ("accelerator", "cpu", "cuda") or a machine; all without it
-    training = { checkpointing = true }            # replaces these keys; later cases win over earlier ones
+    [[script.case]]                               # what is otherwise in some variants, or on some machines
+    where = { change = "checkpointing" }          # axis values, one or a list; left away: all variants
+    on = "cpu"                                    # a kind ("accelerator", "cpu", "cuda") or a machine; or all
+    training = { checkpointing = true }           # replaces these keys; later cases win over earlier ones
 
-`inference` in place of `training` has the fields of an inference. `where` beside `name` leaves only some variants of a
-script; `skip = "why"` in a case says why the predictor is not asked. `values` names by metric (`peak`) or meter
-(`train.allocated_peak`) what the script yields in bytes of the device's memory, and what of a prediction stands for it:
-`peak_allocated`, `peak_reserved` (not asked of a CPU), `categories.weights` (at the peak), `moments.backward.peak` or `moments.backward.held`
-(at its end), or a list of these, which is added up. An item such as `#first_tensor.device_memory` is what the same
-variant measured on the machine: what no rule gives, such as the context of a GPU.
+`"$layers"` is the script's parameter, with the value that it has in the variant on the machine. `inference`, in
+place of `training`, has the fields of an inference. `where` beside `name` leaves only some variants of a script,
+and `skip = "why"` in a case says why the predictor is not asked.
+
+`values` names by metric (`peak`) or meter (`train.allocated_peak`) what the script yields in bytes of the
+device's memory, and what of a prediction stands for it: `peak_allocated`, `peak_reserved` (no CPU has it),
+`categories.weights` (at the peak), `moments.backward.peak`, `moments.backward.held` (at its end), or a list,
+which is added up. An item such as `#first_tensor.device_memory` is what the same variant measured on the
+machine: what no rule gives, such as the context of a GPU.
 """
 
 from __future__ import annotations
@@ -32,15 +35,16 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StringConstraints, ValidationError
 
+from benchbook.predictions.workloads import parts_of
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
-from benchbook.predictions.workloads import parts_of
 from benchbook.validation import MachineName, Name, Short, Strict, Value
 
 FILE = "predictions.toml"
 LIKE = "see the head of scripts/benchbook/predictions/declaration.py for what it may hold"
 
 AxisValue = Short | Value
+OneOrMore = AxisValue | Annotated[list[AxisValue], Field(min_length=1)]
 Setting = Any
 ValueName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[a-z_]+)?$")]
 Stands = Annotated[tuple[str, ...], BeforeValidator(parts_of)]
@@ -49,12 +53,12 @@ Stands = Annotated[tuple[str, ...], BeforeValidator(parts_of)]
 class LayerModel(Strict):
     """What a script and each of its cases may say."""
 
-    where: dict[Name, AxisValue | Annotated[list[AxisValue], Field(min_length=1)]] = {}
+    where: dict[Name, OneOrMore] = Field(default_factory=dict)
     model: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]*$")] | None = None
-    config: dict[Name, Setting] = {}
-    training: dict[Name, Setting] = {}
-    inference: dict[Name, Setting] = {}
-    values: dict[ValueName, Stands] = {}
+    config: dict[Name, Setting] = Field(default_factory=dict)
+    training: dict[Name, Setting] = Field(default_factory=dict)
+    inference: dict[Name, Setting] = Field(default_factory=dict)
+    values: dict[ValueName, Stands] = Field(default_factory=dict)
 
 
 class CaseModel(LayerModel):
@@ -68,7 +72,7 @@ class ScriptModel(LayerModel):
     """A script of the guide, and what the predictor is asked of it."""
 
     name: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*\.py$")]
-    case: list[CaseModel] = []
+    case: list[CaseModel] = Field(default_factory=list)
 
 
 class DeclarationModel(Strict):
@@ -162,7 +166,9 @@ def line_of(text: str, keys: tuple[str | int, ...]) -> int:
     head = ""
     while len(rest) > 1 and rest[0] in ("script", "case") and isinstance(rest[1], int):
         head = f"{head}.{rest[0]}" if head else str(rest[0])
-        heads = [at for at in range(first, last) if re.match(rf"\s*\[\[\s*{re.escape(head)}\s*\]\]", lines[at])]
+        heads = [
+            at for at in range(first, last) if re.match(rf"\s*\[\[\s*{re.escape(head)}\s*\]\]", lines[at])
+        ]
         if rest[1] >= len(heads):
             return first + 1
         start = heads[rest[1]]

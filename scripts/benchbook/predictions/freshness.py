@@ -1,4 +1,4 @@
-"""Judge whether a prediction still answers what is asked, and whether one made blind was made before measuring."""
+"""Judge whether a prediction still answers what is asked, and whether a blind one came first."""
 
 from __future__ import annotations
 

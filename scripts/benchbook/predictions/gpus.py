@@ -13,7 +13,7 @@ _NAME = re.compile(r"(?P<vendor>[a-z]+)-(?P<model>[a-z0-9-]+)-(?P<size>\d+)gb")
 
 
 def described(name: str) -> dict[str, Any] | None:
-    """What a machine.json would say of the GPU `name`, as the recorder would name it; None if no sheet knows it.
+    """What a machine.json would say of the GPU that the recorder calls `name`; None if no sheet knows it.
 
     Parameters:
         name: Vendor, model and memory, such as "nvidia-h200-141gb".

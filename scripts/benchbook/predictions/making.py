@@ -1,4 +1,4 @@
-"""Make predictions: ask the predictor what is declared, and write what it says; blind ones stay as they are."""
+"""Make predictions: ask the predictor what is declared and write what it says; blind ones stay."""
 
 from __future__ import annotations
 
@@ -80,7 +80,12 @@ class Outcome:
 
 
 def make_predictions(
-    project: Project, predict: Predict, stamp: Stamp, scripts: Sequence[str] = (), machine: str = "", everything: bool = False
+    project: Project,
+    predict: Predict,
+    stamp: Stamp,
+    scripts: Sequence[str] = (),
+    machine: str = "",
+    everything: bool = False,
 ) -> Iterator[Outcome]:
     """Predict what is missing or stale, writing each file once its script is done.
 
@@ -90,7 +95,7 @@ def make_predictions(
         stamp: What goes into each.
         scripts: Only these ("guide/script.py", or a guide).
         machine: Only this one.
-        everything: Predict also what is fresh; blind predictions of what was measured since are kept in any case.
+        everything: Predict also what is fresh; a blind prediction that was measured since is kept.
 
     Raises:
         BenchbookError: A declaration is not in order, or nothing of that name is declared.
@@ -220,7 +225,9 @@ def _part(part: str, said: Mapping[str, Any], question: Question, record: Record
         lacking = f"the predictor has no `{part}`"
     if found is None:
         what = f"{lacking}, which stands for a value of {question.script}, variant {question.variant}"
-        raise BenchbookError(Problem(f"snippets/{question.script.partition('/')[0]}/predictions.toml", 1, what, mend))
+        raise BenchbookError(
+            Problem(f"snippets/{question.script.partition('/')[0]}/predictions.toml", 1, what, mend)
+        )
     return found
 
 
@@ -228,7 +235,9 @@ def _measured(part: str, variant: str, record: Record | None) -> int | None:
     """The median of what a metric or meter read on the machine."""
     name, _, meter = part.removeprefix("#").partition(".")
     result = record.variants.get(variant) if record else None
-    found = [run.meter(name, meter) if meter else run.metrics.get(name) for run in (result.runs if result else ())]
+    found = [
+        run.meter(name, meter) if meter else run.metrics.get(name) for run in (result.runs if result else ())
+    ]
     numbers = [value for value in found if isinstance(value, (int, float))]
     return round(median(numbers)) if numbers else None
 

@@ -26,7 +26,7 @@ class Prediction:
         made: When, as `2026-11-20T17:30:00Z`.
         commit: What was checked out; None outside a repository.
         modified: Whether scripts or the predictor differed from it.
-        blind: Whether nothing of the variant had been measured on the machine: such a prediction stays as it is.
+        blind: Whether nothing of the variant had been measured on the machine: it stays as it is.
         predictor: The version of the predictor's rules.
         packages: The versions of what it ran on.
         parameters: Those of the script, with the values that it has there.

@@ -1,4 +1,4 @@
-"""What the predictor can be asked: the fields of a training or an inference, and the quantities it answers with."""
+"""What the predictor can be asked: the fields of a training or an inference, and what it answers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Lora(Strict):
     """Low-rank adapters beside frozen weights."""
 
     rank: Count
-    targets: list[Name] = []
+    targets: list[Name] = Field(default_factory=list)
 
 
 class TrainingModel(Strict):
