@@ -16,20 +16,29 @@ from functools import cache
 from typing import Any, Literal
 
 import torch
+from packaging.version import Version
 from transformers import AttentionInterface, AttentionMaskInterface
 
+from benchbook.predictor.gpus import H200, Gpu
 from benchbook.predictor.workload import Attention, UnpredictableError
 
-Backend = Literal["flash", "efficient", "math"]
-ORDER: tuple[Backend, ...] = ("flash", "efficient", "math")
+Backend = Literal["cudnn", "flash", "efficient", "math"]
+ORDER: tuple[Backend, ...] = ("flash", "efficient", "math", "cudnn")
+CUDNN_FIRST: tuple[Backend, ...] = ("cudnn", "flash", "efficient", "math")
 HALF = (torch.float16, torch.bfloat16)
 FLASH_LARGEST_HEAD = 256
-# `minimum_gemm_alignment`: 16 bytes where tensor cores take the type (capability 8.0 on).
-ALIGNMENT_BYTES = 16
+CUDNN_LARGEST_HEAD = 128
+# Shares of dropout that cuDNN draws are multiples of 1/16.
+CUDNN_DROPOUT_STEPS = 16
 MASK_ALIGNMENT = 16
+AMPERE = (8, 0)
+VOLTA = (7, 0)
 OLD_EAGER = "eager_torch_1.10"
+# The first version of torch known to share heads among queries in the efficient kernel.
+EFFICIENT_GROUPS_SINCE = Version("2.15")
 
-_allowed: tuple[Backend, ...] = ORDER
+_gpu: Gpu = H200
+_allowed: tuple[Backend, ...] = CUDNN_FIRST
 
 
 @dataclass(frozen=True)
@@ -47,21 +56,22 @@ class _Call:
 
 
 @contextmanager
-def dispatched(attention: Attention) -> Iterator[str]:
-    """Let the fake accelerator take only what is asked for; gives transformers' name of the implementation.
+def dispatched(attention: Attention, gpu: Gpu = H200) -> Iterator[str]:
+    """Let the fake accelerator be this GPU and take what is asked for; gives transformers' word for that.
 
     `sdpa_flash`, `sdpa_efficient` and `sdpa_math` stand for `torch.nn.attention.sdpa_kernel` around
     transformers' `sdpa`.
     """
-    global _allowed
-    before = _allowed
+    global _allowed, _gpu
+    before = _allowed, _gpu
     word, _, backend = attention.partition("_")
-    if word == "sdpa" and backend:
-        _allowed = tuple(each for each in ORDER if each == backend)
+    order = CUDNN_FIRST if gpu.prefers_cudnn else ORDER
+    _allowed = tuple(each for each in order if word != "sdpa" or backend in ("", each))
+    _gpu = gpu
     try:
         yield word if word == "sdpa" else attention
     finally:
-        _allowed = before
+        _allowed, _gpu = before
 
 
 @cache
@@ -97,26 +107,58 @@ def _scaled_dot_product_attention(
 
 
 def _usable(backend: Backend, call: _Call) -> bool:
-    query, key, value = call.query, call.key, call.value
-    dense = all(each.dim() == 4 and each.stride(-1) == 1 for each in (query, key, value))
     if backend == "math":
         return True
-    if backend == "flash":
-        return (
-            dense
-            and query.dtype in HALF
-            and call.mask is None
-            and query.shape[-1] == key.shape[-1] == value.shape[-1] <= FLASH_LARGEST_HEAD
-            and (not call.causal or query.shape[-2] == key.shape[-2])
-        )
-    alignment = ALIGNMENT_BYTES // query.element_size()
+    query, key, value = call.query, call.key, call.value
+    heads = {each.shape[1] for each in (query, key, value)}
+    if not all(each.dim() == 4 and each.stride(-1) == 1 for each in (query, key, value)):
+        return False
+    if len(heads) > 1 and not call.grouped:
+        return False
+    rules = {"cudnn": _cudnn_can, "flash": _flash_can, "efficient": _efficient_can}
+    return rules[backend](call, len(heads) > 1)
+
+
+def _cudnn_can(call: _Call, shared_heads: bool) -> bool:
+    """`can_use_cudnn_attention`, of cuDNN 9.19 as torch 2.11 brings it."""
+    query, key, value = call.query, call.key, call.value
+    steps = call.dropout * CUDNN_DROPOUT_STEPS
     return (
-        dense
-        and query.dtype in (*HALF, torch.float32)
-        and query.shape[-1] == key.shape[-1]
+        _gpu.capability >= AMPERE
+        and query.dtype in HALF
+        and (call.mask is None or not call.mask.requires_grad)
+        and steps == math.floor(steps)
+        and all(each.shape[-1] % 8 == 0 and each.shape[-1] <= CUDNN_LARGEST_HEAD for each in (query, value))
+        and key.shape[-2] != 1
+        and (call.dropout == 0 or query.shape[-2] != 1)
+    )
+
+
+def _flash_can(call: _Call, shared_heads: bool) -> bool:
+    """`can_use_flash_attention`."""
+    query, key, value = call.query, call.key, call.value
+    return (
+        _gpu.capability >= AMPERE
+        and query.dtype in HALF
+        and call.mask is None
+        and query.shape[-1] == key.shape[-1] == value.shape[-1] <= FLASH_LARGEST_HEAD
+        and (not call.causal or query.shape[-2] == key.shape[-2])
+    )
+
+
+def _efficient_can(call: _Call, shared_heads: bool) -> bool:
+    """`can_use_mem_efficient_attention`, with `minimum_gemm_alignment`."""
+    query, value = call.query, call.value
+    bits = query.element_size() * 8
+    cores = _gpu.capability >= AMPERE or (_gpu.capability >= VOLTA and query.dtype in HALF)
+    alignment = max(4 if _gpu.capability >= AMPERE else 1, 128 // bits if cores else 1)
+    types = (*HALF, torch.float32) if _gpu.capability >= AMPERE else (torch.float16, torch.float32)
+    return (
+        query.dtype in types
+        and query.shape[-1] == call.key.shape[-1]
         and query.shape[-1] % alignment == 0
         and value.shape[-1] % alignment == 0
-        and query.shape[1] == key.shape[1] == value.shape[1]
+        and (not shared_heads or Version(torch.__version__).release >= EFFICIENT_GROUPS_SINCE.release)
     )
 
 
@@ -133,12 +175,17 @@ def _run(backend: Backend, call: _Call) -> torch.Tensor:
         )[0]
         return result[..., :head] if head % 8 else result
     mask = _added(call.mask, query.dtype)
+    trained = torch.is_grad_enabled() and any(each.requires_grad for each in (query, key, value))
+    if backend == "cudnn":
+        result = aten._scaled_dot_product_cudnn_attention(
+            query, key, value, mask, trained, call.dropout, call.causal, False, scale=call.scale
+        )[0]
+        return result
     if backend == "efficient":
         if mask is not None:
             length = mask.shape[-1]
             mask = _padded(mask, MASK_ALIGNMENT)[..., :length]
             mask = mask.expand(*query.shape[:3], key.shape[-2])
-        trained = torch.is_grad_enabled() and any(each.requires_grad for each in (query, key, value))
         result = aten._scaled_dot_product_efficient_attention(
             query, key, value, mask, trained, call.dropout, call.causal, scale=call.scale
         )[0]

@@ -10,6 +10,8 @@ from benchbook.predictor.trace import Birth, Events
 
 ACTIVATIONS = "activations"
 TEMPORARY = "temporary"
+# Where the model runs forward.
+PASSES = ("forward", "prefill", "decode")
 OPTIMIZER_MOMENTS = ("unscale", "clip", "step", "zero_grad")
 
 
@@ -119,7 +121,8 @@ def _byte_by_byte(events: Events) -> _Replay:
 def _category(birth: Birth, events: Events, starts: list[int], death: int | None) -> str:
     """What a storage was; empty where it fits nothing.
 
-    Activations outlive the forward pass that made them, temporaries end with the work that made them.
+    Activations outlive the forward pass that made them (what was read and generated so far included),
+    temporaries end with the work that made them.
     """
     if birth.category:
         return birth.category
@@ -130,7 +133,7 @@ def _category(birth: Birth, events: Events, starts: list[int], death: int | None
     if death is not None and death < end:
         return TEMPORARY
     moment = events.spans[birth.span].moment
-    return ACTIVATIONS if moment == "forward" or birth.recomputed else ""
+    return ACTIVATIONS if moment in PASSES or birth.recomputed else ""
 
 
 def _layer(birth: Birth, events: Events) -> str:

@@ -96,12 +96,14 @@ def draw_batch(model: nn.Module, workload: Training, device: str) -> dict[str, t
     return {"input_ids": ids, "labels": labels}
 
 
-def set_dropout(config: PreTrainedConfig, share: float) -> None:
-    """Give every dropout of a configuration the same share."""
+def ready_for_training(config: PreTrainedConfig, workload: Training) -> None:
+    """Change a configuration as training does: no cache, and the workload's dropout."""
     for each in (config, *(getattr(config, name) for name in config.sub_configs)):
+        # As transformers' Trainer: no later token will ask for keys and values.
+        each.use_cache = False
         for name in DROPOUTS:
-            if isinstance(getattr(each, name, None), int | float):
-                setattr(each, name, share)
+            if workload.dropout is not None and isinstance(getattr(each, name, None), int | float):
+                setattr(each, name, workload.dropout)
 
 
 def layer_names(model: nn.Module) -> dict[str, str]:

@@ -5,27 +5,32 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import transformers
 from torch import nn
+from transformers import PreTrainedConfig
 
-from benchbook.predictor.attention import dispatched, register_attention
+from benchbook.predictor.attention import OLD_EAGER, dispatched, register_attention
 from benchbook.predictor.attribution import Moment, attribute
 from benchbook.predictor.autocast import register_autocast, watched_cache
 from benchbook.predictor.fake_accelerator import FakeMode, fake_accelerator
+from benchbook.predictor.gpus import H200, Gpu
+from benchbook.predictor.inference import cache_tensors, generate
 from benchbook.predictor.models import (
     Config,
     build_model,
     draw_batch,
     layer_names,
     read_config,
-    set_dropout,
+    ready_for_training,
 )
 from benchbook.predictor.optimizers import make_optimizer
 from benchbook.predictor.trace import Trace
 from benchbook.predictor.training import prepare, train
-from benchbook.predictor.workload import Device, Training, Workload
+from benchbook.predictor.workload import Device, Inference, Training, Workload
+from benchbook.predictor.workspaces import Workspaces
 
 
 @dataclass(frozen=True)
@@ -57,20 +62,27 @@ class Prediction:
     transformers: str
 
 
-def predict(config: Config, workload: Workload, device: Device = "cuda") -> Prediction:
+def predict(config: Config, workload: Workload, device: Device = "cuda", gpu: Gpu = H200) -> Prediction:
     """The memory of a workload, without the device and without the memory.
 
     Parameters:
         config: What transformers reads from a `config.json`, or such a configuration.
         workload: What is to be done with the model.
         device: A CUDA device with its caching allocator, or a CPU.
+        gpu: Which CUDA device: its generation decides attention's kernel and cuBLAS's workspace.
 
     Raises:
         UnpredictableError: The configuration is wrong, or this torch cannot do it.
     """
-    with fake_device(device) as kind, contextlib.ExitStack() as stack:
-        trace = Trace(kind)
-        model = _trace_training(trace, config, workload, kind, stack)
+    with fake_device(device) as kind, dispatched(workload.attention, gpu) as attention:
+        # Until 1.13, cuBLAS took its workspace past torch's allocator (pytorch PR #85447).
+        counted = device == "cuda" and workload.attention != OLD_EAGER
+        trace = Trace(kind, Workspaces(gpu) if counted else None)
+        model = _build(read_config(config), workload, kind, attention)
+        if isinstance(workload, Training):
+            trace_training(trace, model, workload, kind)
+        else:
+            _trace_inference(trace, model, workload, kind)
         parameters = sum(parameter.numel() for parameter in model.parameters())
     found = attribute(trace.events, segments=device == "cuda")
     return Prediction(
@@ -101,15 +113,15 @@ def fake_device(device: Device) -> Iterator[str]:
         yield kind
 
 
-def _trace_training(
-    trace: Trace, config: Config, workload: Training, kind: str, stack: contextlib.ExitStack
-) -> nn.Module:
-    settings = read_config(config)
-    if workload.dropout is not None:
-        set_dropout(settings, workload.dropout)
-    attention = stack.enter_context(dispatched(workload.attention))
+def _build(config: PreTrainedConfig, workload: Workload, kind: str, attention: str) -> nn.Module:
+    if isinstance(workload, Training):
+        ready_for_training(config, workload)
     dtype = torch.bfloat16 if workload.precision == "bf16" else torch.float32
-    model = build_model(settings, kind, dtype, attention, generating=False)
+    return build_model(config, kind, dtype, attention, generating=isinstance(workload, Inference))
+
+
+def trace_training(trace: Trace, model: nn.Module, workload: Training, kind: str) -> None:
+    """Let a trace see a model's training, on the device where the model is."""
     trace.mark("load")
     prepare(model, workload)
     layers = adopt_weights(trace, model)
@@ -131,7 +143,18 @@ def _trace_training(
     optimizer.register_step_post_hook(seen_states)
     with trace:
         train(model, optimizer, lambda: draw_batch(model, workload, kind), workload, kind, trace.mark)
-    return model
+
+
+def _trace_inference(trace: Trace, model: nn.Module, workload: Inference, kind: str) -> None:
+    trace.mark("load")
+    adopt_weights(trace, model)
+
+    def seen_cache(cache: Any) -> None:
+        for _, tensor in cache_tensors(cache):
+            trace.adopt(tensor, "cache")
+
+    with trace:
+        generate(model, workload, kind, trace.mark, seen_cache, skipping=True)
 
 
 def adopt_weights(trace: Trace, model: nn.Module) -> dict[int, str]:

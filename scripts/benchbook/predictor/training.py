@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from benchbook.predictor.autocast import Scaler, autocast
+from benchbook.predictor.lora import add_adapters
 from benchbook.predictor.workload import Training
 
 Mark = Callable[[str], None]
@@ -20,12 +21,11 @@ MAXIMUM_NORM = 1.0
 def prepare(model: nn.Module, workload: Training) -> None:
     """Put the model into the state in which it is trained."""
     model.train()
-    config: Any = model.config
-    # As transformers' Trainer does: training needs no keys and values of earlier tokens.
-    config.use_cache = False
+    if workload.lora is not None:
+        add_adapters(model, workload.lora)
     if workload.checkpointing:
-        checkpointing: Any = model.gradient_checkpointing_enable
-        checkpointing(gradient_checkpointing_kwargs={"use_reentrant": False})
+        enable: Any = model.activation_checkpointing_enable
+        enable(activation_checkpointing_kwargs={"use_reentrant": False})
 
 
 def train(

@@ -1,0 +1,62 @@
+"""What torch's CPU allocator really holds at most while a model trains or generates, by the profiler's events."""
+
+import gc
+import multiprocessing
+
+import torch
+import transformers
+from torch.profiler import ProfilerActivity, profile
+
+from benchbook.predictor.inference import generate
+from benchbook.predictor.models import draw_batch, read_config, ready_for_training
+from benchbook.predictor.optimizers import make_optimizer
+from benchbook.predictor.training import prepare, train
+from benchbook.predictor.workload import Training
+
+
+def real_peaks(cases):
+    """Bytes of each (configuration, workload), every one in a process of its own that only imported before."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["benchbook.predictor", "transformers.models.auto.modeling_auto"])
+    with context.Pool(1, maxtasksperchild=1) as pool:
+        return pool.starmap(real_peak, cases, chunksize=1)
+
+
+def real_peak(config, workload):
+    """Run it, and add the profiler's memory events up."""
+    transformers.logging.set_verbosity_error()
+    torch.set_num_threads(1)
+    gc.collect()
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+        run(config, workload)
+    cpu = torch.autograd.DeviceType.CPU
+    events = [
+        (event.start_ns(), event.nbytes())
+        for event in seen.profiler.kineto_results.events()
+        if event.name() == "[memory]" and event.device_type() == cpu
+    ]
+    held = most = 0
+    for _, change in sorted(events, key=lambda event: event[0]):
+        held += change
+        most = max(most, held)
+    return most
+
+
+def run(config, workload):
+    """Build the model with values, and do the work."""
+    settings = read_config(config)
+    training = isinstance(workload, Training)
+    if training:
+        ready_for_training(settings, workload)
+    model = getattr(transformers, settings.architectures[0])._from_config(
+        settings,
+        dtype=torch.bfloat16 if workload.precision == "bf16" else torch.float32,
+        attn_implementation="eager" if workload.attention == "eager" else "sdpa",
+    )
+    if not training:
+        generate(model.eval(), workload, "cpu", lambda moment: None, lambda cache: None, skipping=False)
+        return
+    prepare(model, workload)
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    optimizer = make_optimizer(workload.optimizer, trained)
+    train(model, optimizer, lambda: draw_batch(model, workload, "cpu"), workload, "cpu", lambda moment: None)
