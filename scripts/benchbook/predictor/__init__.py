@@ -1,6 +1,21 @@
 """Predict the memory that training or generating with a transformers model takes on a GPU, without one."""
 
-from benchbook.predictor.prediction import Prediction, predict
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from benchbook.predictor.workload import Inference, Lora, Training, UnpredictableError
 
+if TYPE_CHECKING:
+    from benchbook.predictor.prediction import Prediction, predict
+
 __all__ = ["Inference", "Lora", "Prediction", "Training", "UnpredictableError", "predict"]
+
+
+def __getattr__(name: str) -> Any:
+    # The command line reads what can be asked on machines without torch, which only an answer needs.
+    if name not in ("Prediction", "predict"):
+        raise AttributeError(f"module {__name__} has no attribute {name}")
+    from benchbook.predictor import prediction
+
+    return getattr(prediction, name)

@@ -1,0 +1,80 @@
+"""The command that predicts memory: its words, and which of them go together."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from benchbook.predictor.workload import (
+    Attention,
+    Cache,
+    Device,
+    Inference,
+    Lora,
+    Optimizer,
+    Precision,
+    Training,
+    UnpredictableError,
+    Workload,
+)
+
+TRAINS = "training"
+GENERATES = "with --inference"
+
+
+def predict(
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="a config.json, or a name in snippets/models")
+    ],
+    batch: Annotated[int, typer.Option(min=1, help="samples at once")] = 1,
+    sequence: Annotated[int, typer.Option(min=1, help="tokens of each, or of each prompt")] = 512,
+    precision: Annotated[Precision | None, typer.Option(help="fp32; bf16 with --inference")] = None,
+    attention: Annotated[Attention, typer.Option(help="sdpa: what the device would choose")] = "sdpa",
+    optimizer: Annotated[Optimizer, typer.Option(help=TRAINS)] = "adamw_fused",
+    checkpointing: Annotated[bool, typer.Option("--checkpointing", help=TRAINS)] = False,
+    accumulation: Annotated[int, typer.Option(min=1, help=f"{TRAINS}: batches per step")] = 1,
+    clipping: Annotated[bool, typer.Option(help=f"{TRAINS}: of the gradients' norm")] = True,
+    keep_gradients: Annotated[
+        bool, typer.Option("--keep-gradients", help=f"{TRAINS}: zero them instead of freeing them")
+    ] = False,
+    lora_rank: Annotated[int | None, typer.Option(min=1, help=f"{TRAINS}: adapters only")] = None,
+    dropout: Annotated[float | None, typer.Option(min=0, help=f"{TRAINS}: not the configuration's")] = None,
+    inference: Annotated[bool, typer.Option("--inference", help="generate instead of training")] = False,
+    new_tokens: Annotated[int, typer.Option(min=1, help=GENERATES)] = 1,
+    cache: Annotated[Cache, typer.Option(help=f"{GENERATES}: of keys and values")] = "dynamic",
+    device: Annotated[Device, typer.Option(help="a GPU, or torch on a CPU")] = "cuda",
+    gpu: Annotated[str | None, typer.Option(metavar="NAME", help="say whether it fits, e.g. H100")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="as JSON, in bytes")] = False,
+) -> None:
+    """Predict the memory that a model takes in training or generating, without a GPU."""
+    trains = checkpointing or keep_gradients or not clipping or accumulation > 1 or optimizer != "adamw_fused"
+    if inference and (trains or lora_rank is not None or dropout is not None):
+        raise typer.BadParameter("--inference goes with none of the options of training")
+    if not inference and (new_tokens > 1 or cache != "dynamic"):
+        raise typer.BadParameter("--new-tokens and --cache go with --inference")
+    if gpu is not None and device == "cpu":
+        raise typer.BadParameter("--gpu goes with --device cuda")
+    workload: Workload
+    try:
+        if inference:
+            workload = Inference(batch, sequence, new_tokens, precision or "bf16", attention, cache)
+        else:
+            workload = Training(
+                batch,
+                sequence,
+                precision or "fp32",
+                optimizer,
+                attention,
+                checkpointing,
+                accumulation,
+                clipping,
+                keep_gradients,
+                Lora(lora_rank) if lora_rank is not None else None,
+                dropout,
+            )
+    except UnpredictableError as error:
+        raise typer.BadParameter(str(error)) from None
+    from benchbook.predictor.command import predict_command
+
+    raise typer.Exit(predict_command(model, workload, device, gpu, as_json))

@@ -1,0 +1,155 @@
+"""`benchbook predict`: read a configuration, predict its memory, say it in a table or as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from benchbook.predictor.gpus import H200
+from benchbook.predictor.prediction import Prediction, predict
+from benchbook.predictor.room import Room, room_of
+from benchbook.predictor.workload import Device, Training, UnpredictableError, Workload
+from benchbook.problems import BenchbookError, Problem, did_you_mean
+from benchbook.project import Project, find_project
+
+MIB = 2**20
+SHOWN_LAYERS = 8
+MOST_BYTES = 10 * MIB
+ABSENT = "–"
+
+
+def predict_command(model: str, workload: Workload, device: Device, gpu: str | None, as_json: bool) -> int:
+    """Print what a model and a workload need; returns the exit code, 1 where it does not fit the GPU.
+
+    Raises:
+        BenchbookError: The model or the GPU is not known, or cannot be predicted.
+    """
+    project = _project()
+    path = _path_of(model, project)
+    shown = project.relative(path) if project is not None and path.is_relative_to(project.root) else str(path)
+    config = _read(path, shown)
+    try:
+        room = room_of(gpu, project) if gpu is not None else None
+        prediction = predict(config, workload, device, room.gpu if room is not None else H200)
+    except UnpredictableError as error:
+        raise BenchbookError(Problem(shown, 1, error.what, error.mend)) from error
+    if as_json:
+        print(json.dumps(_as_json(shown, workload, device, prediction, room), indent=2))
+    else:
+        _print(shown, prediction, room)
+    fits = room.fits(_taken(prediction)) if room is not None else None
+    return int(fits is False)
+
+
+def _project() -> Project | None:
+    try:
+        return find_project()
+    except BenchbookError:
+        return None
+
+
+def _path_of(model: str, project: Project | None) -> Path:
+    path = Path(model)
+    if path.is_file():
+        return path.resolve()
+    names = (
+        {each.stem: each for each in (project.snippets / "models").glob("*.json")}
+        if project is not None
+        else {}
+    )
+    if model in names:
+        return names[model]
+    mend = did_you_mean(model, names, "model")
+    raise BenchbookError(
+        Problem(model, 1, "there is no such configuration", f"give a config.json, or {mend}")
+    )
+
+
+def _read(path: Path, shown: str) -> dict[str, Any]:
+    mend = "give a config.json as transformers writes it"
+    if path.stat().st_size > MOST_BYTES:
+        raise BenchbookError(Problem(shown, 1, "is far too long for a configuration", mend))
+    try:
+        config = json.loads(path.read_text("utf-8"))
+    except json.JSONDecodeError as error:
+        raise BenchbookError(Problem(shown, error.lineno, f"is no JSON: {error.msg}", mend)) from error
+    except (RecursionError, ValueError) as error:
+        raise BenchbookError(Problem(shown, 1, f"is no JSON: {error}", mend)) from error
+    if not isinstance(config, dict):
+        raise BenchbookError(Problem(shown, 1, "is not an object", mend))
+    return config
+
+
+def _taken(prediction: Prediction) -> int:
+    reserved = prediction.peak_reserved
+    return prediction.peak_allocated if reserved is None else reserved
+
+
+def _as_json(
+    model: str, workload: Workload, device: Device, prediction: Prediction, room: Room | None
+) -> dict[str, Any]:
+    kind = "training" if isinstance(workload, Training) else "inference"
+    found: dict[str, Any] = {"model": model, "device": device, kind: asdict(workload), **asdict(prediction)}
+    if room is not None:
+        found["gpu"] = {
+            "name": room.gpu.name,
+            "memory": room.memory,
+            "context": room.context,
+            "machine": room.machine,
+            "fits": room.fits(_taken(prediction)),
+        }
+    return found
+
+
+def _print(model: str, prediction: Prediction, room: Room | None) -> None:
+    console = Console(highlight=False)
+    console.print(f"{model}: {prediction.parameters:,} parameters")
+    totals = _table("peak", "MiB")
+    totals.add_row(f"allocated, in {prediction.moment}", _mib(prediction.peak_allocated))
+    if prediction.peak_reserved is not None:
+        totals.add_row("reserved", _mib(prediction.peak_reserved))
+    if room is not None:
+        totals.add_row(f"context of {room.gpu.name}", ABSENT if room.context is None else _mib(room.context))
+    console.print(totals)
+    console.print(_shares("what holds it", prediction.categories, prediction, prediction.unexplained))
+    layers = dict(list(prediction.layers.items())[:SHOWN_LAYERS])
+    console.print(_shares("where most of it is", layers, prediction))
+    moments = _table("moment", "peak, MiB", "held after it, MiB")
+    for name, moment in prediction.moments.items():
+        moments.add_row(name, _mib(moment.peak), _mib(moment.held))
+    console.print(moments)
+    if room is not None:
+        console.print(_verdict(room, prediction))
+
+
+def _shares(title: str, parts: Mapping[str, int], prediction: Prediction, rest: int = 0) -> Table:
+    table = _table(title, "MiB", "share")
+    for name, size in (*parts.items(), *((("unexplained", rest),) if rest else ())):
+        table.add_row(name, _mib(size), f"{size / prediction.peak_allocated:.1%}")
+    return table
+
+
+def _verdict(room: Room, prediction: Prediction) -> str:
+    fits = room.fits(_taken(prediction))
+    if fits is None or room.memory is None:
+        return f"The memory of {room.gpu.name} is not known here."
+    beside = "" if room.context is not None else ", the context not counted: nobody measured it"
+    word = "fits" if fits else "does not fit"
+    return f"It {word} {room.gpu.name}, which has {_mib(room.memory)} MiB{beside}."
+
+
+def _table(*heads: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for place, head in enumerate(heads):
+        table.add_column(head, justify="right" if place else "left", no_wrap=True)
+    return table
+
+
+def _mib(size: int) -> str:
+    return f"{size / MIB:,.1f}"
