@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from unittest import mock
 
 import torch.distributed as dist
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
@@ -30,8 +31,9 @@ def pretended_ranks(ranks: int, device: str) -> Iterator[DeviceMesh]:
         from torch.testing._internal.distributed.fake_pg import FakeStore
     except ImportError as error:
         raise UnpredictableError("torch lacks its fake process group", "install torch 2.11 or later") from error
-    back_ends = ",".join(f"{each}:fake" for each in dict.fromkeys(("cpu", device)))
-    dist.init_process_group(back_ends, store=FakeStore(), rank=0, world_size=ranks)
+    served = {dist.Backend.FAKE: [*dict.fromkeys(("cpu", device))]}
+    with mock.patch.dict(dist.Backend.backend_capability, served):
+        dist.init_process_group(dist.Backend.FAKE, store=FakeStore(), rank=0, world_size=ranks)
     try:
         # Not under a fake mode: the mesh computes with the numbers of its ranks.
         yield init_device_mesh(device, (ranks,))
