@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -81,7 +83,7 @@ def test_any_order_of_requests_and_releases_adds_up(requests: list[tuple[int, in
         assert allocator.allocated == held >= sum(rounded(size) for size, _ in alive)
         assert held <= allocator.reserved
         spans = sorted((address, address + allocator.size_of(address)) for _, address in alive)
-        assert all(end <= start for (_, end), (start, _) in zip(spans, spans[1:], strict=False))
+        assert all(end <= start for (_, end), (start, _) in pairwise(spans))
     for _, address in alive:
         allocator.release(address)
     assert allocator.allocated == 0
