@@ -10,6 +10,7 @@ from typing import Any
 
 from markdown import Markdown
 
+from benchbook.calculator.fence import render_calculator
 from benchbook.pages import cells, charts, claim_list, claims, tables, values
 from benchbook.pages.context import Build, current
 from benchbook.pages.references import UnresolvedError
@@ -57,6 +58,13 @@ def claim_listing(
     return _render("claims", source, lambda build: claim_list.render_claims(build, _inside(md)))
 
 
+def calculator(
+    source: str, language: str, css_class: str, options: dict[str, Any], md: Markdown, **_: Any
+) -> str:
+    """The HTML of a `calculator` fence."""
+    return _render("calculator", source, lambda build: render_calculator(build, source))
+
+
 def value(source: str, language: str, css_class: str, md: Markdown) -> str:
     """The HTML of an inline `#!value ...`."""
     return _render("value", source, lambda build: values.render_value(build, source))
@@ -65,6 +73,7 @@ def value(source: str, language: str, css_class: str, md: Markdown) -> str:
 def custom_fences() -> list[dict[str, Any]]:
     """The entries for `pymdownx.superfences: custom_fences`."""
     formats = {"cell": cell, "table": table, "chart": chart, "claim": claim, "claims": claim_listing}
+    formats["calculator"] = calculator
     return [
         {"name": name, "class": name, "format": render, "validator": validator}
         for name, render in formats.items()

@@ -17,7 +17,7 @@ from benchbook.pages.tables import resolve_table
 from benchbook.pages.values import resolve_value
 from benchbook.problems import BenchbookError, Problem
 
-FENCES = ("cell", "table", "chart", CLAIM, "claims")
+FENCES = ("cell", "table", "chart", CLAIM, "claims", "calculator")
 VALUE = "#!value "
 
 # Where a page refers to records: the line, the kind (a fence or "value") and the text.

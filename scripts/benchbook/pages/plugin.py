@@ -18,6 +18,7 @@ from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 from mkdocs.utils.templates import TemplateContext
 
+from benchbook.calculator.listing import write_coefficients
 from benchbook.claims.declaration import claim_anchor
 from benchbook.pages.choice import insert_choice, page_settings
 from benchbook.pages.context import Build, PageContext, activate
@@ -116,6 +117,7 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         build = self._current()
         site = Path(config.site_dir)
         write_data(build, site)
+        write_coefficients(build.library.project, site)
         self._downloads.write(build.library, site)
         activate(None)
         problems = sorted(build.problems)

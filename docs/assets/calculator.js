@@ -1,0 +1,367 @@
+// The page of the memory calculator: what its form says, in the address and on the page.
+
+import { GIB, PARTS, inference, key, largestThat, needed, training } from "./memory_model.js";
+import { readDimensions } from "./dimensions.js";
+
+const settings = JSON.parse(document.getElementById("calc-settings").textContent);
+const words = settings.strings;
+const form = document.getElementById("calc");
+const fields = form.elements;
+const at = (id) => document.getElementById(`calc-${id}`);
+const OWN = "own";
+// What the address says besides the choices that have a default in the form.
+const FLAGS = ["checkpointing"];
+const NUMBERS = ["batch", "sequence", "tokens", "accumulation", "gpus"];
+const CHOICES = ["model", "mode", "precision", "optimizer", "attention", "sharding"];
+const defaults = Object.fromEntries([...CHOICES, ...NUMBERS, "memory"].map((name) => [name, fields[name].value]));
+const loaded = new Map();
+
+// Numbers and texts
+
+const whole = new Intl.NumberFormat(`${settings.language}-u-nu-latn`, { maximumFractionDigits: 0 });
+const rounded = new Intl.NumberFormat(`${settings.language}-u-nu-latn`, { minimumSignificantDigits: 3, maximumSignificantDigits: 3 });
+const percent = new Intl.NumberFormat(`${settings.language}-u-nu-latn`, { style: "percent", maximumFractionDigits: 0 });
+
+function make(name, attributes = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [attribute, value] of Object.entries(attributes)) element.setAttribute(attribute, value);
+  element.append(...children);
+  return element;
+}
+
+/** Text that neither turns around in right-to-left text nor turns its neighbours around. */
+const isolated = (text) => make("bdi", { dir: "ltr" }, text);
+
+const number = (value) => isolated((Number.isInteger(value) || value >= 100 ? whole : rounded).format(value));
+
+function memory(bytes) {
+  const [unit, size] = bytes >= GIB ? ["GiB", GIB] : bytes >= 2 ** 20 ? ["MiB", 2 ** 20] : ["KiB", 2 ** 10];
+  const value = bytes / size;
+  const text = (Number.isInteger(value) || value >= 100 ? whole : rounded).format(value);
+  return make("data", { value: Math.round(bytes), dir: "ltr" }, `${text}\u00a0${unit}`);
+}
+
+/** The text `name` of the page's language, with nodes in its holes. */
+function text(name, holes = {}) {
+  const shown = document.createDocumentFragment();
+  for (const part of words[name].split(/(\{[a-z]+\})/)) {
+    const hole = /^\{([a-z]+)\}$/.exec(part);
+    shown.append(hole ? holes[hole[1]] ?? part : part);
+  }
+  return shown;
+}
+
+// What is kept in the address, and of the GPU in storage too, as on every page
+
+function stored() {
+  try {
+    return localStorage.getItem("benchbook.gpu") ?? "";
+  } catch {
+    return ""; // a reader who forbids storage has the address
+  }
+}
+
+function readAddress() {
+  const query = new URLSearchParams(location.search);
+  for (const name of [...CHOICES, ...NUMBERS]) {
+    const value = query.get(name);
+    if (value === null) continue;
+    const known = NUMBERS.includes(name) ? Number(value) >= 1 && Number(value) <= 1e9
+      : [...(fields[name].options ?? fields[name])].some((one) => one.value === value);
+    if (known) fields[name].value = value;
+  }
+  for (const name of FLAGS) fields[name].checked = query.get(name) === "1";
+  if (query.has("config")) fields.config.value = query.get("config");
+  const gpu = query.get("gpu") ?? stored();
+  if (settings.gpus.includes(gpu)) fields.gpu.value = gpu;
+  else if (Number(gpu) > 0) {
+    fields.gpu.value = OWN;
+    fields.memory.value = Number(gpu);
+  }
+}
+
+function writeAddress() {
+  const address = new URL(location.href);
+  const put = (name, value) => {
+    if (value === (defaults[name] ?? "")) address.searchParams.delete(name);
+    else address.searchParams.set(name, value);
+  };
+  for (const name of CHOICES) put(name, fields[name].value);
+  for (const name of NUMBERS) put(name, String(count(name)));
+  for (const name of FLAGS) put(name, fields[name].checked ? "1" : "");
+  put("config", fields.model.value === OWN ? compact(fields.config.value) : "");
+  put("gpu", gpuName());
+  if (address.href !== location.href) history.replaceState(history.state, "", address);
+  try {
+    if (gpuName()) localStorage.setItem("benchbook.gpu", gpuName());
+    else localStorage.removeItem("benchbook.gpu");
+  } catch {
+    // See above.
+  }
+}
+
+function compact(json) {
+  try {
+    return JSON.stringify(JSON.parse(json));
+  } catch {
+    return json;
+  }
+}
+
+const gpuName = () => (fields.gpu.value === OWN ? String(count("memory")) : fields.gpu.value);
+/** What the reader's GPU holds, in bytes; undefined if they chose none. */
+const room = () => (gpuName() ? Number(/[\d.]+$/.exec(gpuName())[0]) * GIB : undefined);
+
+/** The whole number in a field, at least 1; the last good one while the field is being changed. */
+function count(name) {
+  const value = Number(fields[name].value);
+  if (Number.isFinite(value) && value >= 1) fields[name].dataset.good = name === "memory" ? value : Math.floor(value);
+  return Number(fields[name].dataset.good ?? defaults[name]);
+}
+
+function setup() {
+  return {
+    mode: fields.mode.value,
+    precision: fields.precision.value,
+    optimizer: fields.optimizer.value,
+    attention: fields.attention.value,
+    checkpointing: fields.checkpointing.checked,
+    sharding: fields.sharding.value,
+    ...Object.fromEntries(NUMBERS.map((name) => [name, count(name)])),
+  };
+}
+
+// Coefficients
+
+async function load(name) {
+  if (!loaded.has(name)) {
+    const answer = fetch(`${settings.folder}${name}.json`).then((found) => {
+      if (!found.ok) throw new Error(String(found.status));
+      return found.json();
+    });
+    answer.catch(() => loaded.delete(name));
+    loaded.set(name, answer);
+  }
+  return loaded.get(name);
+}
+
+/** The coefficients and dimensions that the form asks for; null, with the reason beside it, if it asks for none. */
+async function chosen() {
+  const own = fields.model.value === OWN;
+  at("own").hidden = !own;
+  if (!own) return { coefficients: await load(fields.model.value), dimensions: {} };
+  const read = readDimensions(fields.config.value);
+  fields.config.setAttribute("aria-invalid", String(Boolean(read.problem)));
+  at("config-said").replaceChildren(
+    read.problem ? text(`calc_config_${read.problem}`, { names: isolated(read.names) })
+      : text("calc_config_read", { family: isolated(settings.families[read.family]) }));
+  return read.problem ? null : { coefficients: await load(`families/${read.family}`), dimensions: read.dimensions };
+}
+
+/** The peak of a setup; null where the model has no such setup. */
+function peak({ coefficients, dimensions }, asked) {
+  const compute = asked.mode === "inference" ? inference : training;
+  return coefficients[asked.mode]?.[key(asked)] ? compute(coefficients, asked, dimensions) : null;
+}
+
+const fitting = (model, asked, space) => {
+  const found = peak(model, asked);
+  return found !== null && needed(found.total) <= space;
+};
+
+// What the page shows
+
+/** Leave of the form what the model and the other choices leave to choose. */
+function showForm({ coefficients }) {
+  for (const mode of fields.mode) mode.disabled = !coefficients[mode.value];
+  if (!coefficients[fields.mode.value]) fields.mode.value = "training";
+  const mode = fields.mode.value;
+  for (const part of form.querySelectorAll("[data-mode]")) part.hidden = part.dataset.mode !== mode;
+  at("memory").hidden = fields.gpu.value !== OWN;
+  at("sharding").hidden = mode === "inference" || count("gpus") < 2;
+  at("sequence").querySelector("label").textContent = words[mode === "inference" ? "calc_prompt" : "calc_sequence"];
+  const known = Object.keys(coefficients[mode]).map((name) => name.split(" "));
+  ["precision", "attention"].forEach((name, place) => {
+    const options = [...fields[name].options];
+    for (const option of options) option.disabled = !known.some((one) => one[place] === option.value);
+    if (fields[name].selectedOptions[0].disabled) fields[name].value = options.find((one) => !one.disabled).value;
+  });
+  const length = count("sequence") + (mode === "inference" ? count("tokens") : 0);
+  const most = coefficients.positions;
+  at("said").replaceChildren(length > most ? text("calc_too_long", { most: number(most) }) : "");
+}
+
+function showResult(found, asked, model) {
+  const space = room();
+  const wanted = needed(found.total);
+  const said = [text("calc_peak", { peak: memory(found.total), moment: words[`calc_at_${found.at}`] }), " "];
+  if (space === undefined) {
+    const smallest = settings.sizes.find((size) => wanted <= size * GIB);
+    said.push(text("calc_needed", { needed: memory(wanted) }), " ");
+    said.push(smallest ? text("calc_holds", { size: isolated(`${smallest}\u00a0GB`) }) : text("calc_holds_none"));
+  } else {
+    const most = largestThat((batch) => fitting(model, { ...asked, batch }, space));
+    said.unshift(mark(wanted <= space, "strong"), " ");
+    said.push(text("calc_needed_of", { needed: memory(wanted), room: memory(space) }), " ");
+    said.push(most ? text("calc_largest", { batch: number(most) }) : text("calc_largest_none"));
+  }
+  at("verdict").dataset.fits = space === undefined ? "" : wanted <= space;
+  at("verdict").replaceChildren(...said);
+  showParts(found, wanted, space);
+}
+
+/** Whether it fits, as a sign and a word. */
+function mark(fits, name = "span") {
+  const said = fits ? `✓ ${words.fits}` : `✗ ${words.fits_not}`;
+  return make(name, { class: fits ? "bb-fits" : "bb-fits-not" }, make("bdi", {}, said));
+}
+
+function showParts(found, wanted, space) {
+  const parts = PARTS.map((name) => [name, found.parts[name]]).filter(([, bytes]) => bytes > 0);
+  parts.push(["allowance", wanted - found.total]);
+  const scale = Math.max(wanted, space ?? 0);
+  const share = (bytes) => `${(100 * bytes) / scale}%`;
+  const bar = parts.map(([name, bytes]) => make("span", { "data-part": name, style: `inline-size: ${share(bytes)}` }));
+  // Where the GPU ends, if that is inside the bar.
+  if (space < wanted) bar.push(make("i", { style: `inset-inline-start: ${share(space)}` }));
+  at("bar").replaceChildren(...bar);
+  const row = ([name, bytes]) => make("tr", { "data-part": name },
+    make("th", { scope: "row" }, words[`calc_${name}`]),
+    make("td", {}, memory(bytes)),
+    make("td", {}, isolated(percent.format(bytes / wanted))));
+  at("parts").replaceChildren(...[...parts, ["sum", wanted]].map(row));
+}
+
+// What to change first
+
+const halves = (value) => Math.max(1, Math.floor(value / 2));
+
+/** Each change that would leave the setup another one, the cheapest for the reader first. */
+function changes(asked, space, model) {
+  const all = [];
+  const offer = (name, change, holes = {}) => all.push({ name, change, holes });
+  const training = asked.mode === "training";
+  if (asked.attention === "eager") offer("sdpa", { attention: "sdpa" });
+  if (training && asked.batch > 1) {
+    // The same samples per step: the largest part of them that fits, or the next smaller one.
+    const samples = asked.batch * asked.accumulation;
+    const parts = [];
+    for (let batch = asked.batch - 1; batch >= 1; batch--) {
+      if (samples % batch === 0) parts.push({ batch, accumulation: samples / batch });
+    }
+    const change = space === undefined ? parts[0] : parts.find((part) => fitting(model, { ...asked, ...part }, space)) ?? parts.at(-1);
+    offer("accumulate", change, { batch: change.batch, times: change.accumulation });
+  }
+  if (!training && asked.batch > 1) offer("batch", { batch: halves(asked.batch) }, { batch: halves(asked.batch) });
+  if (training && !asked.checkpointing) offer("checkpointing", { checkpointing: true });
+  if (training && asked.precision === "fp32") offer("autocast", { precision: "bf16_autocast" });
+  if (training && asked.optimizer.startsWith("adamw_") && asked.optimizer !== "adamw_8bit") offer("adamw_8bit", { optimizer: "adamw_8bit" });
+  if (training && asked.optimizer !== "adafactor" && !asked.optimizer.startsWith("sgd")) offer("adafactor", { optimizer: "adafactor" });
+  if (asked.precision !== "bf16") offer("bf16", { precision: "bf16" });
+  if (training && asked.gpus > 1 && asked.sharding !== "zero3") offer("zero3", { sharding: "zero3" });
+  if (training) {
+    const more = [2, 4, 8, 16, 32, 64].filter((gpus) => gpus > asked.gpus);
+    const enough = more.find((gpus) => space !== undefined && fitting(model, { ...asked, gpus, sharding: "zero3" }, space));
+    const gpus = enough ?? more[0];
+    if (gpus) offer("gpus", { gpus, sharding: "zero3" }, { count: gpus });
+  }
+  if (asked.sequence > 1) offer("sequence", { sequence: halves(asked.sequence) }, { length: halves(asked.sequence) });
+  return all.filter(({ change }) => peak(model, { ...asked, ...change }) !== null);
+}
+
+/** As many of `offered`, in their order, as it takes to fit, and none that is not needed; null if all do not. */
+function together(offered, asked, space, model) {
+  const merged = (taken) => Object.assign({}, ...taken.map((one) => one.change));
+  const enough = (taken) => fitting(model, { ...asked, ...merged(taken) }, space);
+  let taken = [];
+  for (const one of offered) {
+    taken.push(one);
+    if (!enough(taken)) continue;
+    for (const early of taken) {
+      const rest = taken.filter((other) => other !== early);
+      if (enough(rest)) taken = rest;
+    }
+    return { taken, change: merged(taken) };
+  }
+  return null;
+}
+
+function showChanges(found, asked, model) {
+  const space = room();
+  const then = (change) => peak(model, { ...asked, ...change }).total;
+  const fits = (one) => space !== undefined && needed(one.total) <= space;
+  const offered = changes(asked, space, model)
+    .map((one) => ({ ...one, names: [nameOf(one)], total: then(one.change) }))
+    .filter((one) => one.total < found.total);
+  const rows = [...offered.filter(fits), ...offered.filter((one) => !fits(one))];
+  if (space !== undefined && needed(found.total) > space && !offered.some(fits)) {
+    const both = together(offered, asked, space, model);
+    if (both) {
+      const names = both.taken.flatMap((one, place) => [place ? words.comma : " ", nameOf(one)]);
+      rows.unshift({ names: [words.calc_together, ...names], change: both.change, total: then(both.change) });
+    }
+  }
+  at("offers").replaceChildren(...rows.map((one) => make("tr", {},
+    make("th", { scope: "row" }, ...one.names),
+    make("td", {}, memory(one.total), " ",
+      make("span", { class: "bb-ratio", dir: "ltr" }, `\u2212${percent.format(1 - one.total / found.total)}`), " ",
+      space === undefined ? "" : mark(fits(one))),
+    make("td", {}, apply(one.change)))));
+  at("changes").hidden = rows.length === 0;
+  at("unchanged").hidden = rows.length > 0;
+}
+
+function nameOf({ name, holes }) {
+  const filled = Object.fromEntries(Object.entries(holes).map(([hole, value]) => [hole, number(value)]));
+  const shown = text(`calc_change_${name}`, filled);
+  return settings.links[name] ? make("a", { href: settings.links[name] }, shown) : shown;
+}
+
+function apply(change) {
+  const button = make("button", { type: "button" }, words.calc_apply);
+  button.addEventListener("click", async () => {
+    for (const [name, value] of Object.entries(change)) {
+      if (FLAGS.includes(name)) fields[name].checked = value;
+      else fields[name].value = value;
+    }
+    await update();
+    at("verdict").focus();
+  });
+  return button;
+}
+
+// Together
+
+let turn = 0;
+
+async function update() {
+  const mine = ++turn;
+  let model;
+  try {
+    model = await chosen();
+  } catch {
+    at("result").hidden = false;
+    at("verdict").replaceChildren(words.calc_failed);
+    return;
+  }
+  if (mine !== turn) return; // the reader has changed something since
+  writeAddress();
+  at("result").hidden = model === null;
+  if (model === null) return;
+  showForm(model);
+  const asked = setup();
+  const found = peak(model, asked);
+  at("result").hidden = found === null;
+  if (found === null) return;
+  showResult(found, asked, model);
+  showChanges(found, asked, model);
+}
+
+form.addEventListener("input", update);
+form.addEventListener("submit", (event) => event.preventDefault());
+addEventListener("popstate", () => {
+  readAddress();
+  update();
+});
+readAddress();
+update();

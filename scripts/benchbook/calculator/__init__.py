@@ -1,0 +1,1 @@
+"""The page of the memory calculator: its form, the models it knows, its table of errors."""
