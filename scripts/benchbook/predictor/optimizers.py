@@ -26,7 +26,7 @@ class EightBitAdamW(torch.optim.Optimizer):
     SMALLEST = 4096
     MAP = 256
 
-    def __init__(self, parameters: Iterable[nn.Parameter]) -> None:
+    def __init__(self, parameters: Iterable[dict[str, Any]]) -> None:
         super().__init__(parameters, {})
         self._maps: list[torch.Tensor] = []
 
@@ -60,15 +60,27 @@ def make_optimizer(name: Optimizer, parameters: list[nn.Parameter]) -> torch.opt
     `fused`, `foreach` and `loop` differ in their temporaries: torch's AdamW over lists holds as much as the
     gradients beside them, the loop as much as one parameter, the fused kernel nothing.
     """
+    groups: list[dict[str, Any]] = [{"params": group} for group in by_mesh(parameters)]
     makers: dict[str, Callable[[], torch.optim.Optimizer]] = {
-        "adamw_fused": lambda: torch.optim.AdamW(parameters, lr=RATE, fused=True),
-        "adamw_foreach": lambda: torch.optim.AdamW(parameters, lr=RATE, foreach=True),
-        "adamw_loop": lambda: torch.optim.AdamW(parameters, lr=RATE, foreach=False, fused=False),
-        "sgd": lambda: torch.optim.SGD(parameters, lr=RATE),
-        "sgd_momentum": lambda: torch.optim.SGD(parameters, lr=RATE, momentum=0.9),
+        "adamw_fused": lambda: torch.optim.AdamW(groups, lr=RATE, fused=True),
+        "adamw_foreach": lambda: torch.optim.AdamW(groups, lr=RATE, foreach=True),
+        "adamw_loop": lambda: torch.optim.AdamW(groups, lr=RATE, foreach=False, fused=False),
+        "sgd": lambda: torch.optim.SGD(groups, lr=RATE),
+        "sgd_momentum": lambda: torch.optim.SGD(groups, lr=RATE, momentum=0.9),
         "adafactor": lambda: Adafactor(
-            parameters, lr=RATE, relative_step=False, scale_parameter=False, warmup_init=False
+            groups, lr=RATE, relative_step=False, scale_parameter=False, warmup_init=False
         ),
-        "adamw_8bit": lambda: EightBitAdamW(parameters),
+        "adamw_8bit": lambda: EightBitAdamW(groups),
     }
     return makers[name]()
+
+
+def by_mesh(parameters: list[nn.Parameter]) -> list[list[nn.Parameter]]:
+    """Parameters on one mesh of ranks together, and those on none: no operation takes both.
+
+    As transformers' Trainer groups them (`create_optimizer`).
+    """
+    groups: dict[Any, list[nn.Parameter]] = {}
+    for parameter in parameters:
+        groups.setdefault(getattr(parameter, "device_mesh", None), []).append(parameter)
+    return list(groups.values())

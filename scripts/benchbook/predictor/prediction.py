@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from benchbook.predictor.autocast import register_autocast, watched_cache
 from benchbook.predictor.fake_accelerator import FakeMode, fake_accelerator
 from benchbook.predictor.gpus import H200, Gpu
 from benchbook.predictor.inference import cache_tensors, generate
+from benchbook.predictor.masks import masks_of_a_real_run
 from benchbook.predictor.models import (
     Config,
     build_model,
@@ -78,12 +79,17 @@ def predict(config: Config, workload: Workload, device: Device = "cuda", gpu: Gp
         # Until 1.13, cuBLAS took its workspace past torch's allocator (pytorch PR #85447).
         counted = device == "cuda" and workload.attention != OLD_EAGER
         trace = Trace(kind, Workspaces(gpu) if counted else None)
-        model = _build(read_config(config), workload, kind, attention)
+        model = build(read_config(config), workload, kind, attention)
         if isinstance(workload, Training):
             trace_training(trace, model, workload, kind)
         else:
             _trace_inference(trace, model, workload, kind)
         parameters = sum(parameter.numel() for parameter in model.parameters())
+    return summed_up(trace, parameters, device)
+
+
+def summed_up(trace: Trace, parameters: int, device: Device) -> Prediction:
+    """What a trace comes to on the device."""
     found = attribute(trace.events, segments=device == "cuda")
     return Prediction(
         found.peak_allocated,
@@ -102,28 +108,43 @@ def predict(config: Config, workload: Workload, device: Device = "cuda", gpu: Gp
 @contextlib.contextmanager
 def fake_device(device: Device) -> Iterator[str]:
     """Tensors without memory on a CPU, or on what stands for a GPU; gives the type of the device."""
-    if device == "cpu":
-        with FakeMode():
-            yield "cpu"
-        return
-    kind = fake_accelerator()
-    register_autocast()
-    register_attention()
-    with FakeMode(), watched_cache():
+    if device == "cuda":
+        kind = fake_accelerator()
+        register_autocast()
+        register_attention()
+    else:
+        kind = device
+    with FakeMode(), watched_cache(), masks_of_a_real_run():
         yield kind
 
 
-def _build(config: PreTrainedConfig, workload: Workload, kind: str, attention: str) -> nn.Module:
+def build(config: PreTrainedConfig, workload: Workload, kind: str, attention: str) -> nn.Module:
+    """The model as the workload needs it, without values; changes the configuration."""
     if isinstance(workload, Training):
         ready_for_training(config, workload)
     dtype = torch.bfloat16 if workload.precision == "bf16" else torch.float32
     return build_model(config, kind, dtype, attention, generating=isinstance(workload, Inference))
 
 
-def trace_training(trace: Trace, model: nn.Module, workload: Training, kind: str) -> None:
-    """Let a trace see a model's training, on the device where the model is."""
+def trace_training(
+    trace: Trace,
+    model: nn.Module,
+    workload: Training,
+    kind: str,
+    distribute: Callable[[nn.Module], nn.Module] = lambda model: model,
+) -> None:
+    """Let a trace see a model's training on a device.
+
+    Parameters:
+        trace: Of the device.
+        model: Without values.
+        workload: How to train it.
+        kind: The type of the device.
+        distribute: Divides the model in place, and gives what is called instead of it.
+    """
     trace.mark("load")
     prepare(model, workload)
+    called = distribute(model)
     layers = adopt_weights(trace, model)
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimizer = make_optimizer(workload.optimizer, trained)
@@ -142,7 +163,7 @@ def trace_training(trace: Trace, model: nn.Module, workload: Training, kind: str
         parameter.register_post_accumulate_grad_hook(seen_gradient)
     optimizer.register_step_post_hook(seen_states)
     with trace:
-        train(model, optimizer, lambda: draw_batch(model, workload, kind), workload, kind, trace.mark)
+        train(called, optimizer, lambda: draw_batch(model, workload, kind), workload, kind, trace.mark)
 
 
 def _trace_inference(trace: Trace, model: nn.Module, workload: Inference, kind: str) -> None:

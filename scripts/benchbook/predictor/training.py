@@ -10,6 +10,7 @@ from torch import nn
 
 from benchbook.predictor.autocast import Scaler, autocast
 from benchbook.predictor.lora import add_adapters
+from benchbook.predictor.optimizers import by_mesh
 from benchbook.predictor.workload import Training
 
 Mark = Callable[[str], None]
@@ -68,8 +69,24 @@ def train(
             scaler.unscale(parameters)
         if workload.clipping:
             mark("clip")
-            torch.nn.utils.clip_grad_norm_(parameters, MAXIMUM_NORM)
+            clip(parameters)
         mark("step")
         optimizer.step()
         mark("zero_grad")
         optimizer.zero_grad(set_to_none=not workload.keep_gradients)
+
+
+def clip(parameters: list[nn.Parameter]) -> None:
+    """Clip the norm of all gradients; over several meshes as transformers' Trainer (`_mixed_mesh_grad_norm`)."""
+    groups = by_mesh(parameters)
+    if len(groups) == 1:
+        torch.nn.utils.clip_grad_norm_(groups[0], MAXIMUM_NORM)
+        return
+    norms: list[Any] = [
+        torch.nn.utils.get_total_norm([each.grad for each in group if each.grad is not None])
+        for group in groups
+    ]
+    whole = [norm.full_tensor() if hasattr(norm, "full_tensor") else norm for norm in norms]
+    total = torch.linalg.vector_norm(torch.stack(whole))
+    for group in groups:
+        torch.nn.utils.clip_grads_with_norm_(group, MAXIMUM_NORM, total)
