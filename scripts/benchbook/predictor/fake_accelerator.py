@@ -48,7 +48,7 @@ def fake_accelerator() -> str:
             f"the back end {taken} took torch's one place for a device from outside", "predict without it"
         )
 
-    class Backend(backend_registration._DummyBackendModule):  # type: ignore[misc]
+    class Backend(backend_registration._DummyBackendModule):
         """What torch asks of a device's module."""
 
         # Those of the CPU, which only take turns.

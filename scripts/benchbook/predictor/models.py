@@ -81,6 +81,9 @@ def build_model(
         )
     with _explained(), _quiet(), no_init_weights(), torch.device(device):
         model: nn.Module = architecture._from_config(config, dtype=dtype, attn_implementation=attention)
+    # Without values there is no initialisation, which would have let tied weights share their storage.
+    tie: Any = model.tie_weights
+    tie()
     return model.eval()
 
 

@@ -46,6 +46,7 @@ def room_of(name: str, project: Project | None) -> Room:
         UnpredictableError: It is neither.
     """
     machines = dict(_machines(project)) if project is not None else {}
+    found: str | None
     if name in machines:
         gpu = _gpu_of(machines[name])
         if gpu is None:

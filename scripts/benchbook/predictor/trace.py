@@ -221,5 +221,5 @@ class Trace(TorchDispatchMode):
     def _note_node(self, name: str) -> None:
         # Where layers are recomputed, autograd still walks the nodes of the first pass.
         if self.events.spans[-1].moment == "forward":
-            self._node_numbers.append(torch.autograd._get_sequence_nr())
+            self._node_numbers.append(torch._C._autograd._get_sequence_nr())
             self._node_layers.append(name)
