@@ -43,7 +43,9 @@ def fake_accelerator() -> str:
             "install torch 2.11 or later",
         )
     taken = torch._C._get_privateuse1_backend_name()
-    if taken not in ("privateuseone", NAME):
+    if taken == NAME:
+        return NAME
+    if taken != "privateuseone":
         raise UnpredictableError(
             f"the back end {taken} took torch's one place for a device from outside", "predict without it"
         )

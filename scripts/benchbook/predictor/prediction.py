@@ -18,6 +18,7 @@ from benchbook.predictor.autocast import register_autocast, watched_cache
 from benchbook.predictor.fake_accelerator import FakeMode, fake_accelerator
 from benchbook.predictor.gpus import H200, Gpu
 from benchbook.predictor.inference import cache_tensors, generate
+from benchbook.predictor.kernels import register_kernels
 from benchbook.predictor.masks import masks_of_a_real_run
 from benchbook.predictor.models import (
     Config,
@@ -112,6 +113,7 @@ def fake_device(device: Device) -> Iterator[str]:
         kind = fake_accelerator()
         register_autocast()
         register_attention()
+        register_kernels()
     else:
         kind = device
     with FakeMode(), watched_cache(), masks_of_a_real_run():
