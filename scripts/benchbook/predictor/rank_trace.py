@@ -12,6 +12,7 @@ from torch.distributed.tensor import DTensor
 from torch.distributed.tensor._sharding_prop import ShardingPropagator
 
 from benchbook.predictor.trace import ROOT, Trace
+from benchbook.predictor.workspaces import Workspaces
 
 COMMUNICATION = "communication"
 GATHERED = "gathered_weights"
@@ -23,14 +24,20 @@ GLOO_COPIES = {
     torch.ops.c10d._allgather_base_.default: 0,
     torch.ops.c10d._reduce_scatter_base_.default: 1,
 }
+# What an operation of FSDP2 tells of its arguments.
+PARTS: dict[Any, tuple[tuple[str, int | str], ...]] = {
+    torch.ops.c10d._allgather_base_.default: ((COMMUNICATION, 0),),
+    torch.ops.c10d._reduce_scatter_base_.default: ((COMMUNICATION, 1),),
+    torch.ops.fsdp.split_with_sizes_copy.default: ((GATHERED, "out"),),
+}
 WRAPPERS = (DTensor, AsyncCollectiveTensor)
 
 
 class RankTrace(Trace):
     """Sees what one rank holds; tensors over several ranks count by their local parts."""
 
-    def __init__(self, device: str) -> None:
-        super().__init__(device)
+    def __init__(self, device: str, workspaces: Workspaces | None = None) -> None:
+        super().__init__(device, workspaces)
         self._propagating = 0
         self._patches = ExitStack()
 
@@ -80,7 +87,12 @@ class RankTrace(Trace):
         if copied is not None:
             # Both copies are gone when the collective ends, as the ranks wait for it.
             self.events.order.append(~self._be_born(args[copied].untyped_storage().nbytes(), func))
-        return super().__torch_dispatch__(func, types, args, kwargs)
+        result = super().__torch_dispatch__(func, types, args, kwargs)
+        for category, named in PARTS.get(func, ()):
+            value = (kwargs or {}).get(named) if isinstance(named, str) else args[named]
+            for tensor in value if isinstance(value, list) else [value]:
+                self.adopt(tensor, category)
+        return result
 
     def _resized(self, storage: torch.UntypedStorage) -> None:
         known = self._alive.pop(storage._cdata, None)

@@ -1,0 +1,107 @@
+"""Divide a model among ranks as the frameworks do: FSDP2, tensor parallelism, or a replica for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+import transformers
+from torch import nn
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.nn.parallel import DistributedDataParallel
+
+from benchbook.predictor.sharding import Sharding
+from benchbook.predictor.workload import UnpredictableError
+
+
+def shard_fully(model: nn.Module, sharding: Sharding, mesh: DeviceMesh) -> None:
+    """`fully_shard` each layer, then the whole: what is in no layer forms one more group."""
+    policy = MixedPrecisionPolicy()
+    if sharding.mixed_precision:
+        policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+    for part in (*_layers(model), model):
+        fully_shard(
+            part, mesh=mesh, reshard_after_forward=sharding.reshard_after_forward, mp_policy=policy
+        )
+
+
+def _layers(model: nn.Module) -> Iterator[nn.Module]:
+    """The members of the outermost lists of modules, such as both halves of an encoder-decoder."""
+    for child in model.children():
+        if isinstance(child, nn.ModuleList):
+            yield from child
+        else:
+            yield from _layers(child)
+
+
+def shard_tensors(model: nn.Module, sharding: Sharding, mesh: DeviceMesh, device: str) -> None:
+    """Apply the plan that transformers has for the model, as `from_pretrained` does: before there are weights.
+
+    Parameters:
+        model: On the device `meta`.
+        sharding: Over how many ranks.
+        mesh: Of them.
+        device: Where each rank's part is to be.
+
+    Raises:
+        UnpredictableError: The model has no plan, or cannot be divided by it.
+    """
+    from transformers.distributed.tensor_parallel import apply_tensor_parallelism
+
+    plans: Any = model
+    try:
+        plan, _, _ = plans._resolve_parallel_plans(
+            transformers.distributed.DistributedConfig(tp_size=sharding.ranks)
+        )
+        apply_tensor_parallelism(plans, mesh, plan)
+    except (ValueError, RuntimeError) as error:
+        raise UnpredictableError(f"transformers does not divide it: {error}", "choose another sharding") from error
+    model.to_empty(device=device)
+    # Emptying a module gives each place a tensor of its own.
+    plans.tie_weights()
+
+
+class _Unordered:
+    """A reducer that leaves its buckets as they are.
+
+    After the first step, torch fills new ones in the order in which gradients were ready, which the ranks agree
+    on by values; they take the same room.
+    """
+
+    def __init__(self, reducer: Any) -> None:
+        self._reducer = reducer
+
+    def _rebuild_buckets(self) -> bool:
+        return False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reducer, name)
+
+
+def replicate(
+    model: nn.Module, sharding: Sharding, seen_bucket: Callable[[torch.Tensor], None]
+) -> DistributedDataParallel:
+    """A replica whose gradients are reduced in buckets.
+
+    Parameters:
+        model: With weights.
+        sharding: Whether gradients lie in the buckets.
+        seen_bucket: Is told of each bucket when its gradients are ready.
+    """
+    # Nothing is compared or sent before training: there are no values.
+    replica = DistributedDataParallel(
+        model, gradient_as_bucket_view=sharding.gradient_as_bucket_view, init_sync=False
+    )
+
+    def reduce(bucket: torch.distributed.GradBucket) -> torch.futures.Future[torch.Tensor]:
+        seen_bucket(bucket.buffer())
+        done: torch.futures.Future[torch.Tensor] = torch.futures.Future()
+        done.set_result(bucket.buffer())
+        return done
+
+    replica.reducer = _Unordered(replica.reducer)
+    # The pretended group's own reduction ends in no result, which a replica cannot take.
+    replica.register_comm_hook(None, lambda _, bucket: reduce(bucket))
+    return replica
