@@ -13,7 +13,13 @@ from typing import Any
 from babel import Locale, UnknownLocaleError, dates
 
 from benchbook.pages.markup import isolated_words
-from benchbook.pages.quantities import FormattedQuantity, format_number, format_percent, format_quantity
+from benchbook.pages.quantities import (
+    FormattedQuantity,
+    format_number,
+    format_percent,
+    format_quantity,
+    format_signed_percent,
+)
 from benchbook.pages.yaml_text import InvalidYamlError, parse_yaml
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
@@ -109,8 +115,8 @@ class Language:
         return format_percent(share, self.locale)
 
     def signed_percent(self, share: float) -> str:
-        """A share that goes either way as a percentage, with its sign: "+1.2%", "−0.4%"."""
-        return f"+{self.percent(share)}" if share > 0 else self.percent(share)
+        """A share that goes either way as a percentage, with its sign: "+1.2%", "−0.4%", "0.0%"."""
+        return format_signed_percent(share, self.locale)
 
     def quantity(self, value: float, unit: Unit, shown: Unit | None = None) -> FormattedQuantity:
         """`value` in `unit`, shown in the unit `shown` or a sensible one."""

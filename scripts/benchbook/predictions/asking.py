@@ -67,23 +67,33 @@ def ask(project: Project, declarations: Sequence[Declaration]) -> Asked:
     questions: list[Question] = []
     problems: list[Problem] = []
     for declaration in declarations:
-        machines: dict[str, tuple[str, ...]] = {}
-        for index, machine in enumerate(declaration.content.machines):
-            kinds = kinds_of_machine(project, machine)
-            if kinds is None:
-                what = f"there is no machine `{machine}`, and no data sheet of such a GPU"
-                known = [*project.machines, *examples()]
-                line = declaration.line("machines", index)
-                problems.append(
-                    Problem(declaration.path, line, what, did_you_mean(machine, known, "machine"))
-                )
-            else:
-                machines[machine] = kinds
+        general, unknown = _machines(project, declaration, declaration.content.machines, ("machines",))
+        problems += unknown
         for index, entry in enumerate(declaration.content.script):
+            machines = general
+            if entry.machines is not None:
+                own = ("script", index, "machines")
+                machines, unknown = _machines(project, declaration, entry.machines, own)
+                problems += unknown
             reader = _Reader(project, declaration, index, entry)
             questions += reader.questions(machines)
             problems += dict.fromkeys(reader.problems)
     return Asked(tuple(questions), tuple(problems))
+
+
+def _machines(
+    project: Project, declaration: Declaration, names: Sequence[str], keys: tuple[str | int, ...]
+) -> tuple[dict[str, tuple[str, ...]], list[Problem]]:
+    """What each machine of `names`, declared below `keys`, is; and those that are none."""
+    kinds = {name: kinds_of_machine(project, name) for name in names}
+    known = [*project.machines, *examples()]
+    problems = []
+    for name, found in kinds.items():
+        if found is None:
+            what = f"there is no machine `{name}`, and no data sheet of such a GPU"
+            line = declaration.line(*keys)
+            problems.append(Problem(declaration.path, line, what, did_you_mean(name, known, "machine")))
+    return {name: found for name, found in kinds.items() if found}, problems
 
 
 def kinds_of_machine(project: Project, machine: str) -> tuple[str, ...] | None:

@@ -118,9 +118,7 @@ def _blind(
     commit = campaign.commit if isinstance(campaign, Campaign) else None
     text = _at_commit(project.root, commit, shown) if commit else None
     if text is not None and prediction.digest not in text:
-        what = (
-            f"variant {variant} says it was predicted blind; commit {str(commit)[:12]}, measured, lacks it"
-        )
+        what = f"variant {variant} says it was predicted blind; commit {str(commit)[:12]}, measured, lacks it"
         yield Problem(shown, line, what, mend)
 
 

@@ -14,9 +14,9 @@
     on = "cpu"                                    # a kind ("accelerator", "cpu", "cuda") or a machine; or all
     training = { checkpointing = true }           # replaces these keys; later cases win over earlier ones
 
-`"$layers"` is the script's parameter, with the value that it has in the variant on the machine. `inference`, in
-place of `training`, has the fields of an inference. `where` beside `name` leaves only some variants of a script,
-and `skip = "why"` in a case says why the predictor is not asked.
+`"$layers"` is the script's parameter, with the value it has in the variant on the machine. `inference`, in
+place of `training`, has the fields of an inference. Beside `name`, `machines` replaces those of the file, and
+`where` leaves only some variants. `skip = "why"` in a case says why the predictor is not asked.
 
 `values` names by metric (`peak`) or meter (`train.allocated_peak`) what the script yields in bytes of the
 device's memory, and what of a prediction stands for it: `peak_allocated`, `peak_reserved` (no CPU has it),
@@ -72,6 +72,7 @@ class ScriptModel(LayerModel):
     """A script of the guide, and what the predictor is asked of it."""
 
     name: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*\.py$")]
+    machines: Annotated[list[MachineName], Field(min_length=1)] | None = None
     case: list[CaseModel] = Field(default_factory=list)
 
 

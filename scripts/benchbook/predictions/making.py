@@ -18,7 +18,7 @@ from benchbook.predictions.record import (
     load_predictions,
     write_predictions,
 )
-from benchbook.predictions.workloads import PREDICTOR, is_measured, predicted_quantity
+from benchbook.predictions.workloads import PREDICTOR, RESERVED, is_measured, predicted_quantity
 from benchbook.problems import BenchbookError, Problem, did_you_mean
 from benchbook.project import Project
 from benchbook.records import Record, load_record
@@ -219,9 +219,7 @@ def _part(part: str, said: Mapping[str, Any], question: Question, record: Record
         lacking = f"`{part}` was not measured on {question.machine}"
     else:
         found = predicted_quantity(part, said)
-        has = ["peak_allocated", "peak_reserved", *(f"categories.{name}" for name in said["categories"])]
-        has += [f"moments.{name}.peak" for name in said["moments"]]
-        mend = did_you_mean(part, has, "quantity")
+        mend = f"use one of: {', '.join(_quantities(said))}"
         lacking = f"the predictor has no `{part}`"
     if found is None:
         what = f"{lacking}, which stands for a value of {question.script}, variant {question.variant}"
@@ -229,6 +227,12 @@ def _part(part: str, said: Mapping[str, Any], question: Question, record: Record
             Problem(f"snippets/{question.script.partition('/')[0]}/predictions.toml", 1, what, mend)
         )
     return found
+
+
+def _quantities(said: Mapping[str, Any]) -> list[str]:
+    """What an answer of the predictor has."""
+    moments = [f"moments.{name}.{key}" for name in said["moments"] for key in ("peak", "held")]
+    return ["peak_allocated", RESERVED, *(f"categories.{name}" for name in said["categories"]), *moments]
 
 
 def _measured(part: str, variant: str, record: Record | None) -> int | None:

@@ -1,0 +1,566 @@
+"""Predictions are records of their own kind: declared, made, kept where they were blind, and held to it."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import subprocess
+import typing
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from typer.testing import CliRunner
+
+from benchbook import cli
+from benchbook.checks import check_project
+from benchbook.predictions import making
+from benchbook.predictions.asking import Question
+from benchbook.predictions.checking import predictions_found
+from benchbook.predictions.gpus import described
+from benchbook.predictions.record import dump_predictions, load_predictions
+from benchbook.predictions.workloads import PREDICTOR, WORKLOADS
+from benchbook.problems import BenchbookError
+from benchbook.project import Project
+from benchbook.records import load_record, write_record
+from benchbook.schemas import schema
+from benchbook.status import print_status, project_status
+from builders import MACHINE, make_record, write
+from foretold import ADDING, DECLARED, H200, STAMP, adding, multiplied, predict, said
+from handbooks import edit
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return adding(tmp_path)
+
+
+def questions(project: Project) -> dict[tuple[str, str], Question]:
+    found = making.read_questions(Project(project.root)).questions
+    return {(one.machine, one.variant): one for one in found}
+
+
+def damage(path: Path, apply: Callable[[dict[str, Any]], object]) -> None:
+    table = json.loads(path.read_text("utf-8"))
+    apply(table)
+    write(path, json.dumps(table, indent=2))
+
+
+def h200(project: Project) -> Path:
+    return project.prediction_path(H200, "sums/add.py")
+
+
+# What is asked
+
+
+def test_a_parameter_has_the_value_of_the_variant_on_the_machine(project: Project) -> None:
+    asked = questions(project)
+    assert asked[H200, "mode=plain"].workload["batch"] == 8
+    assert asked[MACHINE, "mode=plain"].workload["batch"] == 4
+    assert asked[H200, "mode=plain"].model == {"model_type": "bert", "num_hidden_layers": 8}
+
+
+def test_a_case_changes_what_it_names_where_it_holds(project: Project) -> None:
+    asked = questions(project)
+    assert asked[H200, "mode=lean"].workload == {"batch": 8, "sequence": 16, "checkpointing": True}
+    assert asked[MACHINE, "mode=plain"].workload == {"batch": 4, "sequence": 8}
+
+
+def test_a_cpu_is_not_asked_what_it_reserves(project: Project) -> None:
+    asked = questions(project)
+    assert asked[H200, "mode=plain"].values["add.reserved_peak"] == ("peak_reserved",)
+    assert "add.reserved_peak" not in asked[MACHINE, "mode=plain"].values
+
+
+def test_a_case_can_say_why_the_predictor_is_not_asked(tmp_path: Path) -> None:
+    skipped = DECLARED.replace("training = { checkpointing = true }", 'skip = "no such kernel"')
+    assert {variant for _, variant in questions(adding(tmp_path, skipped))} == {"mode=plain"}
+
+
+def test_a_script_can_be_asked_of_some_variants_on_machines_of_its_own(tmp_path: Path) -> None:
+    own = f'name = "add.py"\nmachines = ["{H200}"]\nwhere = {{ mode = ["lean"] }}'
+    asked = questions(adding(tmp_path, DECLARED.replace('name = "add.py"', own)))
+    assert list(asked) == [(H200, "mode=lean")]
+
+
+def test_a_model_is_taken_from_its_file_with_what_is_said_beside_it(tmp_path: Path) -> None:
+    project = adding(
+        tmp_path, DECLARED.replace('config = { model_type = "bert", ', 'model = "tiny"\nconfig = { ')
+    )
+    write(
+        project.snippets / "models/tiny.json",
+        '{"model_type": "llama", "num_hidden_layers": 2, "vocab_size": 9}',
+    )
+    model = questions(project)[H200, "mode=plain"].model
+    assert model == {"model_type": "llama", "num_hidden_layers": 8, "vocab_size": 9}
+
+
+def test_a_gpu_that_nobody_measured_on_is_called_what_the_recorder_would_call_it() -> None:
+    found = described(H200)
+    assert found is not None
+    assert (found["title"], found["short"], found["kind"]) == ("NVIDIA H200, 141 GB", "H200", "cuda")
+    assert described("amd-mi300x-192gb") is not None
+    assert [described(name) for name in ("amd-h200-141gb", "nvidia-h200-142gb", "nvidia-141gb", "h200")] == [
+        None
+    ] * 4
+
+
+# By what is replaced in the declaration: by what, the line of the problem, a part of what is said, of the mend.
+WRONG: dict[str, tuple[str, int, str, str]] = {
+    '"$steps" }': ('"$step" }', 5, "`$step` is no parameter of `add.py`", "steps"),
+    '{ mode = "lean" }': ('{ mode = "fat" }', 10, "has no variant with mode=fat", "lean, plain"),
+    "{ mode = ": ("{ node = ", 10, "does not sweep `node`", "mode"),
+    "sequence = 16": ('sequence = "x"', 6, "training.sequence: Input should be a valid integer", "--help"),
+    "batch = ": ("batches = ", 6, "training.batches: Extra inputs are not permitted", "batch"),
+    "checkpointing = true": ("precision = 'fp8'", 11, "training.precision: Input should be 'fp32'", "--help"),
+    'name = "add.py"': ('name = "ad.py"', 4, "there is no script `sums/ad.py`", "add.py"),
+    'config = { model_type = "bert", ': (
+        'model = "none"\nconfig = { ',
+        5,
+        "there is no model `none`",
+        "model",
+    ),
+    'model_type = "bert", ': ("", 4, "its model has no `model_type`", "snippets/models"),
+    "nvidia-h200": (
+        "nvidia-h201",
+        1,
+        "no machine `nvidia-h201-141gb`, and no data sheet",
+        "nvidia-h200-141gb",
+    ),
+    "peak = ": ("total = ", 7, "`total` of `sums/add.py` counts no bytes of the device's memory", "device"),
+    '"add.allocated"': ('"add.process_memory"', 12, "counts no bytes of the device's memory", "allocator"),
+    '"add.reserved_peak"': ('"sub.reserved_peak"', 7, "has no cell `sub`", "add"),
+    '= "peak_reserved"': ('= "peak_kept"', 7, "'peak_kept' is no quantity of a prediction", "declaration.py"),
+    "on = ": ("off = ", 15, "script.case.off: Extra inputs are not permitted", "declaration.py"),
+    "training = { batch": ("inference = { batch", 4, "is asked as training and inference", "one of the two"),
+    "[[script.case]]": ("[[script.case]", 9, "is not valid TOML", "mend the TOML"),
+}
+
+
+@pytest.mark.parametrize("old", WRONG)
+def test_what_is_wrong_with_a_declaration_is_said_with_its_line_and_the_mend(
+    tmp_path: Path, old: str
+) -> None:
+    new, line, what, mend = WRONG[old]
+    assert old in DECLARED
+    found = predictions_found(adding(tmp_path, DECLARED.replace(old, new))).problems
+    assert any(
+        (one.path, one.line) == ("snippets/sums/predictions.toml", line)
+        and what in one.what
+        and mend in one.mend
+        for one in found
+    ), found
+
+
+def test_a_script_is_declared_once(tmp_path: Path) -> None:
+    project = adding(tmp_path, DECLARED + '[[script]]\nname = "add.py"\n')
+    (problem,) = predictions_found(project).problems
+    assert (problem.line, problem.what) == (18, "`add.py` is there twice")
+
+
+def test_the_workloads_are_those_of_the_predictor() -> None:
+    from benchbook import predictor
+
+    for kind, model in WORKLOADS.items():
+        fields = {one.name: one for one in dataclasses.fields(getattr(predictor, kind.capitalize()))}
+        assert set(model.model_fields) == set(fields)
+        hints = typing.get_type_hints(getattr(predictor, kind.capitalize()))
+        for name, info in model.model_fields.items():
+            wanted = (
+                set(typing.get_args(hints[name]))
+                if typing.get_origin(hints[name]) is typing.Literal
+                else None
+            )
+            if wanted is not None:
+                known = next(one for one in typing.get_args(info.annotation) if one is not type(None))
+                assert set(typing.get_args(known)) == wanted
+    assert "device" in inspect.signature(predictor.predict).parameters
+
+
+# What is made
+
+
+def test_a_prediction_says_what_was_asked_and_from_what_it_was_made(project: Project) -> None:
+    predict(project)
+    record = load_predictions(h200(project))
+    assert record is not None
+    one = record.variants["mode=plain"]
+    assert one.values == {"peak": 8 * 2**30 + 2**26, "add.reserved_peak": (8 * 2**30 + 2**26) * 21 // 20}
+    assert one.workload == {"batch": 8, "sequence": 16}
+    assert (one.made, one.commit, one.packages, one.predictor) == (
+        STAMP.made,
+        STAMP.commit,
+        STAMP.packages,
+        PREDICTOR,
+    )
+
+
+def test_the_same_predictions_are_the_same_file(project: Project) -> None:
+    predict(project)
+    before = h200(project).read_text("utf-8")
+    outcomes = predict(project, dataclasses.replace(STAMP, made="2026-11-21T10:00:00Z"))
+    assert set(said(outcomes).values()) == {"as it was"}
+    assert h200(project).read_text("utf-8") == before
+
+
+def test_what_it_writes_is_read_as_it_was_written(project: Project) -> None:
+    predict(project)
+    record = load_predictions(h200(project))
+    assert record is not None
+    assert dump_predictions(record) == h200(project).read_text("utf-8")
+
+
+def test_it_fits_the_schema_that_is_published(project: Project) -> None:
+    predict(project)
+    table = json.loads(h200(project).read_text("utf-8"))
+    validator = jsonschema.Draft202012Validator(schema("prediction-1.json"))
+    assert [error.message for error in validator.iter_errors(table)] == []
+    table["variants"]["mode=plain"]["blind"] = "yes"
+    assert list(validator.iter_errors(table))
+
+
+def test_only_what_was_not_measured_yet_is_predicted_blind(project: Project) -> None:
+    predict(project)
+    for machine, blind in ((H200, True), (MACHINE, False)):
+        record = load_predictions(project.prediction_path(machine, "sums/add.py"))
+        assert record is not None
+        assert {one.blind for one in record.variants.values()} == {blind}
+
+
+def test_a_value_can_be_a_sum_with_what_the_machine_measured(tmp_path: Path) -> None:
+    summed = DECLARED.replace('peak = "peak_allocated"', 'peak = ["peak_allocated", "#add.reserved"]')
+    project = adding(tmp_path, summed.replace(f'"{H200}", ', ""))
+    record = make_record(ADDING)
+    variants = {
+        name: dataclasses.replace(
+            one,
+            runs=tuple(dataclasses.replace(run, cells={"add": {"reserved": 2**20}}) for run in one.runs),
+        )
+        for name, one in record.variants.items()
+    }
+    write_record(project.record_path(MACHINE, "sums/add.py"), dataclasses.replace(record, variants=variants))
+    predict(project)
+    made = load_predictions(project.prediction_path(MACHINE, "sums/add.py"))
+    assert made is not None
+    assert made.variants["mode=plain"].values["peak"] == 4 * 2**30 + 2**26 + 2**20
+
+
+def test_a_sum_with_what_was_never_measured_is_refused(tmp_path: Path) -> None:
+    summed = DECLARED.replace('peak = "peak_allocated"', 'peak = ["peak_allocated", "#add.reserved"]')
+    with pytest.raises(BenchbookError, match=r"`#add.reserved` was not measured on nvidia-h200-141gb"):
+        predict(adding(tmp_path, summed))
+
+
+def test_a_quantity_that_the_predictor_has_not_is_refused_with_those_it_has(tmp_path: Path) -> None:
+    with pytest.raises(BenchbookError, match=r"has no `moments.clip.held`.*moments.step.held") as caught:
+        predict(adding(tmp_path, DECLARED.replace("moments.step.held", "moments.clip.held")))
+    assert caught.value.problems[0].path == "snippets/sums/predictions.toml"
+
+
+@pytest.mark.parametrize(
+    ("options", "made"),
+    [
+        ({"machine": H200}, {H200}),
+        ({"scripts": ["sums/add.py"]}, {H200, MACHINE}),
+        ({"scripts": ["sums"], "machine": MACHINE}, {MACHINE}),
+    ],
+)
+def test_it_predicts_what_it_is_told_to(project: Project, options: dict[str, Any], made: set[str]) -> None:
+    assert {machine for machine, _ in said(predict(project, **options))} == made
+
+
+@pytest.mark.parametrize("options", [{"machine": "nvidia-h100-80gb"}, {"scripts": ["sums/ad.py"]}])
+def test_what_is_not_declared_is_not_predicted(project: Project, options: dict[str, Any]) -> None:
+    with pytest.raises(BenchbookError, match="is declared"):
+        predict(project, **options)
+
+
+def test_the_command_says_what_became_of_each(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BENCHBOOK_ROOT", str(project.root))
+    monkeypatch.setattr(making, "ask_predictor", multiplied)
+    shown = CliRunner().invoke(cli.app, ["predictions", "--machine", H200])
+    assert shown.exit_code == 0, shown.output
+    assert f"predicted  {H200}  sums/add.py  mode=plain" in shown.output
+
+
+# When it no longer holds
+
+CHANGES: dict[str, tuple[str, str, str]] = {
+    "sequence = 16": ("predictions.toml", "sequence = 32", "workload changed (sequence: 16 -> 32)"),
+    'model_type = "bert"': (
+        "predictions.toml",
+        'model_type = "llama"',
+        "model changed (model_type: bert -> llama)",
+    ),
+    '"peak_reserved"': (
+        "predictions.toml",
+        '"peak_allocated"',
+        "values changed (add.reserved_peak: peak_res",
+    ),
+    "steps = 8": ("add.py", "steps = 9", "parameter changed (steps: 8 -> 9)"),
+}
+
+
+@pytest.mark.parametrize("old", CHANGES)
+def test_what_is_asked_otherwise_is_stale_until_it_is_predicted_anew(project: Project, old: str) -> None:
+    name, new, reason = CHANGES[old]
+    predict(project)
+    edit(project.snippets / "sums" / name, old, new)
+    found = [one for one in predictions_found(Project(project.root)).problems if H200 in one.path]
+    assert any(f"variant mode=plain is stale: {reason}" in one.what for one in found)
+    assert said(predict(project))[H200, "mode=plain"] == "predicted"
+    assert not [one for one in predictions_found(Project(project.root)).problems if H200 in one.path]
+
+
+def test_a_predictor_of_other_rules_makes_it_stale(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    predict(project)
+    monkeypatch.setattr("benchbook.predictions.freshness.PREDICTOR", PREDICTOR + 1)
+    found = predictions_found(Project(project.root)).problems
+    assert all(f"predictor changed (rules {PREDICTOR} -> {PREDICTOR + 1})" in one.what for one in found)
+    assert len(found) == 4
+
+
+def test_what_is_not_predicted_yet_only_needs_doing(project: Project) -> None:
+    found = predictions_found(project)
+    assert found.problems == ()
+    assert len(found.warnings) == 4
+    assert "is not predicted on nvidia-h200-141gb yet" in found.warnings[0].what
+
+
+def test_what_is_asked_no_longer_is_a_problem_until_it_is_gone(project: Project) -> None:
+    predict(project)
+    edit(
+        project.snippets / "sums/predictions.toml",
+        'name = "add.py"',
+        'name = "add.py"\nwhere = { mode = "plain" }',
+    )
+    edit(
+        project.snippets / "sums/predictions.toml",
+        '[[script.case]]\nwhere = { mode = "lean" }',
+        "[[script.case]]",
+    )
+    edit(project.snippets / "sums/predictions.toml", "training = { checkpointing = true }\n", "")
+    problems = [one.what for one in predictions_found(Project(project.root)).problems]
+    assert any(
+        "predicts variant mode=lean of sums/add.py, which no predictions.toml asks for" in one
+        for one in problems
+    )
+    predict(project)
+    assert predictions_found(Project(project.root)).problems == ()
+
+
+def test_status_tells_predictions_from_records(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    predict(project)
+    rows = project_status(Project(project.root))
+    kinds = {(row.machine, row.kind): row.state for row in rows}
+    assert kinds == {
+        (MACHINE, "record"): "fresh",
+        (MACHINE, "prediction"): "predicted",
+        (H200, "prediction"): "predicted",
+    }
+    print_status(rows)
+    assert f"predicted  {H200}  mode=plain: 2026-11-20, blind" in capsys.readouterr().out
+
+
+def test_a_project_with_predictions_holds_its_promises(project: Project) -> None:
+    predict(project)
+    report = check_project(Project(project.root))
+    assert (report.problems, report.warnings) == ((), ())
+
+
+# Predicted blind, then measured
+
+
+def measure_on_h200(project: Project, started: str, commit: str | None = None) -> None:
+    """Put a record of the GPU in place, as if measured then."""
+    record = make_record(ADDING)
+    (name,) = record.campaigns
+    campaign = dataclasses.replace(record.campaigns[name], started=started, finished=started, commit=commit)  # type: ignore[type-var]
+    variants = {
+        key: dataclasses.replace(one, parameters=one.parameters | {"steps": 8})
+        for key, one in record.variants.items()
+    }
+    changed = dataclasses.replace(record, machine=H200, campaigns={name: campaign}, variants=variants)
+    write_record(project.record_path(H200, "sums/add.py"), changed)
+    described_machine = {
+        "schema": 1,
+        "name": H200,
+        "kind": "cuda",
+        "title": "NVIDIA H200, 141 GB",
+        "short": "H200",
+    }
+    write(project.records / H200 / "machine.json", json.dumps(described_machine))
+
+
+def blind_problems(project: Project) -> list[str]:
+    return [one.what for one in predictions_found(Project(project.root)).problems]
+
+
+def test_a_blind_prediction_stays_once_it_was_measured(project: Project) -> None:
+    predict(project)
+    before = h200(project).read_text("utf-8")
+    measure_on_h200(project, "2026-11-20T11:00:00Z")
+    edit(project.snippets / "sums/predictions.toml", "sequence = 16", "sequence = 32")
+    outcomes = [one for one in predict(project, everything=True) if one.machine == H200]
+    assert {one.what for one in outcomes} == {"kept"}
+    assert outcomes[0].reason == "blind, and measured since; workload changed (sequence: 16 -> 32)"
+    assert h200(project).read_text("utf-8") == before
+
+
+def test_that_it_is_stale_then_is_only_reported(project: Project) -> None:
+    predict(project)
+    measure_on_h200(project, "2026-11-20T11:00:00Z")
+    edit(project.snippets / "sums/predictions.toml", "sequence = 16", "sequence = 32")
+    found = predictions_found(Project(project.root))
+    assert not [one for one in found.problems if H200 in one.path]
+    assert [one.mend for one in found.warnings if H200 in one.path] == ["measure it anew"] * 2
+
+
+def test_a_prediction_that_was_not_blind_is_made_anew(project: Project) -> None:
+    predict(project)
+    assert said(predict(project, everything=True))[MACHINE, "mode=plain"] == "predicted"
+
+
+def test_one_that_was_measured_later_holds_its_promise(project: Project) -> None:
+    predict(project)
+    measure_on_h200(project, "2026-11-20T11:00:00Z")
+    assert blind_problems(project) == []
+
+
+@pytest.mark.parametrize("started", ["2026-11-20T09:59:59Z", "2026-11-19T23:00:00Z"])
+def test_one_that_was_measured_before_was_not_blind(project: Project, started: str) -> None:
+    predict(project)
+    measure_on_h200(project, started)
+    (first, second) = blind_problems(project)
+    assert (
+        first
+        == f"variant mode=plain says it was predicted blind, on {STAMP.made}, and was measured on {started}"
+    )
+    assert "mode=lean" in second
+
+
+def test_an_earlier_campaign_counts_as_having_measured_it(project: Project) -> None:
+    predict(project)
+    measure_on_h200(project, "2026-11-20T11:00:00Z")
+    path = project.record_path(H200, "sums/add.py")
+    record = load_record(path)
+    assert record is not None
+    earlier = {"date": "2026-11-19", "campaign": "earlier", "variants": ["mode=lean"], "medians": {}}
+    write_record(path, dataclasses.replace(record, history=(earlier,)))
+    (problem,) = blind_problems(project)
+    assert "mode=lean" in problem
+    assert "was measured on 2026-11-19" in problem
+
+
+def test_the_commit_that_was_measured_must_hold_the_prediction(project: Project) -> None:
+    def git(*arguments: str) -> str:
+        command = [
+            "git",
+            "-C",
+            str(project.root),
+            "-c",
+            "user.name=a",
+            "-c",
+            "user.email=a@example.org",
+            *arguments,
+        ]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    git("init", "--quiet")
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "Before")
+    before = git("rev-parse", "HEAD")
+    predict(project)
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "Predict")
+    after = git("rev-parse", "HEAD")
+    measure_on_h200(project, "2026-11-20T11:00:00Z", after)
+    assert blind_problems(project) == []
+    measure_on_h200(project, "2026-11-20T11:00:00Z", before)
+    assert f"commit {before[:12]}, measured, lacks it" in blind_problems(project)[0]
+
+
+@pytest.mark.parametrize("key", ["values", "workload", "made", "blind", "categories", "parameters", "digest"])
+def test_a_prediction_that_was_edited_is_found_by_its_digest(project: Project, key: str) -> None:
+    predict(project)
+
+    def edited(table: dict[str, Any]) -> None:
+        one = table["variants"]["mode=plain"]
+        match one[key]:
+            case bool(value):
+                one[key] = not value
+            case str(value):
+                one[key] = value.replace("0", "1")
+            case dict(value):
+                name = next(name for name, number in value.items() if isinstance(number, int))
+                value[name] += 1
+
+    damage(h200(project), edited)
+    (problem,) = [one for one in predictions_found(project).problems if "digest" in one.what]
+    assert problem.what == "variants.mode=plain: its digest is not that of what it says"
+    assert '"digest"' in h200(project).read_text("utf-8").splitlines()[problem.line - 1]
+
+
+MISSHAPEN: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "an unknown key": (lambda t: t.update(extra=1), "extra: Extra inputs are not permitted"),
+    "another licence": (lambda t: t.update(licence="MIT"), "licence: Input should be 'CC0-1.0'"),
+    "a date that is none": (
+        lambda t: t["variants"]["mode=plain"].update(made="yesterday"),
+        "variants.mode=plain.made: String should match",
+    ),
+    "fewer bytes reserved": (
+        lambda t: t["variants"]["mode=plain"].update(peak_reserved=1),
+        "it reserves less than it allocates",
+    ),
+    "a moment that is none": (
+        lambda t: t["variants"]["mode=plain"].update(moment="lunch"),
+        "its moment 'lunch' is not among its moments",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISSHAPEN)
+def test_what_has_not_the_shape_of_a_prediction_is_refused(project: Project, name: str) -> None:
+    apply, what = MISSHAPEN[name]
+    predict(project)
+    damage(h200(project), apply)
+    assert any(what in one.what for one in check_project(Project(project.root)).problems)
+
+
+def test_a_file_in_the_wrong_place_is_told_where_it_belongs(project: Project) -> None:
+    predict(project)
+    place = project.prediction_path("nvidia-h100-80gb", "sums/add.py")
+    write(place, h200(project).read_text("utf-8"))
+    assert [one.mend for one in predictions_found(project).problems] == [
+        "move it to snippets/predictions/nvidia-h200-141gb/sums/add.json"
+    ]
+
+
+# The committed ones
+
+
+def test_every_committed_prediction_fits_its_schema_and_its_digest() -> None:
+    paths = sorted((ROOT / "snippets/predictions").glob("*/*/*.json"))
+    assert paths
+    validator = jsonschema.Draft202012Validator(schema("prediction-1.json"))
+    for path in paths:
+        assert [error.message for error in validator.iter_errors(json.loads(path.read_text("utf-8")))] == []
+    assert [one for one in predictions_found(Project(ROOT)).problems if "digest" in one.what] == []
+
+
+def test_the_predictor_still_says_what_is_committed() -> None:
+    """Whoever changes a rule raises `PREDICTOR`: then the committed predictions are stale, and are made anew."""
+    asked = making.read_questions(Project(ROOT))
+    for machine in ("cpu-2core-24gb", H200):
+        question = asked.of("model_memory_anatomy/remedies.py", machine)["change=no_attention_dropout"]
+        record = load_predictions(Project(ROOT).prediction_path(machine, question.script))
+        assert record is not None
+        committed = record.variants[question.variant]
+        # One that was blind stays as older rules made it.
+        if committed.predictor == PREDICTOR:
+            assert making.ask_predictor(question).peak_allocated == committed.peak_allocated

@@ -1,0 +1,332 @@
+"""What pages show of predictions: marked, for want of a measurement or beside it, and never mixed with one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchbook.checks import check_project
+from benchbook.claims.judging import judging_machines
+from benchbook.pages.choice import insert_choice, page_settings
+from benchbook.pages.context import Build
+from benchbook.pages.languages import load_language
+from benchbook.project import Project
+from builders import write
+from foretold import H200, METHODS, foretold_handbook, predict
+from handbooks import CPU, GPU, build_site, edit, plain, render, start
+
+ONE = "memory/methods.py?method=plain&batch_size=1#peak_memory"
+TWO = "memory/methods.py?method=plain&batch_size=2#peak_memory"
+# Never measured: no machine reads the allocator's peak here.
+UNREAD = "memory/methods.py?method=plain&batch_size=1#train.allocated_peak"
+TABLE = """```table
+script: memory/methods.py
+rows: method
+where: {batch_size: 2}
+columns:
+  - peak_memory
+  - {metric: peak_memory, predicted: true, bar: true, ratio: true}
+  - {metric: peak_memory, error: true}
+  - step_time
+```
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return foretold_handbook(tmp_path)
+
+
+def kept(build: Build, section: str, machine: str, key: str = "") -> Any:
+    """What the page keeps for a machine under `key`, or under its only key."""
+    trees = build.data["memory"][section]
+    found = trees[key] if key else next(iter(trees.values()))
+    return found.get(machine, {}).get("en")
+
+
+def shown(build: Build, text: str) -> str:
+    return plain(render(build, text)).replace("\u00a0", " ")
+
+
+# A number in a sentence
+
+
+def test_where_it_was_measured_the_measurement_shows(project: Project) -> None:
+    build = start(project)
+    html = render(build, f"`#!value {ONE}`")
+    assert 'data-machine="fixture-cpu"' in html
+    assert "data-kind" not in html
+    assert "bb-predicted" not in html
+
+
+def test_a_machine_that_was_not_measured_shows_the_prediction_as_one(project: Project) -> None:
+    build = start(project)
+    render(build, f"`#!value {ONE}`")
+    tree = kept(build, "values", H200)
+    assert (tree["text"], tree["kind"], tree["bytes"]) == ("1.06\u00a0GiB", "prediction", str(2**30 + 2**26))
+
+
+def test_a_value_that_nobody_measured_shows_its_prediction_marked(project: Project) -> None:
+    build = start(project)
+    html = render(build, f"`#!value {UNREAD}`")
+    assert not build.problems
+    assert 'data-kind="prediction"' in html
+    assert plain(html).replace("\u00a0", " ") == "1.06 GiB≈ predicted"
+
+
+def test_a_script_that_was_never_recorded_shows_what_was_predicted(project: Project) -> None:
+    for machine in project.machines:
+        project.record_path(machine, "memory/methods.py").unlink()
+    edit(project.snippets / "memory/predictions.toml", f', "{CPU}"', "")
+    predict(project)
+    project.prediction_path(CPU, "memory/methods.py").unlink()
+    build = start(project)
+    html = render(
+        build, f"`#!value {ONE}`\n\n" + TABLE.replace("  - peak_memory\n", "").replace("  - step_time\n", "")
+    )
+    assert not build.problems
+    assert html.count(f'data-machine="{H200}"') >= 3
+    assert '<sup class="bb-tag" dir="auto">H200</sup>' in html
+
+
+def test_a_run_that_failed_is_not_hidden_by_a_prediction(project: Project) -> None:
+    build = start(project)
+    assert (
+        shown(build, "`#!value memory/methods.py?method=plain&batch_size=4#peak_memory`") == "out of memory"
+    )
+
+
+def test_predicted_shows_the_prediction_beside_what_was_measured(project: Project) -> None:
+    build = start(project)
+    html = render(build, f"`#!value {ONE} predicted MiB`")
+    assert f'data-machine="{CPU}" data-kind="prediction"' in html
+    assert plain(html).replace("\u00a0", " ") == "1,088 MiB≈ predicted"
+
+
+def test_error_is_signed_and_of_what_was_measured(project: Project) -> None:
+    build = start(project)
+    html = render(build, f"`#!value {ONE} error`")
+    assert 'data-kind="error"' in html
+    assert plain(html) == "\u221247%"
+    assert kept(build, "values", CPU)["rows"][0] == ("error", "text", "\u221247%")
+    assert kept(build, "values", H200) is None
+
+
+def test_what_was_measured_is_never_divided_by_what_was_predicted(project: Project) -> None:
+    build = start(project)
+    html = render(build, f"`#!value {ONE} / {UNREAD}`")
+    # Both are predicted where one of the two is.
+    assert 'data-kind="prediction"' in html
+    assert 'value="1.0"' in html
+    edit(project.snippets / "memory/predictions.toml", 'peak_memory = "peak_allocated", ', "")
+    predict(project)
+    build = start(project)
+    render(build, f"`#!value {ONE} / {UNREAD}`")
+    (problem,) = build.problems
+    assert "was never recorded on fixture-cpu" in problem.what
+
+
+def test_two_predictions_have_a_ratio(project: Project) -> None:
+    build = start(project)
+    render(build, f"`#!value {TWO} / {ONE}`")
+    tree = kept(build, "values", H200)
+    assert tree["kind"] == "prediction"
+    assert float(tree["value"]) == (2**31 + 2**26) / (2**30 + 2**26)
+
+
+# By what a page says: a part of what is wrong with it.
+WRONG = {
+    f"`#!value {ONE} error GiB`": "is no error",
+    f"`#!value {ONE} / {TWO} error`": "is no error",
+    f"`#!value {ONE} predict`": "`predict` is no unit",
+    "`#!value memory/methods.py?method=plain&batch_size=1#step_time predicted`": "counts no bytes of the device's",
+    "`#!value memory/losses.py#train.allocated_peak predicted`": "was never predicted",
+    TABLE.replace("error: true", "error: true, predicted: true"): "is both `predicted:` and `error:`",
+    TABLE.replace("error: true", "error: true, unit: GiB"): "the error of `peak_memory` has a `unit:`",
+    TABLE.replace("error: true", "error: true, bar: true"): "the error of `peak_memory` has a `bar:`",
+    TABLE.replace(
+        "- step_time", "- {metric: step_time, error: true}"
+    ): "counts no bytes of the device's memory",
+    TABLE.replace("peak_memory", "train.reserved_peak"): "`train` of `memory/methods.py` was never predicted",
+    TABLE.replace(
+        "rows: method\nwhere: {batch_size: 2}", "rows: metrics\nwhere: {batch_size: 2, method: plain}"
+    ): ("a column has no key `predicted`"),
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_cannot_be_predicted_is_a_problem_with_its_line_and_a_mend(project: Project, text: str) -> None:
+    write(project.docs / "en/memory.md", "# Memory { #memory }\n\n" + text)
+    (problem,) = [one for one in check_project(project).problems if WRONG[text] in one.what]
+    assert (problem.path, problem.line) == ("docs/en/memory.md", 3)
+    assert problem.mend
+
+
+# A table
+
+
+def test_a_table_shows_predicted_measured_and_signed_error(project: Project) -> None:
+    build = start(project)
+    html = render(build, TABLE)
+    assert not build.problems
+    heads = [plain(part.split("</th>")[0]) for part in html.split('<th scope="col">')[1:]]
+    assert heads == ["method", "peak_memory", "peak_memory (predicted)", "peak_memory (error)", "step_time"]
+    row = plain(html.split("<tbody>")[1].split("</tr>")[0]).replace("\u00a0", " ")
+    assert row.endswith(
+        "peak_memory 4 GiBpeak_memory (predicted) 2.06 GiB ≈ predicted peak_memory (error) \u221248%step_time 202 ms"
+    )
+
+
+def test_its_cells_say_of_what_kind_they_are(project: Project) -> None:
+    html = render(start(project), TABLE)
+    row = html.split("<tbody>")[1].split("</tr>")[0]
+    kinds = [part.split("<data ")[1].split(">")[0] for part in row.split("<td>")[1:]]
+    assert [("prediction" in kind, "error" in kind) for kind in kinds] == [
+        (False, False),
+        (True, False),
+        (False, True),
+        (False, False),
+    ]
+
+
+def test_on_a_machine_that_was_not_measured_it_shows_what_was_predicted(project: Project) -> None:
+    build = start(project)
+    render(build, TABLE)
+    (rows,) = [kept(build, "blocks", H200)["rows"]]
+    assert [entry.get("text") for entry in rows[0]] == ["2.06\u00a0GiB", "2.06\u00a0GiB", "—", "—"]
+    assert [entry.get("kind") for entry in rows[0]] == ["prediction", "prediction", None, None]
+
+
+def test_a_ratio_compares_one_kind_alone(project: Project) -> None:
+    edit(
+        project.snippets / "memory/predictions.toml",
+        'name = "methods.py"',
+        'name = "methods.py"\nwhere = { method = "plain" }',
+    )
+    predict(project)
+    record = project.record_path(CPU, "memory/methods.py")
+    table = json.loads(record.read_text("utf-8"))
+    del table["variants"]["method=plain,batch_size=2"]
+    write(record, json.dumps(table))
+    build = start(project)
+    render(build, TABLE.replace("  - peak_memory\n", "  - {metric: peak_memory, ratio: true}\n"))
+    html = render(build, TABLE.replace("  - peak_memory\n", "  - {metric: peak_memory, ratio: true}\n"))
+    first = html.split('data-row="1"')[1].split("<td>")[1]
+    assert 'value="2147483648"' in first
+    assert '<span class="bb-ratio" dir="ltr"></span>' in first
+
+
+def test_the_line_below_says_that_some_values_are_predicted(project: Project) -> None:
+    text = shown(start(project), TABLE)
+    assert "Fixture CPU · torch 2.12 · Nov 2026 · some values predicted · median of 3" in text
+
+
+def test_where_all_are_predicted_it_says_that_nothing_was_measured(project: Project) -> None:
+    build = start(project)
+    render(build, TABLE)
+    tree = kept(build, "blocks", H200)
+    origin = build.data["memory"]["origins"][tree["origin"]][H200]["en"]
+    assert origin["line"] == ("H200", "torch 2.13", "predicted Nov 2026, not measured")
+    assert tree["repeats"] == ""
+
+
+def test_the_details_say_how_it_was_predicted_and_how_to_do_it_again(project: Project) -> None:
+    build = start(project)
+    render(build, f"`#!value {ONE}`")
+    tree = kept(build, "values", H200)
+    rows = {
+        key: content
+        for key, _, content in (
+            *tree["rows"],
+            *build.data["memory"]["origins"][tree["origin"]][H200]["en"]["rows"],
+        )
+    }
+    assert rows["prediction"] == "1.06\u00a0GiB (Predicted, not measured)"
+    assert rows["peak"] == "Activations\u00a0816\u00a0MiB · Weights\u00a0272\u00a0MiB"
+    assert rows["predicted_on"] == "November 20, 2026"
+    assert rows["predictor"] == "rules 1, torch 2.13.0+cpu, transformers 5.23.0, 000000000000"
+    assert (rows["blind"], rows["model"]) == ("yes", "model_type = bert")
+    assert rows["workload"] == "batch = 1, sequence = 512"
+    assert rows["record"] == [
+        ("raw prediction: memory/methods.py", f"downloads/predictions/{H200}/memory/methods.json")
+    ]
+    assert rows["command"] == f"benchbook predictions memory/methods.py --machine {H200}"
+    assert "by" not in rows
+
+
+def test_a_block_can_be_pinned_to_a_gpu_that_nobody_measured_on(project: Project) -> None:
+    build = start(project)
+    html = render(build, TABLE.replace("rows: method", f"rows: method\nmachine: {H200}"))
+    assert not build.problems
+    assert f'class="bb-table" data-machine="{H200}"' in html
+    assert build.data == {}
+
+
+# The choice, the claims, the files
+
+
+def test_the_choice_offers_the_gpu_and_marks_it(project: Project) -> None:
+    build = start(project)
+    render(build, f"`#!value {ONE}`")
+    html = insert_choice(build, "<h1>Memory</h1>")
+    assert f'<option value="{H200}">NVIDIA H200, 141 GB (predicted)</option>' in html
+    names = [one["name"] for one in page_settings(build, build.here)["machines"]]
+    assert names.index(GPU) < names.index(H200)
+
+
+def test_a_prediction_is_no_measurement_on_a_gpu(project: Project) -> None:
+    for path in (project.records / GPU).glob("*/*.json"):
+        path.unlink()
+    build = start(project)
+    render(build, f"`#!value {ONE}`")
+    assert "Not measured on a GPU yet." in plain(insert_choice(build, "<h1>Memory</h1>"))
+
+
+def test_no_claim_is_judged_by_it(project: Project) -> None:
+    assert H200 not in {machine.name for machine in judging_machines(start(project).library)}
+
+
+def test_its_raw_file_lies_where_the_details_lead(project: Project) -> None:
+    write(project.docs / "en/memory.md", f"# Memory {{ #memory }}\n\n{TABLE}")
+    site = build_site(project)
+    path = f"predictions/{H200}/memory/methods.json"
+    assert (site / "downloads" / path).read_bytes() == (project.snippets / path).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("code", "word", "line"),
+    [("ar", "متنبأ به", "لم يُقَس"), ("zh", "预测", "未实测"), ("ja", "予測値", "未測定")],
+)
+def test_every_language_says_so_in_its_own_words(project: Project, code: str, word: str, line: str) -> None:
+    build = start(project, code)
+    assert f"≈ {word}" in plain(render(build, f"`#!value {UNREAD}`"))
+    render(build, TABLE)
+    origins = build.data["memory"]["origins"].values()
+    assert any(line in segment for one in origins if H200 in one for segment in one[H200][code]["line"])
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.0314, "+3.1%"),
+        (-0.004, "\u22120.4%"),
+        (0.0002, "0.0%"),
+        (-0.62, "\u221262%"),
+        (3.98, "+398%"),
+        (0, "0.0%"),
+    ],
+)
+def test_an_error_has_a_sign_and_a_tenth(share: float, text: str) -> None:
+    assert load_language(Project(Path(__file__).parents[1]).docs, "en").signed_percent(share) == text
+
+
+def test_a_declaration_without_predictions_changes_nothing(tmp_path: Path) -> None:
+    project = foretold_handbook(tmp_path, METHODS)
+    for path in project.predictions.glob("*/*/*.json"):
+        path.unlink()
+    build = start(project)
+    render(build, f"`#!value {ONE}`")
+    assert H200 not in build.data["memory"]["values"][ONE]
