@@ -32,6 +32,7 @@ def test_status_prints_one_object_per_variant_and_machine(tmp_path: Path) -> Non
         "machine": MACHINE,
         "state": "fresh",
         "reason": "measured as it stands",
+        "kind": "record",
     }
 
 

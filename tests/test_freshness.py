@@ -104,6 +104,7 @@ def test_the_status_of_a_project_lists_every_variant_on_every_machine(tmp_path: 
             "machine": MACHINE,
             "state": "fresh",
             "reason": "measured as it stands",
+            "kind": "record",
         }
     ]
 

@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.markup import escape
 
 from benchbook.freshness import State, Verdict, input_digests, judge
-from benchbook.predictions.checking import PredictionRow, prediction_rows
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 from benchbook.records import is_published, load_record
@@ -83,6 +82,9 @@ def project_status(project: Project) -> list[Row]:
         BenchbookError: A script, a machine's description, or a declaration of predictions cannot be read.
 
     """
+    # What validates declarations need not be there to record.
+    from benchbook.predictions.checking import prediction_rows
+
     scripts = [read_script(path, project.root) for path in project.scripts().values()]
     machines = {machine: kinds_of(project, machine) for machine in project.machines}
     predicted = prediction_rows(project)
@@ -95,13 +97,9 @@ def project_status(project: Project) -> list[Row]:
                 for machine, kinds in machines.items()
                 for row in script_status(project, script, machine, kinds)
             ),
-            *(_predicted(row) for row in predicted if row.script == script.reference),
+            *(Row(**asdict(row), kind="prediction") for row in predicted if row.script == script.reference),
         )
     ]
-
-
-def _predicted(row: PredictionRow) -> Row:
-    return Row(row.script, row.variant, row.machine, row.state, row.reason, "prediction")
 
 
 def print_status(rows: Iterable[Row]) -> None:

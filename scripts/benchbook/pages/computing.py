@@ -8,7 +8,7 @@ from benchbook import stats
 from benchbook.pages.library import Library, Machine
 from benchbook.pages.measurements import Measurement, check_one_campaign, find_target
 from benchbook.pages.predicted import Figure, Kind, Predicted, check_predictable, figure
-from benchbook.pages.references import Target, UnresolvedError, ValueSpec, check_unit
+from benchbook.pages.references import Show, Target, UnresolvedError, ValueSpec, check_unit
 from benchbook.units import UNITS, Unit
 
 
@@ -61,26 +61,34 @@ def compute(library: Library, spec: ValueSpec, machine: Machine) -> Computed | N
     second = find_target(library, spec.second)
     check_predictable(second, spec.show)
     _check_comparable(first, second)
-    parts = (figure(library, first, machine, spec.show), figure(library, second, machine, spec.show))
-    if parts[0] is None or parts[1] is None:
+    parts = _of_one_kind(library, first, second, machine, spec.show)
+    if parts is None:
         return None
-    if parts[0].kind != parts[1].kind:
-        parts = (figure(library, first, machine, "predicted"), figure(library, second, machine, "predicted"))
-        if parts[0] is None or parts[1] is None:
-            return None
     if parts[0].measured is not None and parts[1].measured is not None:
         check_one_campaign(parts[0].measured, parts[1].measured)
     shown = UNITS["percent"] if spec.unit == "percent" else None
     values = (parts[0].value, parts[1].value)
     if values[0] is None or values[1] is None:
-        return Computed(None, UNITS["1"], shown, (parts[0], parts[1]))
+        return Computed(None, UNITS["1"], shown, parts)
     scaled = (values[0] * first.unit.factor, values[1] * second.unit.factor)
     value = (stats.saving if spec.form == "saving" else stats.ratio)(*scaled)
     if value is None:
         raise UnresolvedError(
             f"`{spec.second}` is 0 on {machine.name}", "compare with a quantity that is not 0"
         )
-    return Computed(value, UNITS["1"], shown, (parts[0], parts[1]))
+    return Computed(value, UNITS["1"], shown, parts)
+
+
+def _of_one_kind(
+    library: Library, first: Target, second: Target, machine: Machine, show: Show
+) -> tuple[Figure, Figure] | None:
+    """Two figures, both measured or both predicted; None where there are no such two."""
+    ways: tuple[Show, ...] = (show, "predicted")
+    for way in ways:
+        one, other = (figure(library, target, machine, way) for target in (first, second))
+        if one is not None and other is not None and one.kind == other.kind:
+            return one, other
+    return None
 
 
 def _check_comparable(first: Target, second: Target) -> None:

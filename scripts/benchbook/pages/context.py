@@ -87,7 +87,8 @@ class Build:
 
     def origin_of(self, sources: Sequence[Recorded], predictions: Sequence[Predicted] = ()) -> Origin:
         """Where `sources` and `predictions`, variants on one machine, come from, in the page's language."""
-        self.here.scripts.update(source.script.reference for source in (*sources, *predictions))
+        self.here.scripts.update(source.script.reference for source in sources)
+        self.here.scripts.update(one.script.reference for one in predictions)
         language = self.here.language
         return self.library.once(
             ("origin", origin_key(sources, predictions), language.code),
@@ -99,7 +100,8 @@ class Build:
     ) -> tuple[str, Origin]:
         """Remember where `sources` and `predictions`, variants on one machine, come from: key and origin."""
         key, found = origin_key(sources, predictions), self.origin_of(sources, predictions)
-        self.keep("origins", key, [*sources, *predictions][0].machine, vars(found))
+        machine = sources[0].machine if sources else predictions[0].machine
+        self.keep("origins", key, machine, vars(found))
         return key, found
 
     @property

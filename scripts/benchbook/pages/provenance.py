@@ -114,7 +114,7 @@ def origin(
     commits: Commits,
 ) -> Origin:
     """Where `sources` and `predictions`, variants of one or more scripts on one machine, come from."""
-    machine = [*sources, *predictions][0].machine
+    machine = sources[0].machine if sources else predictions[0].machine
     campaigns = [source.campaign for source in _each_once(sources)]
     scripts = list(dict.fromkeys(source.script.reference for source in sources))
     own = [campaign for campaign in campaigns if isinstance(campaign, Campaign)]

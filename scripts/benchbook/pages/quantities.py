@@ -118,7 +118,7 @@ def format_percent(share: float, locale: Locale) -> str:
 
 
 def format_signed_percent(share: float, locale: Locale) -> str:
-    """A share that goes either way as a percentage with its sign: to a tenth below 10 %, whole from there on."""
+    """A share that goes either way as a percentage with its sign: to a tenth below 10 %, else whole."""
     tenths = round(share * 1000) / 1000
     pattern = "#,##0%" if abs(tenths) >= 0.1 else "0.0%"
     text = numbers.format_percent(abs(tenths), format=pattern, locale=locale, numbering_system="latn")

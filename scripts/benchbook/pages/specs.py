@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from benchbook.pages.library import Library, Machine
+from benchbook.pages.measurements import Measurement, measure
 from benchbook.pages.predicted import Figure, check_predictable, figure
 from benchbook.pages.references import (
     Reference,
@@ -69,6 +70,12 @@ class Quantity:
     def target(self, script: Script, variant: Variant) -> Target:
         """What it stands for in one variant."""
         return Target(self.reference(script, variant), script, variant, self.unit, self.device_memory)
+
+    def measure(
+        self, library: Library, script: Script, variant: Variant, machine: Machine
+    ) -> Measurement | None:
+        """What it amounted to in one variant on `machine`; None if that was never recorded."""
+        return measure(library, self.target(script, variant), machine)
 
     def figure(self, library: Library, script: Script, variant: Variant, machine: Machine) -> Figure | None:
         """What a page shows of it in one variant on `machine`; None if there is nothing of it."""
