@@ -21,6 +21,8 @@ FLASH_ROWS = 128
 FLASH_HEAD = 32
 FLASH_LARGEST_STEP = 192
 FLASH_LARGEST_HEAD = 256
+EMBEDDING_UNSORTED = 3072
+EMBEDDING_LISTS = 6
 
 
 class Workspaces:
@@ -51,6 +53,8 @@ class Workspaces:
             yield from _flash_backward(args[1], args[2])
         elif operation is aten._scaled_dot_product_efficient_attention_backward.default:
             yield from _efficient_backward(args[0])
+        elif operation is aten.embedding_dense_backward.default:
+            yield from _embedding_backward(args[0], args[1])
 
 
 def _flash_backward(query: torch.Tensor, key: torch.Tensor) -> Iterator[int]:
@@ -76,6 +80,20 @@ def _efficient_backward(gradient: torch.Tensor) -> Iterator[int]:
     of fp32 have the product computed for them, those of halves accumulate the queries' gradient in fp32.
     """
     yield FLOAT * gradient.numel() // gradient.shape[-1]
+    yield FLOAT * gradient.numel()
+
+
+def _embedding_backward(gradient: torch.Tensor, indices: torch.Tensor) -> Iterator[int]:
+    """Of many tokens: their order, four lists of places in it, and sums of rows in fp32, at most one a token.
+
+    `embedding_dense_backward_cuda` in `aten/src/ATen/native/cuda/Embedding.cu` and
+    `embedding_backward_cuda_kernel` in `EmbeddingBackwardKernel.cu` beside it.
+    """
+    tokens = indices.numel()
+    if tokens <= EMBEDDING_UNSORTED:
+        return
+    for _ in range(EMBEDDING_LISTS):
+        yield tokens * indices.element_size()
     yield FLOAT * gradient.numel()
 
 
