@@ -150,7 +150,9 @@ WRONG = {
     TABLE.replace(
         "- step_time", "- {metric: step_time, error: true}"
     ): "counts no bytes of the device's memory",
-    TABLE.replace("peak_memory", "train.reserved_peak"): "`train` of `memory/methods.py` was never predicted",
+    TABLE.replace(
+        "peak_memory", "train.reserved_peak"
+    ): "`reserved_peak` of `memory/methods.py` was never predicted",
     TABLE.replace(
         "rows: method\nwhere: {batch_size: 2}", "rows: metrics\nwhere: {batch_size: 2, method: plain}"
     ): ("a column has no key `predicted`"),

@@ -88,7 +88,7 @@ def _check_predicted(library: Library, table: Table) -> None:
         if quantity.show != "measured" and not any(
             predicted(library, target, machine) for target in targets for machine in machines
         ):
-            raise never_predicted(f"`{targets[0].reference.name}` of `{script.reference}`", script.reference)
+            raise never_predicted(f"`{quantity.label_key}` of `{script.reference}`", script.reference)
 
 
 def _is_empty(entries: Sequence[Sequence[Entry]]) -> bool:

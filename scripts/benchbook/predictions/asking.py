@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -42,7 +42,7 @@ class Question:
     script: str
     variant: str
     machine: str
-    device: str
+    device: Literal["cpu", "cuda"]
     parameters: dict[str, ParameterValue]
     model: dict[str, Any]
     kind: str
@@ -249,7 +249,7 @@ class _Reader:
             )
         if len(self.problems) > before or model is None:
             return None
-        device = "cpu" if "cpu" in kinds else "cuda"
+        device: Literal["cpu", "cuda"] = "cpu" if "cpu" in kinds else "cuda"
         if device == "cpu":
             values = {name: parts for name, parts in values.items() if RESERVED not in parts}
         asked = checked.model_dump(exclude_none=True)
