@@ -29,7 +29,7 @@ from benchbook.records import load_record, write_record
 from benchbook.schemas import schema
 from benchbook.status import print_status, project_status
 from builders import MACHINE, make_record, write
-from foretold import ADDING, DECLARED, H200, STAMP, adding, multiplied, predict, said
+from foretold import ADDING, DECLARED, H200, MADE, STAMP, adding, multiplied, predict, said
 from handbooks import edit
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -193,7 +193,7 @@ def test_a_prediction_says_what_was_asked_and_from_what_it_was_made(project: Pro
     assert one.values == {"peak": 8 * 2**30 + 2**26, "add.reserved_peak": (8 * 2**30 + 2**26) * 21 // 20}
     assert one.workload == {"batch": 8, "sequence": 16}
     assert (one.made, one.commit, one.packages, one.predictor) == (
-        STAMP.made,
+        MADE,
         STAMP.commit,
         STAMP.packages,
         PREDICTOR,
@@ -203,7 +203,7 @@ def test_a_prediction_says_what_was_asked_and_from_what_it_was_made(project: Pro
 def test_the_same_predictions_are_the_same_file(project: Project) -> None:
     predict(project)
     before = h200(project).read_text("utf-8")
-    outcomes = predict(project, dataclasses.replace(STAMP, made="2026-11-21T10:00:00Z"))
+    outcomes = predict(project, dataclasses.replace(STAMP, clock=lambda: "2026-11-21T10:00:00Z"))
     assert set(said(outcomes).values()) == {"as it was"}
     assert h200(project).read_text("utf-8") == before
 
@@ -438,8 +438,7 @@ def test_one_that_was_measured_before_was_not_blind(project: Project, started: s
     measure_on_h200(project, started)
     (first, second) = blind_problems(project)
     assert (
-        first
-        == f"variant mode=plain says it was predicted blind, on {STAMP.made}, and was measured on {started}"
+        first == f"variant mode=plain says it was predicted blind, on {MADE}, and was measured on {started}"
     )
     assert "mode=lean" in second
 

@@ -53,19 +53,19 @@ Predict = Callable[[Question], Answer]
 
 @dataclass(frozen=True)
 class Stamp:
-    """When and from what predictions are made.
+    """From what predictions are made.
 
     Parameters:
-        made: The time, as `2026-11-20T17:30:00Z`.
         commit: What is checked out.
         modified: Whether what could change a prediction differs from it.
         packages: Versions.
+        clock: Tells the time, as `2026-11-20T17:30:00Z`.
     """
 
-    made: str
     commit: str | None
     modified: bool
     packages: dict[str, str]
+    clock: Callable[[], str]
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def predicted(question: Question, answer: Answer, stamp: Stamp, record: Record |
     Parameters:
         question: What was asked.
         answer: What the predictor said.
-        stamp: When, and from what.
+        stamp: From what.
         record: What the machine has of the script, if anything.
 
     Raises:
@@ -196,7 +196,7 @@ def predicted(question: Question, answer: Answer, stamp: Stamp, record: Record |
         for name, parts in question.values.items()
     }
     return Prediction(
-        made=stamp.made,
+        made=stamp.clock(),
         commit=stamp.commit,
         modified=stamp.modified,
         blind=measured_at(record, question.variant) is None,
@@ -247,12 +247,16 @@ def _measured(part: str, variant: str, record: Record | None) -> int | None:
 
 
 def stamp_now(project: Project) -> Stamp:
-    """The stamp of this moment, this checkout and this environment."""
+    """The stamp of this checkout and this environment."""
     from benchbook.recorder.circumstances import commit
 
     head, modified = commit(project.root)
-    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return Stamp(now, head, modified, {name: importlib.metadata.version(name) for name in PACKAGES})
+    versions = {name: importlib.metadata.version(name) for name in PACKAGES}
+    return Stamp(head, modified, versions, _now)
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def ask_predictor(question: Question) -> Answer:
