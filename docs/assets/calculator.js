@@ -20,7 +20,7 @@ const loaded = new Map();
 
 const whole = new Intl.NumberFormat(`${settings.language}-u-nu-latn`, { maximumFractionDigits: 0 });
 const rounded = new Intl.NumberFormat(`${settings.language}-u-nu-latn`, { minimumSignificantDigits: 3, maximumSignificantDigits: 3 });
-const percent = new Intl.NumberFormat(`${settings.language}-u-nu-latn`, { style: "percent", maximumFractionDigits: 0 });
+const percent = new Intl.NumberFormat(`${settings.language}-u-nu-latn`, { style: "percent", maximumSignificantDigits: 2 });
 
 function make(name, attributes = {}, ...children) {
   const element = document.createElement(name);
@@ -149,12 +149,12 @@ async function load(name) {
 async function chosen() {
   const own = fields.model.value === OWN;
   at("own").hidden = !own;
-  if (!own) return { coefficients: await load(fields.model.value), dimensions: {} };
+  if (!own) return { coefficients: await load(`models/${fields.model.value}`), dimensions: {} };
   const read = readDimensions(fields.config.value);
   fields.config.setAttribute("aria-invalid", String(Boolean(read.problem)));
   at("config-said").replaceChildren(
     read.problem ? text(`calc_config_${read.problem}`, { names: isolated(read.names) })
-      : text("calc_config_read", { family: isolated(settings.families[read.family]) }));
+      : text("calc_config_read", { family: isolated(settings.families[read.kind]) }));
   return read.problem ? null : { coefficients: await load(`families/${read.family}`), dimensions: read.dimensions };
 }
 

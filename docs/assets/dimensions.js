@@ -9,16 +9,18 @@ const NAMES = {
 };
 const ENCODERS = /bert|roberta|electra|mpnet|deberta/;
 
+const EXPERTS = ["num_local_experts", "num_experts", "n_routed_experts"];
+
 const first = (config, names) => names.map((name) => config[name]).find((value) => Number.isFinite(value) && value >= 1);
 
-/** The family whose coefficients hold for `config`: an encoder, a GPT-2, or a decoder as Llama is one. */
-function familyOf(config) {
+/** What `config` is most like: an encoder, a GPT-2, or a decoder as Llama is one. */
+function kindOf(config) {
   const type = `${config.model_type ?? ""} ${(config.architectures ?? []).join(" ")}`.toLowerCase();
   if (ENCODERS.test(type)) return "encoder";
   return /gpt2|gpt_bigcode|\bopt\b/.test(type) || "n_embd" in config ? "gpt2" : "decoder";
 }
 
-/** The family and dimensions that `text` says; or the problem with it, and the names that it lacks. */
+/** The kind of model, its family and its dimensions, as `text` says them; or the problem, and the names it lacks. */
 export function readDimensions(text) {
   let config;
   try {
@@ -28,21 +30,22 @@ export function readDimensions(text) {
   }
   if (config === null || typeof config !== "object" || Array.isArray(config)) return { problem: "no_json" };
   config = { ...config, ...(config.text_config ?? {}) };
+  if (config.is_encoder_decoder || EXPERTS.some((name) => config[name] > 1)) return { problem: "kind" };
   const dimensions = Object.fromEntries(Object.entries(NAMES).map(([name, names]) => [name, first(config, names)]));
   const missing = Object.keys(NAMES).filter((name) => dimensions[name] === undefined);
   if (missing.length) return { problem: "missing", names: missing.map((name) => NAMES[name][0]).join(", ") };
   const { hidden, heads } = dimensions;
-  const head = first(config, ["head_dim"]) ?? hidden / heads;
-  const family = familyOf(config);
-  const tied = config.tie_word_embeddings ?? family !== "decoder";
+  const kind = kindOf(config);
+  const groups = first(config, ["num_key_value_heads"]) ?? heads;
+  const tied = config.tie_word_embeddings ? "-tied" : "";
   return {
-    family,
+    kind,
+    family: kind === "decoder" ? `decoder${groups === heads ? "-full" : ""}${tied}` : kind,
     dimensions: {
       ...dimensions,
-      head,
-      groups: first(config, ["num_key_value_heads"]) ?? heads,
+      groups,
+      head: first(config, ["head_dim"]) ?? hidden / heads,
       intermediate: first(config, ["intermediate_size", "n_inner", "ffn_dim"]) ?? 4 * hidden,
-      untied: tied ? 0 : 1,
     },
   };
 }

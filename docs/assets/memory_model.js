@@ -4,11 +4,15 @@
 export const GIB = 2 ** 30;
 export const PARTS = ["weights", "gradients", "optimizer_states", "activations", "copies", "cache", "temporary", "workspaces"];
 
-/** A function that gives a sum of monomials its value at `point`. */
+/** What gives a sum its value at `point`: places of terms and their factors, one after the other. */
 function reader(coefficients, point) {
   const terms = coefficients.terms.map((powers) =>
     powers.reduce((product, power, place) => product * point[coefficients.variables[place]] ** power, 1));
-  return (sum = []) => sum.reduce((total, factor, place) => total + factor * terms[place], 0);
+  return (pairs = []) => {
+    let sum = 0;
+    for (let place = 0; place < pairs.length; place += 2) sum += terms[pairs[place]] * pairs[place + 1];
+    return sum;
+  };
 }
 
 /** What a setup is looked up by: the choices that change the sequence of allocations. */
@@ -19,21 +23,21 @@ export function key(setup) {
   return words.join(" ");
 }
 
-/** The moment of a training step that holds the most, on one GPU: its name, its bytes by part, and their sum. */
+/** The moment of a training step that holds the most on each GPU: its name, its bytes by part, and their sum. */
 export function training(coefficients, setup, dimensions = {}) {
   const read = reader(coefficients, { ...dimensions, batch: setup.batch, sequence: setup.sequence });
   const width = setup.precision === "bf16" ? "bf16" : "fp32";
   const optimizer = coefficients.optimizers[`${width} ${setup.optimizer}`];
-  const states = read(optimizer.states);
-  const moments = coefficients.training[key(setup)].map((moment) => {
-    const parts = Object.fromEntries(PARTS.map((name) => [name, read(moment[name])]));
-    parts.weights = read(coefficients.weights[width]);
-    parts.optimizer_states = states;
-    if (moment.at === "step") parts.temporary += read(optimizer.temporary);
-    return { at: moment.at, parts };
-  });
+  const fixed = { weights: read(coefficients.weights[width]), optimizer_states: read(optimizer.states) };
   const units = { root: read(coefficients.units.root), layer: read(coefficients.units.layer) };
-  return largest(moments.map((moment) => shard(moment, setup, units, width)));
+  // Where weights are gathered for it, a step in 16 bits needs no autocast: they come in 16 bits.
+  const computed = gathers(setup) && setup.precision !== "fp32" ? { ...setup, precision: "bf16" } : setup;
+  const moments = coefficients.training[key(computed)].map((moment) => {
+    const parts = { ...Object.fromEntries(PARTS.map((name) => [name, read(moment[name])])), ...fixed };
+    if (moment.at === "step") parts.temporary += read(optimizer.temporary);
+    return shard({ at: moment.at, parts }, setup, units);
+  });
+  return largest(moments);
 }
 
 /** The moment of a generation that holds the most: while the prompt is read, or in the last pass for a new token. */
@@ -49,28 +53,28 @@ export function inference(coefficients, setup, dimensions = {}) {
   return largest(moments);
 }
 
-/** Where the weights, gradients and states of a moment lie when several GPUs train together. */
-function shard({ at, parts }, setup, units, width) {
-  const count = setup.gpus;
-  const way = count > 1 ? setup.sharding : "none";
+const gathers = (setup) => setup.gpus > 1 && ["zero2", "zero3"].includes(setup.sharding);
+
+/** What of a moment each GPU holds when several train together. */
+function shard({ at, parts }, setup, units) {
+  if (setup.gpus === 1) return { at, parts };
   const shared = { ...parts };
-  if (way === "ddp" || way === "zero1") {
+  if (!gathers(setup)) {
     // The buckets that gradients are exchanged in: as large as they, and kept.
     shared.temporary += parts.weights;
-    if (way === "zero1") shared.optimizer_states /= count;
-  } else if (way === "zero2" || way === "zero3") {
-    const size = setup.precision === "fp32" ? 4 : 2;
-    const gathered = way === "zero3" ? units.root + 2 * units.layer : parts.weights / (width === "bf16" ? 2 : 4);
-    shared.weights /= count;
-    shared.gradients /= count;
-    shared.optimizer_states /= count;
-    if (at === "forward" || at === "backward") {
-      // What is gathered has the precision of the computation already.
-      shared.copies = gathered * size;
-      if (at === "backward") shared.temporary += (units.root + units.layer) * size;
-    } else {
-      shared.temporary /= count;
-    }
+    if (setup.sharding === "zero1") shared.optimizer_states /= setup.gpus;
+    return { at, parts: shared };
+  }
+  const size = setup.precision === "fp32" ? 4 : 2;
+  // Gradients are kept in the precision of the weights that they belong to.
+  if (setup.precision === "bf16_autocast") shared.gradients *= 2;
+  for (const name of ["weights", "gradients", "optimizer_states"]) shared[name] /= setup.gpus;
+  if (at === "step") {
+    shared.temporary /= setup.gpus;
+  } else {
+    const whole = parts.weights / (setup.precision === "bf16" ? 2 : 4);
+    shared.copies = size * (setup.sharding === "zero2" ? whole : units.root + 2 * units.layer);
+    if (at === "backward") shared.temporary += size * (units.root + units.layer);
   }
   return { at, parts: shared };
 }

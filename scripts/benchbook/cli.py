@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 import typer
 
 from benchbook.cli_changes import comment, dependencies, propose, report
+from benchbook.cli_coefficients import coefficients
 from benchbook.cli_predict import predict
 from benchbook.cli_predictions import predictions
 from benchbook.problems import BenchbookError, lacking
@@ -185,7 +186,7 @@ def compare(
     raise typer.Exit(code)
 
 
-for command in (report, comment, propose, dependencies, predictions, predict):
+for command in (report, comment, propose, dependencies, predictions, predict, coefficients):
     app.command()(command)
 
 

@@ -11,12 +11,13 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, Template
 from markupsafe import Markup
 
+from benchbook.calculator.errors import render_errors
 from benchbook.calculator.listing import KINDS, Listed, listed_models
 from benchbook.pages.context import Build
 from benchbook.pages.languages import Language
 from benchbook.pages.references import UnresolvedError
 
-PARTS = ("form", "changes")
+PARTS = ("form", "changes", "errors")
 DEFAULT = "bert-large-uncased"
 
 # What is called the same in every language, by those who use it.
@@ -57,7 +58,7 @@ _STRINGS = (
     *("at_forward", "at_backward", "at_step", "at_prefill", "at_decode"),
     *("weights", "gradients", "optimizer_states", "activations", "copies", "cache", "temporary"),
     *("workspaces", "allowance", "sum", "sequence", "prompt", "too_long", "together", "apply"),
-    *("config_no_json", "config_missing", "config_read"),
+    *("config_no_json", "config_kind", "config_missing", "config_read"),
     *("change_sdpa", "change_accumulate", "change_batch", "change_checkpointing", "change_autocast"),
     *("change_adamw_8bit", "change_adafactor", "change_bf16", "change_zero3", "change_gpus"),
     "change_sequence",
@@ -86,9 +87,12 @@ def render_calculator(build: Build, text: str) -> str:
         raise UnresolvedError(f"the calculator has no part `{part}`", f"write one of: {', '.join(PARTS)}")
     if part == "changes":
         return _template("changes.html").render(text=_words(language))
+    if part == "errors":
+        return render_errors(build.library.project, language, _template("errors.html"))
     models = listed_models(build.library.project)
     if not models:
         raise UnresolvedError("no model has coefficients", "derive them with `benchbook coefficients`")
+    build.here.asks_gpu = True
     gpus = json.loads((build.library.project.docs / "assets" / "gpus.json").read_text("utf-8"))
     own_gpu = ("own", language.text("calc_gpu_size"))
     named = [(one["id"], f"{one['name']} · {one['memory_gb']} GB") for one in gpus]
@@ -117,7 +121,7 @@ def _template(name: str) -> Template:
 
 
 def _words(language: Language) -> Any:
-    """What gives a template the words of the language, with their Latin runs isolated."""
+    """What gives a template words of the language, with their Latin runs isolated."""
     return lambda name: Markup(language.words(language.text(f"calc_{name}")))
 
 
@@ -147,5 +151,5 @@ def _settings(build: Build, gpus: list[dict[str, Any]]) -> str:
 
 
 def _plain(language: Language, text: str) -> str:
-    """`text` for a script, which has no markup: its Latin runs stand between the characters that isolate them."""
+    """`text` for a script, without markup: characters isolate its Latin runs."""
     return unescape(language.words(text).replace('<bdi dir="ltr">', "\u2066").replace("</bdi>", "\u2069"))

@@ -1,4 +1,4 @@
-"""Which models the calculator knows: those of `snippets/models` that coefficients were derived for."""
+"""Where the files of the calculator lie, and which models it knows: those that have coefficients."""
 
 from __future__ import annotations
 
@@ -11,42 +11,67 @@ from typing import Any
 
 from benchbook.project import Project
 
-# A model's configuration decides which of these it is listed under, in this order.
+# The kinds of models in the order in which they are listed.
 KINDS = ("encoder", "decoder", "encoder-decoder", "mixture")
-FAMILIES = "families"
+# Where the dimensions are the reader's own: a BERT, a GPT-2, or a Llama, whose keys and values are shared by
+# queries or not ("full"), and whose two embeddings are one ("tied") or not.
+FAMILIES = ("encoder", "gpt2", "decoder", "decoder-tied", "decoder-full", "decoder-full-tied")
 
 
 @dataclass(frozen=True)
 class Listed:
-    """A model to choose from: the name of its files, its title, and what kind of model it is."""
+    """A model of `snippets/models`: the name of its files, its title, and what kind of model it is."""
 
     name: str
     title: str
     kind: str
 
 
-def coefficients_folder(project: Project) -> Path:
-    """Where the coefficients of each model lie, and below it those of families."""
-    return project.snippets / "coefficients"
+def coefficients_path(project: Project, name: str) -> Path:
+    """Where the coefficients of a model or a family lie."""
+    part = "families" if name in FAMILIES else "models"
+    return project.snippets / "coefficients" / part / f"{name}.json"
+
+
+def points_path(project: Project) -> Path:
+    """Where the predictions lie that the calculator is held against."""
+    return project.snippets / "coefficients" / "points.json"
+
+
+def config_of(project: Project, name: str) -> dict[str, Any]:
+    """The configuration of a model."""
+    config: dict[str, Any] = json.loads((project.snippets / "models" / f"{name}.json").read_text("utf-8"))
+    return config
+
+
+def all_models(project: Project) -> tuple[Listed, ...]:
+    """The models of `snippets/models`, kind by kind, by title."""
+    path = project.snippets / "models" / "models.toml"
+    table: Mapping[str, Any] = tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
+    models = [Listed(name, entry["title"], entry["kind"]) for name, entry in table.items()]
+    return tuple(sorted(models, key=lambda one: (KINDS.index(one.kind), one.title.casefold())))
+
+
+def derivable(project: Project) -> list[str]:
+    """The names of all models and families."""
+    return [*(one.name for one in all_models(project)), *FAMILIES]
 
 
 def listed_models(project: Project) -> tuple[Listed, ...]:
-    """The models that have coefficients, kind by kind, by title."""
-    path = project.snippets / "models" / "models.toml"
-    table: Mapping[str, Any] = tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
-    folder = coefficients_folder(project)
-    models = [
-        Listed(name, entry["title"], entry["kind"])
-        for name, entry in table.items()
-        if (folder / f"{name}.json").is_file()
-    ]
-    return tuple(sorted(models, key=lambda one: (KINDS.index(one.kind), one.title.casefold())))
+    """Those that have coefficients."""
+    return tuple(one for one in all_models(project) if coefficients_path(project, one.name).is_file())
+
+
+def load_coefficients(path: Path) -> dict[str, Any]:
+    """The coefficients in a file."""
+    coefficients: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return coefficients
 
 
 def write_coefficients(project: Project, site: Path) -> None:
     """Copy the coefficients into the site, without the blanks that make them readable."""
-    source = coefficients_folder(project)
-    for path in sorted(source.glob("**/*.json")):
+    source = project.snippets / "coefficients"
+    for path in sorted(source.glob("*/*.json")):
         target = site / "assets" / "coefficients" / path.relative_to(source)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(json.dumps(json.loads(path.read_text("utf-8")), separators=(",", ":")), "utf-8")
+        target.write_text(json.dumps(load_coefficients(path), separators=(",", ":")), "utf-8")

@@ -1,9 +1,9 @@
-"""Bytes of a training step or a generation from coefficients: what docs/assets/memory_model.js computes, in Python."""
+"""Bytes of a training step or a generation from coefficients: docs/assets/memory_model.js in Python."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -53,6 +53,11 @@ class Setup:
             words += ["checkpointing"] * self.checkpointing + ["accumulation"] * (self.accumulation > 1)
         return " ".join(words)
 
+    @property
+    def gathers(self) -> bool:
+        """Whether weights are divided, and gathered where they are used."""
+        return self.gpus > 1 and self.sharding in ("zero2", "zero3")
+
 
 @dataclass(frozen=True)
 class Peak:
@@ -80,13 +85,15 @@ def calculate(
 
 
 def _reader(coefficients: Coefficients, point: Mapping[str, float]) -> _Read:
-    """What gives a sum of monomials its value at `point`."""
+    """What gives a sum its value at `point`: places of terms and their factors, one after the other."""
     names = coefficients["variables"]
     terms = [
         prod(point[name] ** power for name, power in zip(names, powers, strict=True))
         for powers in coefficients["terms"]
     ]
-    return lambda factors: sum(factor * term for factor, term in zip(factors, terms, strict=False))
+    return lambda pairs: sum(
+        terms[int(place)] * factor for place, factor in zip(*[iter(pairs)] * 2, strict=True)
+    )
 
 
 def _training(coefficients: Coefficients, setup: Setup, dimensions: Mapping[str, float]) -> list[Peak]:
@@ -94,14 +101,16 @@ def _training(coefficients: Coefficients, setup: Setup, dimensions: Mapping[str,
     width = "bf16" if setup.precision == "bf16" else "fp32"
     optimizer = coefficients["optimizers"][f"{width} {setup.optimizer}"]
     units = {name: read(coefficients["units"][name]) for name in ("root", "layer")}
+    # Where weights are gathered for it, a step in 16 bits needs no autocast: they come in 16 bits.
+    computed = replace(setup, precision="bf16") if setup.gathers and setup.precision != "fp32" else setup
     peaks = []
-    for moment in coefficients["training"][setup.key]:
+    for moment in coefficients["training"][computed.key]:
         parts = {name: read(moment.get(name, ())) for name in PARTS}
         parts["weights"] = read(coefficients["weights"][width])
         parts["optimizer_states"] = read(optimizer["states"])
         if moment["at"] == "step":
             parts["temporary"] += read(optimizer["temporary"])
-        peaks.append(_shard(Peak(moment["at"], parts), setup, units, width))
+        peaks.append(_shard(Peak(moment["at"], parts), setup, units))
     return peaks
 
 
@@ -116,26 +125,28 @@ def _inference(coefficients: Coefficients, setup: Setup, dimensions: Mapping[str
     return peaks
 
 
-def _shard(peak: Peak, setup: Setup, units: Mapping[str, float], width: str) -> Peak:
-    """Where the weights, gradients and states of a moment lie when several GPUs train together."""
+def _shard(peak: Peak, setup: Setup, units: Mapping[str, float]) -> Peak:
+    """What of a moment each GPU holds when several train together."""
     parts = dict(peak.parts)
-    way = setup.sharding if setup.gpus > 1 else "none"
-    if way in ("ddp", "zero1"):
+    if setup.gpus == 1:
+        return peak
+    if not setup.gathers:
         # The buckets that gradients are exchanged in: as large as they, and kept.
         parts["temporary"] += parts["weights"]
-        if way == "zero1":
+        if setup.sharding == "zero1":
             parts["optimizer_states"] /= setup.gpus
-    elif way in ("zero2", "zero3"):
-        size = 4 if setup.precision == "fp32" else 2
-        whole = parts["weights"] / (2 if width == "bf16" else 4)
-        gathered = whole if way == "zero2" else units["root"] + 2 * units["layer"]
-        for name in ("weights", "gradients", "optimizer_states"):
-            parts[name] /= setup.gpus
-        if peak.at in ("forward", "backward"):
-            # What is gathered has the precision of the computation already.
-            parts["copies"] = gathered * size
-            if peak.at == "backward":
-                parts["temporary"] += (units["root"] + units["layer"]) * size
-        else:
-            parts["temporary"] /= setup.gpus
+        return Peak(peak.at, parts)
+    size = 4 if setup.precision == "fp32" else 2
+    whole = parts["weights"] / (2 if setup.precision == "bf16" else 4)
+    # Gradients are kept in the precision of the weights that they belong to.
+    if setup.precision == "bf16_autocast":
+        parts["gradients"] *= 2
+    for name in ("weights", "gradients", "optimizer_states"):
+        parts[name] /= setup.gpus
+    if peak.at == "step":
+        parts["temporary"] /= setup.gpus
+    else:
+        parts["copies"] = size * (whole if setup.sharding == "zero2" else units["root"] + 2 * units["layer"])
+        if peak.at == "backward":
+            parts["temporary"] += size * (units["root"] + units["layer"])
     return Peak(peak.at, parts)

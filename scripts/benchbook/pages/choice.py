@@ -93,7 +93,7 @@ def _render_choice(build: Build, page: PageContext) -> str:
     if not any(one.has_accelerator and one.measured and not one.published for one in machines):
         control += f' <span class="bb-none">{language.words(language.text("not_on_gpu"))}</span>'
     gpu = ""
-    if page.fits:
+    if page.fits and not page.asks_gpu:
         gpu = (
             f'<p class="bb-live"><label for="bb-gpu">{escape(language.text("my_gpu"))}</label> '
             f'<input id="bb-gpu" list="bb-gpus" dir="auto" autocomplete="off" spellcheck="false" '

@@ -29,6 +29,7 @@ class PageContext:
         claims: The claims that it has shown so far.
         cells: How many cells it has shown so far.
         fits: Whether it shows memory that a GPU can hold or not.
+        asks_gpu: Whether it asks for the reader's GPU in a form of its own.
     """
 
     path: str
@@ -41,6 +42,7 @@ class PageContext:
     claims: set[str] = field(default_factory=set)
     cells: int = 0
     fits: bool = False
+    asks_gpu: bool = False
 
 
 @dataclass

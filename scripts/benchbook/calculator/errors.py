@@ -1,0 +1,51 @@
+"""How far the calculator is from the predictor, as a table made of the recorded points at each build."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from jinja2 import Template
+
+from benchbook.calculator.listing import KINDS, all_models
+from benchbook.calculator.points import Points, errors, load_points
+from benchbook.pages.languages import Language
+from benchbook.pages.references import UnresolvedError
+from benchbook.project import Project
+
+
+def render_errors(project: Project, language: Language, template: Template) -> str:
+    """The HTML of the table, in the page's language.
+
+    Raises:
+        UnresolvedError: Nothing was compared yet.
+    """
+    points = load_points(project)
+    if points is None:
+        mend = "run `benchbook coefficients --points 200`"
+        raise UnresolvedError("the calculator was not compared with the predictor yet", mend)
+    return template.render(
+        text=lambda name: language.text(f"calc_{name}"),
+        rows=_rows(project, points, language),
+        versions=(f"torch {points.torch}", f"transformers {points.transformers}"),
+    )
+
+
+def _rows(project: Project, points: Points, language: Language) -> list[tuple[str, int, tuple[str, ...]]]:
+    """Of each kind of model, and of all: its name, how many points, and their errors."""
+    kinds = {one.name: one.kind for one in all_models(project)}
+    found = list(zip(points.points, errors(project, points.points), strict=True))
+    rows = []
+    for kind in KINDS:
+        of_kind = [error for point, error in found if kinds.get(point.model) == kind]
+        if of_kind:
+            name = language.text("calc_kind_" + kind.replace("-", "_"))
+            rows.append((name, len(of_kind), _summary(of_kind, language)))
+    everything = [error for _, error in found]
+    return [*rows, (language.text("calc_all"), len(everything), _summary(everything, language))]
+
+
+def _summary(found: Sequence[float], language: Language) -> tuple[str, ...]:
+    """The median of the errors' sizes and the largest error, each as a number and as text."""
+    typical, largest = median(map(abs, found)), max(found, key=abs)
+    return f"{typical:.5f}", language.percent(typical), f"{largest:.5f}", language.signed_percent(largest)

@@ -1,0 +1,231 @@
+"""How what is held grows: as sums of monomials, told from traces with each variable doubled in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchbook.predictor.caching_allocator import rounded
+from benchbook.predictor.shallow import Traced, layer_number
+from benchbook.predictor.trace import Birth, Events
+from benchbook.predictor.workload import UnpredictableError
+
+Array = NDArray[np.float64]
+# The powers of each variable in a monomial, and its factor.
+Monomial = tuple[tuple[int, ...], float]
+# Trace a model with so many layers, where the variables have these values.
+Tracer = Callable[[Mapping[str, int], int], Traced]
+
+PARTS = (
+    *("weights", "gradients", "optimizer_states", "activations", "copies", "cache"),
+    *("workspaces", "temporary"),
+)
+# A first and a last layer, and one between them.
+SHALLOW, DEEPER = 2, 3
+HIGHEST_POWER = 2
+LASTING = ("weights", "optimizer_states")
+
+
+@dataclass(frozen=True)
+class Held:
+    """What is held after each birth that is looked at.
+
+    Parameters:
+        bytes: Factors by event, part and term.
+        terms: The powers of each variable in each term.
+        moments: The moment of each event.
+        end: Factors by part and term of what is held when all is done.
+    """
+
+    bytes: Array
+    terms: tuple[tuple[int, ...], ...]
+    moments: tuple[str, ...]
+    end: Array
+
+
+def monomials(traces: Sequence[Traced], values: Mapping[str, int]) -> list[Monomial]:
+    """What the size of each storage is.
+
+    Parameters:
+        traces: With `values`, then with each of them doubled in turn.
+        values: Of the variables.
+
+    Raises:
+        UnpredictableError: Not the same storages are born and die in all traces.
+    """
+    first = traces[0].events
+    if any(other.events.order != first.order for other in traces[1:]):
+        raise UnpredictableError("what is allocated depends on the size", "predict the sizes you need")
+    found = []
+    all_births = zip(*(one.events.births for one in traces), strict=True)
+    for block, births in zip(traces[0].blocks, all_births, strict=True):
+        powers = tuple(_power(birth.size / births[0].size) for birth in births[1:])
+        found.append(_monomial(powers, births[0], block, values))
+    return found
+
+
+def _monomial(powers: tuple[int, ...], birth: Birth, block: int, values: Mapping[str, int]) -> Monomial:
+    if not any(powers):
+        # What comes first and stays gets blocks of its own; all else is put where there is room.
+        return powers, float(block if birth.category in LASTING else rounded(birth.size))
+    scale = prod(float(value) ** power for value, power in zip(values.values(), powers, strict=True))
+    return powers, birth.size / scale
+
+
+def _power(ratio: float) -> int:
+    """The power of two nearest to `ratio`."""
+    return min(HIGHEST_POWER, max(-1, round(float(np.log2(ratio)))))
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What is held with `SHALLOW` layers, and by how much more with each further one."""
+
+    shallow: Held
+    layer: Held
+
+    def with_layers(self, layers: int) -> Held:
+        """What is held with so many."""
+        further = layers - SHALLOW
+        return Held(
+            self.shallow.bytes + further * self.layer.bytes,
+            self.shallow.terms,
+            self.shallow.moments,
+            self.shallow.end + further * self.layer.end,
+        )
+
+
+def growth(
+    trace: Tracer,
+    values: Mapping[str, int],
+    choose: Callable[[Events], Mapping[int, str]],
+    cast: bool = False,
+) -> Growth:
+    """How what is held grows with the variables and with the layers.
+
+    Parameters:
+        trace: Makes the traces.
+        values: Of the variables: batch and sequence first, if there are any.
+        choose: The spans to look at, by their number, and what each is called.
+        cast: Whether weights are copied to 16 bits as they are used.
+
+    Raises:
+        UnpredictableError: The model does not grow as models do.
+    """
+    traces = doubled(trace, values, SHALLOW)
+    few, sizes = traces[0].events, monomials(traces, values)
+    further = trace(values, DEEPER)
+    more, grown = further.events, _alike(further, few, sizes, values)
+    terms = sorted({powers for powers, _ in sizes})
+    shallow = held_after(few, sizes, SHALLOW, terms, choose, cast)
+    deeper = held_after(more, grown, DEEPER, terms, choose, cast)
+    if shallow.moments != deeper.moments:
+        raise UnpredictableError("a further layer changes more than itself", "predict the whole model")
+    layer = Held(deeper.bytes - shallow.bytes, shallow.terms, shallow.moments, deeper.end - shallow.end)
+    return Growth(shallow, layer)
+
+
+def doubled(trace: Tracer, values: Mapping[str, int], layers: int) -> list[Traced]:
+    """Traces with these values, and with each of them doubled in turn."""
+    return [
+        trace(each, layers) for each in (values, *({**values, name: 2 * values[name]} for name in values))
+    ]
+
+
+def _alike(
+    deeper: Traced, shallow: Events, sizes: Sequence[Monomial], values: Mapping[str, int]
+) -> list[Monomial]:
+    """What the sizes of a deeper model's storages are: they grow as those of the shallow one do.
+
+    Raises:
+        UnpredictableError: A layer in between does not do what the last one does.
+    """
+    births = deeper.events.births
+    powers: list[tuple[int, ...] | None] = [None] * len(births)
+    outer = [place for place, birth in enumerate(births) if not _between(birth.layer, DEEPER)]
+    if [births[place].op for place in outer] != [birth.op for birth in shallow.births]:
+        raise UnpredictableError("a further layer changes more than itself", "predict the whole model")
+    for place, (known, _) in zip(outer, sizes, strict=True):
+        powers[place] = known
+    by_layer: dict[str, list[int]] = {}
+    for place, birth in enumerate(births):
+        by_layer.setdefault(birth.layer, []).append(place)
+    for name, places in by_layer.items():
+        if not _between(name, DEEPER):
+            continue
+        stem = name[: -len(str(layer_number(name)))]
+        alike = next(
+            (
+                others
+                for others in (by_layer[f"{stem}{DEEPER - 1}"], by_layer[f"{stem}0"])
+                if [births[place].op for place in others] == [births[place].op for place in places]
+            ),
+            None,
+        )
+        if alike is None:
+            raise UnpredictableError("no layer does what another does", "predict the whole model")
+        for place, other in zip(places, alike, strict=True):
+            powers[place] = powers[other]
+    return [
+        _monomial(known or (), birth, block, values)
+        for known, birth, block in zip(powers, births, deeper.blocks, strict=True)
+    ]
+
+
+def _between(layer: str, layers: int) -> bool:
+    """Whether a layer is neither the first nor the last of so many."""
+    number = layer_number(layer)
+    return number is not None and 0 < number < layers - 1
+
+
+def held_after(
+    events: Events,
+    sizes: Sequence[Monomial],
+    layers: int,
+    terms: Sequence[tuple[int, ...]],
+    choose: Callable[[Events], Mapping[int, str]],
+    cast: bool,
+) -> Held:
+    """What is held after each birth in the chosen spans that is not of a layer in between."""
+    parts = _parts(events, sizes, cast)
+    places = {powers: place for place, powers in enumerate(terms)}
+    changes = np.zeros((len(events.order), len(PARTS), len(terms)))
+    for place, event in enumerate(events.order):
+        index = event if event >= 0 else ~event
+        powers, factor = sizes[index]
+        changes[place, PARTS.index(parts[index]), places[powers]] = factor if event >= 0 else -factor
+    held = changes.cumsum(axis=0)
+    # A GPU's workspaces stay from the first step on.
+    held[:, PARTS.index("workspaces")] = held[-1, PARTS.index("workspaces")]
+    starts = [*(span.first for span in events.spans), len(events.order)]
+    kept, moments = [], []
+    for span, moment in choose(events).items():
+        for place in range(starts[span], starts[span + 1]):
+            event = events.order[place]
+            if event >= 0 and not _between(events.births[event].layer, layers):
+                kept.append(place)
+                moments.append(moment)
+    return Held(held[kept], tuple(terms), tuple(moments), held[-1])
+
+
+def _parts(events: Events, sizes: Sequence[Monomial], cast: bool) -> list[str]:
+    """The part of the memory that each storage belongs to."""
+    deaths = {~event: place for place, event in enumerate(events.order) if event < 0}
+    starts = [*(span.first for span in events.spans), len(events.order)]
+    found = []
+    for index, birth in enumerate(events.births):
+        made = birth.recomputed > 0 or events.spans[birth.span].moment == "forward"
+        end = events.recomputed[birth.recomputed - 1] if birth.recomputed else starts[birth.span + 1]
+        if birth.category:
+            found.append(birth.category)
+        elif made and cast and not any(sizes[index][0][:2]):
+            # Autocast keeps the copy of a weight until the region ends, autograd until it is used.
+            found.append("copies")
+        else:
+            lasts = made and deaths.get(index, len(events.order)) >= end
+            found.append("activations" if lasts else "temporary")
+    return found

@@ -1,0 +1,34 @@
+"""Predict setups of the calculator, for it to be held against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from benchbook.calculator.memory_model import Setup
+from benchbook.calculator.points import Point
+from benchbook.predictor.prediction import predict
+from benchbook.predictor.workload import Inference, Training, Workload
+
+
+def predicted(
+    configs: Mapping[str, Mapping[str, Any]], setups: Sequence[tuple[str, Setup]]
+) -> Iterator[Point]:
+    """What the predictor says of each setup, the whole model run."""
+    for name, setup in setups:
+        yield Point(name, setup, predict(configs[name], workload_of(setup)).peak_allocated)
+
+
+def workload_of(setup: Setup) -> Workload:
+    """A setup in the words of the predictor."""
+    fields: dict[str, Any] = {"precision": setup.precision, "attention": setup.attention}
+    if setup.mode == "inference":
+        return Inference(setup.batch, setup.sequence, setup.tokens, **fields)
+    return Training(
+        setup.batch,
+        setup.sequence,
+        optimizer=setup.optimizer,  # type: ignore[arg-type]
+        checkpointing=setup.checkpointing,
+        accumulation=setup.accumulation,
+        **fields,
+    )

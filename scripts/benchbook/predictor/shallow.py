@@ -1,0 +1,161 @@
+"""Trace training and generation of a model with few of its layers, and its optimizers by themselves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from benchbook.predictor.attention import dispatched
+from benchbook.predictor.caching_allocator import CachingAllocator
+from benchbook.predictor.gpus import H200
+from benchbook.predictor.inference import cache_tensors, generate
+from benchbook.predictor.models import build_model, draw_batch, read_config, ready_for_training
+from benchbook.predictor.optimizers import make_optimizer
+from benchbook.predictor.prediction import adopt_weights
+from benchbook.predictor.trace import Events, Trace
+from benchbook.predictor.training import prepare, train
+from benchbook.predictor.workload import Inference, Optimizer, Training, UnpredictableError, Workload
+from benchbook.predictor.workspaces import Workspaces
+
+# What configurations call their depth.
+DEPTHS = (
+    *("num_hidden_layers", "num_layers", "num_decoder_layers", "n_layer", "n_layers"),
+    *("encoder_layers", "decoder_layers"),
+)
+_NUMBER = re.compile(r"(?:^|\.)(\d+)$")
+
+
+class _NoOptimizer(torch.optim.Optimizer):
+    """Takes gradients as they are: what an optimizer holds is traced by itself."""
+
+    def __init__(self, parameters: Sequence[torch.Tensor]) -> None:
+        super().__init__(parameters, {})
+
+    def step(self, closure: Any = None) -> None:
+        """Do nothing."""
+
+
+@dataclass(frozen=True)
+class Traced:
+    """What a trace saw, and the blocks that the allocator gave for each birth."""
+
+    events: Events
+    blocks: Sequence[int]
+
+
+def depth_of(config: Mapping[str, Any]) -> int:
+    """How many layers a configuration has, or each half of it.
+
+    Raises:
+        UnpredictableError: It does not say, or its halves differ.
+    """
+    found = {int(config[name]) for name in DEPTHS if name in config}
+    if len(found) != 1:
+        raise UnpredictableError("the configuration has no single depth", "name it, the same for both halves")
+    return found.pop()
+
+
+def layer_number(layer: str) -> int | None:
+    """The number of a layer by its name, None where the name is of no layer."""
+    found = _NUMBER.search(layer)
+    return int(found[1]) if found else None
+
+
+def reduced(config: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    """`config` with so many layers, or so many in each half."""
+    return {**config, **{name: depth for name in DEPTHS if name in config}}
+
+
+def trace_training(config: Mapping[str, Any], workload: Training, kind: str) -> Traced:
+    """One training step but for the optimizer's own part, on the device of type `kind`."""
+    with dispatched(workload.attention, H200) as attention:
+        trace = Trace(kind, Workspaces(H200))
+        model = _build(config, workload, kind, attention)
+        trace.mark("load")
+        prepare(model, workload)
+        layers = adopt_weights(trace, model)
+
+        def seen_gradient(parameter: torch.Tensor) -> None:
+            if parameter.grad is not None:
+                trace.adopt(parameter.grad, "gradients", layers[id(parameter)])
+
+        parameters = list(model.parameters())
+        for parameter in parameters:
+            parameter.register_post_accumulate_grad_hook(seen_gradient)
+        with trace:
+            optimizer = _NoOptimizer(parameters)
+            train(model, optimizer, lambda: draw_batch(model, workload, kind), workload, kind, trace.mark, 1)
+    return _traced(trace)
+
+
+def trace_inference(config: Mapping[str, Any], workload: Inference, kind: str) -> Traced:
+    """A generation, each token computed."""
+    with dispatched(workload.attention, H200) as attention:
+        trace = Trace(kind, Workspaces(H200))
+        model = _build(config, workload, kind, attention)
+        trace.mark("load")
+        adopt_weights(trace, model)
+
+        def seen_cache(cache: Any) -> None:
+            for _, tensor in cache_tensors(cache):
+                trace.adopt(tensor, "cache")
+
+        with trace:
+            generate(model, workload, kind, trace.mark, seen_cache, skipping=False)
+    return _traced(trace)
+
+
+def trace_optimizer(config: Mapping[str, Any], name: Optimizer, width: torch.dtype, kind: str) -> Traced:
+    """Two steps of an optimizer: the first creates its states."""
+    trace = Trace(kind)
+    model = build_model(read_config(config), kind, width, "eager", generating=False)
+    trace.mark("load")
+    parameters = list(model.parameters())
+    for parameter in parameters:
+        parameter.grad = torch.empty_like(parameter)
+        trace.adopt(parameter, "weights")
+        trace.adopt(parameter.grad, "gradients")
+    optimizer = make_optimizer(name, parameters)
+
+    def seen_states(*_: object) -> None:
+        for state in optimizer.state.values():
+            for value in state.values():
+                if isinstance(value, torch.Tensor):
+                    trace.adopt(value, "optimizer_states")
+
+    optimizer.register_step_post_hook(seen_states)
+    with trace:
+        trace.mark("first")
+        optimizer.step()
+        trace.mark("second")
+        optimizer.step()
+    return _traced(trace)
+
+
+def _build(config: Mapping[str, Any], workload: Workload, kind: str, attention: str) -> nn.Module:
+    read = read_config(config)
+    if isinstance(workload, Training):
+        ready_for_training(read, workload)
+    width = torch.bfloat16 if workload.precision == "bf16" else torch.float32
+    return build_model(read, kind, width, attention, generating=isinstance(workload, Inference))
+
+
+def _traced(trace: Trace) -> Traced:
+    """What a trace has seen by now: the model and all that is kept with it are still there."""
+    seen = trace.events
+    events = Events(list(seen.births), list(seen.order), list(seen.spans), list(seen.recomputed))
+    allocator = CachingAllocator()
+    addresses: dict[int, int] = {}
+    blocks = [0] * len(events.births)
+    for event in events.order:
+        if event >= 0:
+            addresses[event] = allocator.allocate(events.births[event].size)
+            blocks[event] = allocator.size_of(addresses[event])
+        else:
+            allocator.release(addresses.pop(~event))
+    return Traced(events, blocks)
