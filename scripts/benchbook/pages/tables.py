@@ -13,7 +13,7 @@ from benchbook.pages.labels import axis_label, head_label
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Library, Machine
 from benchbook.pages.markup import note_html
-from benchbook.pages.measurements import Recorded, missing_mend, recorded
+from benchbook.pages.measurements import Recorded, missing_mend
 from benchbook.pages.predicted import Figure, Predicted, never_predicted, predicted
 from benchbook.pages.prediction_words import predicted_mark
 from benchbook.pages.provenance import render_details, repeats_text
@@ -30,7 +30,7 @@ _SHORT = 5
 def _table_entries(
     library: Library, table: Table, machine: Machine, language: Language
 ) -> list[list[Entry]] | None:
-    """What `table` shows on `machine`; None if nothing of it was recorded there.
+    """What `table` shows on `machine`; None if nothing of it was recorded or predicted there.
 
     Raises:
         UnresolvedError: A column is a series without an item, or compares times of two campaigns.
@@ -53,12 +53,6 @@ def _figures(library: Library, table: Table, machine: Machine) -> list[list[Figu
 
 def _shown(library: Library, table: Table, machine: Machine) -> list[Figure]:
     return [cell for row in _figures(library, table, machine) for cell in row if cell is not None]
-
-
-def _sources_of(library: Library, table: Table, machine: Machine) -> list[Recorded]:
-    """The recorded variants that `table` shows on `machine`."""
-    found = (recorded(library, table.script, row.variant.name, machine) for row in table.rows)
-    return [one for one in found if one is not None]
 
 
 def resolve_table(
@@ -106,8 +100,8 @@ def render_table(build: Build, text: str) -> str:
         if entries is None or (machine != shown and _is_empty(entries)):
             continue
         page.fits |= any(entry.bytes for row in entries for entry in row)
-        sources, figures = _sources_of(library, table, machine), _shown(library, table, machine)
-        foretold = _each_once(figures)
+        figures = _shown(library, table, machine)
+        sources, foretold = _measured(figures), _foretold(figures)
         repeats = repeats_text((one.measured for one in figures if one.measured), language)
         if machine != shown:
             origin_key, _ = build.keep_origin(sources, foretold)
@@ -207,7 +201,13 @@ def _cell_html(entry: Entry, quantity: Quantity, machine: Machine, language: Lan
     )
 
 
-def _each_once(figures: Sequence[Figure]) -> list[Predicted]:
-    """The predictions among `figures`, of each variant one."""
+def _measured(figures: Sequence[Figure]) -> list[Recorded]:
+    """The recorded variants behind `figures`, each once."""
+    found = (one.measured.source for one in figures if one.measured is not None)
+    return list({source.variant.name: source for source in found}.values())
+
+
+def _foretold(figures: Sequence[Figure]) -> list[Predicted]:
+    """The predictions behind `figures`, of each variant one."""
     found = (one.predicted for one in figures if one.predicted is not None)
     return list({one.prediction.digest: one for one in found}.values())

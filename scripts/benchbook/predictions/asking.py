@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import ValidationError
@@ -13,7 +12,7 @@ from pydantic import ValidationError
 from benchbook.metadata import ParameterValue
 from benchbook.pages.references import UnresolvedError, unit_of
 from benchbook.parameters import axis_text
-from benchbook.predictions.declaration import CaseModel, Declaration, LayerModel, ScriptModel
+from benchbook.predictions.declaration import CaseModel, Declaration, LayerModel, OneOrMore, ScriptModel
 from benchbook.predictions.gpus import described, examples
 from benchbook.predictions.workloads import RESERVED, WORKLOADS, is_parameter
 from benchbook.problems import BenchbookError, Problem, did_you_mean
@@ -21,6 +20,9 @@ from benchbook.project import Project
 from benchbook.script import Script, Variant, machine_kinds, read_script
 
 MODELS = "models"
+# Where in a script's declaration something is said: () for its own table, ("case", 0) for its first case.
+Place = tuple[str | int, ...]
+Layers = Sequence[tuple[Place, LayerModel]]
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def ask(project: Project, declarations: Sequence[Declaration]) -> Asked:
 
 
 def _machines(
-    project: Project, declaration: Declaration, names: Sequence[str], keys: tuple[str | int, ...]
+    project: Project, declaration: Declaration, names: Sequence[str], keys: Place
 ) -> tuple[dict[str, tuple[str, ...]], list[Problem]]:
     """What each machine of `names`, declared below `keys`, is; and those that are none."""
     kinds = {name: kinds_of_machine(project, name) for name in names}
@@ -123,23 +125,15 @@ class _Reader:
         reference = f"{self.declaration.guide}/{self.entry.name}"
         path = self.project.snippets / reference
         if not path.is_file():
-            known = [
-                Path(name).name
-                for name in self.project.scripts()
-                if name.startswith(reference[: -len(self.entry.name)])
-            ]
-            self._problem(
-                (),
-                "name",
-                f"there is no script `{reference}`",
-                did_you_mean(self.entry.name, known, "script"),
-            )
+            known = [one.name for one in path.parent.glob("*.py")]
+            mend = did_you_mean(self.entry.name, known, "script")
+            self._problem((), "name", f"there is no script `{reference}`", mend)
             return
         try:
             script = read_script(path, self.project.root)
         except BenchbookError:
             return  # reported with the scripts
-        layers: list[tuple[tuple[str | int, ...], LayerModel]] = [((), self.entry)]
+        layers: list[tuple[Place, LayerModel]] = [((), self.entry)]
         layers += [(("case", place), case) for place, case in enumerate(self.entry.case)]
         for place, layer in layers:
             self._check_layer(script, place, layer)
@@ -161,25 +155,19 @@ class _Reader:
                     if question is not None:
                         yield question
 
-    def _check_layer(self, script: Script, place: tuple[str | int, ...], layer: LayerModel) -> None:
+    def _check_layer(self, script: Script, place: Place, layer: LayerModel) -> None:
         variants = script.variants(())
         axes = {axis for variant in variants for axis in variant.axes}
         for axis, wanted in layer.where.items():
             if axis not in axes:
-                self._problem(
-                    place,
-                    ("where", axis),
-                    f"`{script.reference}` does not sweep `{axis}`",
-                    did_you_mean(axis, axes, "axis"),
-                )
+                what = f"`{script.reference}` does not sweep `{axis}`"
+                self._problem(place, ("where", axis), what, did_you_mean(axis, axes, "axis"))
                 continue
             known = {axis_text(variant.at(axis)) for variant in variants}
-            for value in wanted if isinstance(wanted, list) else [wanted]:
-                if axis_text(value) not in known:
-                    what = f"`{script.reference}` has no variant with {axis}={axis_text(value)}"
-                    self._problem(
-                        place, ("where", axis), what, f"use one of its values: {', '.join(sorted(known))}"
-                    )
+            for value in _texts(wanted) - known:
+                what = f"`{script.reference}` has no variant with {axis}={value}"
+                mend = f"use one of its values: {', '.join(sorted(known))}"
+                self._problem(place, ("where", axis), what, mend)
         for name in layer.values:
             cell, _, meter = name.partition(".")
             try:
@@ -189,20 +177,12 @@ class _Reader:
                 continue
             if unit.dimension != "memory" or not device:
                 what = f"`{name}` of `{script.reference}` counts no bytes of the device's memory"
-                self._problem(
-                    place,
-                    ("values", name),
-                    what,
-                    'name what the allocator counts, or a metric with `memory = "device"`',
-                )
+                mend = 'name what the allocator counts, or a metric with `memory = "device"`'
+                self._problem(place, ("values", name), what, mend)
             elif unit.symbol != "B":
                 what = f"`{name}` of `{script.reference}` is in {unit.symbol}"
-                self._problem(
-                    place,
-                    ("values", name),
-                    what,
-                    "declare the metric in B: a page shows it in any unit of memory",
-                )
+                mend = "declare the metric in B: a page shows it in any unit of memory"
+                self._problem(place, ("values", name), what, mend)
 
     def _question(
         self,
@@ -210,7 +190,7 @@ class _Reader:
         variant: Variant,
         machine: str,
         kinds: Sequence[str],
-        layers: Sequence[tuple[tuple[str | int, ...], LayerModel]],
+        layers: Layers,
     ) -> Question | None:
         before = len(self.problems)
         model = self._model(variant, layers)
@@ -233,41 +213,27 @@ class _Reader:
                     if item["type"] == "extra_forbidden"
                     else "see `benchbook predict --help`"
                 )
-                self._problem(
-                    _layer_of(layers, kind, key),
-                    (kind, key),
-                    f"{kind}.{key}: {item['msg']}",
-                    mend,
-                )
+                what = f"{kind}.{key}: {item['msg']}"
+                self._problem(_layer_of(layers, kind, key), (kind, key), what, mend)
             return None
         values: dict[str, tuple[str, ...]] = {}
         for _, layer in layers:
             values |= layer.values
         if not values:
-            self._problem(
-                (), "name", f"nothing of variant {variant.name} is said to be predicted", "give it `values`"
-            )
+            what = f"nothing of variant {variant.name} is said to be predicted"
+            self._problem((), "name", what, "give it `values`")
         if len(self.problems) > before or model is None:
             return None
         device: Literal["cpu", "cuda"] = "cpu" if "cpu" in kinds else "cuda"
         if device == "cpu":
             values = {name: parts for name, parts in values.items() if RESERVED not in parts}
         asked = checked.model_dump(exclude_none=True)
+        parameters = dict(variant.parameters)
         return Question(
-            script.reference,
-            variant.name,
-            machine,
-            device,
-            dict(variant.parameters),
-            model,
-            kind,
-            asked,
-            values,
+            script.reference, variant.name, machine, device, parameters, model, kind, asked, values
         )
 
-    def _model(
-        self, variant: Variant, layers: Sequence[tuple[tuple[str | int, ...], LayerModel]]
-    ) -> dict[str, Any] | None:
+    def _model(self, variant: Variant, layers: Layers) -> dict[str, Any] | None:
         named = [(place, layer.model) for place, layer in layers if layer.model]
         config: dict[str, Any] = {}
         if named:
@@ -282,18 +248,12 @@ class _Reader:
                 return None
         config |= self._merged("config", variant, layers)
         if not isinstance(config.get("model_type"), str):
-            self._problem(
-                (),
-                "name",
-                "its model has no `model_type`",
-                "name one of snippets/models by `model`, or give `config` a `model_type`",
-            )
+            mend = "name one of snippets/models by `model`, or give `config` a `model_type`"
+            self._problem((), "name", "its model has no `model_type`", mend)
             return None
         return config
 
-    def _merged(
-        self, table: str, variant: Variant, layers: Sequence[tuple[tuple[str | int, ...], LayerModel]]
-    ) -> dict[str, Any]:
+    def _merged(self, table: str, variant: Variant, layers: Layers) -> dict[str, Any]:
         """The settings of `table` over all layers, with the script's parameters in place of their names."""
         merged: dict[str, Any] = {}
         for place, layer in layers:
@@ -310,27 +270,24 @@ class _Reader:
                 merged[key] = value
         return merged
 
-    def _problem(
-        self, place: tuple[str | int, ...], keys: str | tuple[str, ...], what: str, mend: str
-    ) -> None:
+    def _problem(self, place: Place, keys: str | tuple[str, ...], what: str, mend: str) -> None:
         below = (keys,) if isinstance(keys, str) else keys
         line = self.declaration.line("script", self.index, *place, *below)
         self.problems.append(Problem(self.declaration.path, line, what, mend))
 
 
-def _layer_of(
-    layers: Sequence[tuple[tuple[str | int, ...], LayerModel]], table: str, key: str
-) -> tuple[str | int, ...]:
+def _layer_of(layers: Layers, table: str, key: str) -> Place:
     """The place of the layer that sets a key last."""
     return next((place for place, layer in reversed(layers) if key in getattr(layer, table)), ())
 
 
+def _texts(wanted: OneOrMore) -> set[str]:
+    """The axis values of a `where`, as variants are called by them."""
+    return {axis_text(value) for value in (wanted if isinstance(wanted, list) else [wanted])}
+
+
 def _matches(layer: LayerModel, variant: Variant) -> bool:
-    return all(
-        axis_text(variant.at(axis))
-        in [axis_text(value) for value in (wanted if isinstance(wanted, list) else [wanted])]
-        for axis, wanted in layer.where.items()
-    )
+    return all(axis_text(variant.at(axis)) in _texts(wanted) for axis, wanted in layer.where.items())
 
 
 def _holds(case: CaseModel, variant: Variant, kinds: Sequence[str]) -> bool:
