@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import torch
-import transformers
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.nn.parallel import DistributedDataParallel
+from transformers.distributed.configuration_utils import DistributedConfig
+from transformers.distributed.tensor_parallel import apply_tensor_parallelism
 
 from benchbook.predictor.sharding import Sharding
 from benchbook.predictor.workload import UnpredictableError
@@ -22,9 +23,7 @@ def shard_fully(model: nn.Module, sharding: Sharding, mesh: DeviceMesh) -> None:
     if sharding.mixed_precision:
         policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
     for part in (*_layers(model), model):
-        fully_shard(
-            part, mesh=mesh, reshard_after_forward=sharding.reshard_after_forward, mp_policy=policy
-        )
+        fully_shard(part, mesh=mesh, reshard_after_forward=sharding.reshard_after_forward, mp_policy=policy)
 
 
 def _layers(model: nn.Module) -> Iterator[nn.Module]:
@@ -37,7 +36,7 @@ def _layers(model: nn.Module) -> Iterator[nn.Module]:
 
 
 def shard_tensors(model: nn.Module, sharding: Sharding, mesh: DeviceMesh, device: str) -> None:
-    """Apply the plan that transformers has for the model, as `from_pretrained` does: before there are weights.
+    """Apply transformers' plan for the model, as `from_pretrained` does: before there are weights.
 
     Parameters:
         model: On the device `meta`.
@@ -48,26 +47,42 @@ def shard_tensors(model: nn.Module, sharding: Sharding, mesh: DeviceMesh, device
     Raises:
         UnpredictableError: The model has no plan, or cannot be divided by it.
     """
-    from transformers.distributed.tensor_parallel import apply_tensor_parallelism
-
     plans: Any = model
     try:
-        plan, _, _ = plans._resolve_parallel_plans(
-            transformers.distributed.DistributedConfig(tp_size=sharding.ranks)
-        )
+        plan, _, _ = plans._resolve_parallel_plans(DistributedConfig(tp_size=sharding.ranks))
         apply_tensor_parallelism(plans, mesh, plan)
     except (ValueError, RuntimeError) as error:
-        raise UnpredictableError(f"transformers does not divide it: {error}", "choose another sharding") from error
-    model.to_empty(device=device)
-    # Emptying a module gives each place a tensor of its own.
+        raise UnpredictableError(
+            f"transformers does not divide it: {error}", "choose another sharding"
+        ) from error
+    _allocate(model, device)
     plans.tie_weights()
+
+
+def _allocate(model: nn.Module, device: str) -> None:
+    """Give each weight room on the device; `to_empty` cannot with fake tensors that have weak references."""
+    # With the tensor that was there, whose number would be given anew.
+    moved: dict[int, tuple[torch.Tensor, Any]] = {}
+
+    def move(tensor: torch.Tensor) -> Any:
+        if id(tensor) not in moved:
+            room = torch.empty_like(tensor, device=device)
+            weight = isinstance(tensor, nn.Parameter)
+            moved[id(tensor)] = tensor, nn.Parameter(room, tensor.requires_grad) if weight else room
+        return moved[id(tensor)][1]
+
+    for module in model.modules():
+        for places in (module._parameters, module._buffers):
+            for name, tensor in places.items():
+                if tensor is not None:
+                    places[name] = move(tensor)
 
 
 class _Unordered:
     """A reducer that leaves its buckets as they are.
 
-    After the first step, torch fills new ones in the order in which gradients were ready, which the ranks agree
-    on by values; they take the same room.
+    After the first step, torch fills new ones in the order in which gradients were ready, on which the ranks
+    agree by values; they take the same room.
     """
 
     def __init__(self, reducer: Any) -> None:
@@ -95,13 +110,13 @@ def replicate(
         model, gradient_as_bucket_view=sharding.gradient_as_bucket_view, init_sync=False
     )
 
-    def reduce(bucket: torch.distributed.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    def reduce(bucket: Any) -> torch.futures.Future[torch.Tensor]:
         seen_bucket(bucket.buffer())
         done: torch.futures.Future[torch.Tensor] = torch.futures.Future()
         done.set_result(bucket.buffer())
         return done
 
-    replica.reducer = _Unordered(replica.reducer)
+    replica.reducer = cast(Any, _Unordered(replica.reducer))
     # The pretended group's own reduction ends in no result, which a replica cannot take.
     replica.register_comm_hook(None, lambda _, bucket: reduce(bucket))
     return replica

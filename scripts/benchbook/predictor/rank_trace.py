@@ -52,7 +52,7 @@ class RankTrace(Trace):
         resize = torch.UntypedStorage.resize_
         propagate = getattr(ShardingPropagator, PROPAGATION)
 
-        def resize_(storage: torch.UntypedStorage, size: int) -> torch.UntypedStorage:
+        def resize_(storage: torch.UntypedStorage, size: int) -> Any:
             resized = resize(storage, size)
             self._resized(storage)
             return resized
@@ -66,11 +66,13 @@ class RankTrace(Trace):
 
         self._patches.enter_context(mock.patch.object(torch.UntypedStorage, "resize_", resize_))
         self._patches.enter_context(mock.patch.object(ShardingPropagator, PROPAGATION, propagate_))
-        return super().__enter__()
+        entered: Any = super()
+        return entered.__enter__()
 
     def __exit__(self, *error: Any) -> None:
         """Stop watching."""
-        super().__exit__(*error)
+        left: Any = super()
+        left.__exit__(*error)
         self._patches.close()
 
     def __torch_dispatch__(
@@ -89,7 +91,7 @@ class RankTrace(Trace):
             self.events.order.append(~self._be_born(args[copied].untyped_storage().nbytes(), func))
         result = super().__torch_dispatch__(func, types, args, kwargs)
         for category, named in PARTS.get(func, ()):
-            value = (kwargs or {}).get(named) if isinstance(named, str) else args[named]
+            value: Any = (kwargs or {}).get(named) if isinstance(named, str) else args[named]
             for tensor in value if isinstance(value, list) else [value]:
                 self.adopt(tensor, category)
         return result

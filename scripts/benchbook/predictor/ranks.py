@@ -23,8 +23,8 @@ def predict_ranks(
 ) -> Prediction:
     """The memory of the rank that needs most, without the ranks.
 
-    Counted is what torch's allocator gives while the model trains. What NCCL takes for itself is not, nor is the
-    whole model on one rank before it is divided: load it divided.
+    Counted is what torch's allocator gives while the model trains. What NCCL takes for itself is not, nor is
+    the whole model on one rank before it is divided: load it divided.
 
     Parameters:
         config: What transformers reads from a `config.json`, or such a configuration.
@@ -34,7 +34,7 @@ def predict_ranks(
         gpu: Which CUDA device.
 
     Raises:
-        UnpredictableError: The configuration is wrong, the model cannot be divided so, or this torch cannot do it.
+        UnpredictableError: The configuration is wrong, or the model or this torch cannot do it.
     """
     # The mesh comes first: it computes with real numbers, on a device that is known.
     kind = "cpu" if device == "cpu" else fake_accelerator()
@@ -56,7 +56,9 @@ def predict_ranks(
             elif sharding.kind == "fsdp2":
                 shard_fully(model, sharding, mesh)
             else:
-                return replicate(model, sharding, seen_bucket)
+                # Its buckets are there from the beginning.
+                with trace:
+                    return replicate(model, sharding, seen_bucket)
             return model
 
         trace_training(trace, model, workload, kind, distribute)

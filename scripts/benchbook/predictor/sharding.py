@@ -19,7 +19,7 @@ class Sharding:
             transformers has for the model; `ddp` keeps a replica per rank.
         ranks: How many.
         reshard_after_forward: With `fsdp2`: free a layer's gathered weights until its backward pass.
-        mixed_precision: With `fsdp2`: compute in bf16 and reduce gradients in fp32, by `fully_shard`'s policy.
+        mixed_precision: With `fsdp2`: compute in bf16, reduce gradients in fp32 (`MixedPrecisionPolicy`).
         gradient_as_bucket_view: With `ddp`: gradients lie in the buckets in which they are reduced.
     """
 
@@ -38,4 +38,6 @@ class Sharding:
             ("gradient_as_bucket_view", "ddp", False),
         ):
             if getattr(self, name) != usual and self.kind != kind:
-                raise UnpredictableError(f"{name} means nothing to {self.kind}", f"leave it out, or use {kind}")
+                raise UnpredictableError(
+                    f"{name} means nothing to {self.kind}", f"leave it out, or use {kind}"
+                )
