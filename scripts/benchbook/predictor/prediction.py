@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -31,8 +31,13 @@ from benchbook.predictor.models import (
 from benchbook.predictor.optimizers import make_optimizer
 from benchbook.predictor.trace import Trace
 from benchbook.predictor.training import prepare, train
-from benchbook.predictor.workload import Device, Inference, Training, Workload
+from benchbook.predictor.workload import Device, Inference, Training, UnpredictableError, Workload
 from benchbook.predictor.workspaces import Workspaces
+
+# The first pass of a step creates the gradients, the second adds to them, and so do all later ones.
+PASSES = 2
+# A CPU's own dispatcher decides what sdpa is.
+ON_CPU = ("eager", "sdpa")
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,10 @@ def predict(config: Config, workload: Workload, device: Device = "cuda", gpu: Gp
     Raises:
         UnpredictableError: The configuration is wrong, or this torch cannot do it.
     """
+    if device == "cpu" and workload.attention not in ON_CPU:
+        raise UnpredictableError(
+            f"{workload.attention} is for GPUs", f"on a CPU, choose {' or '.join(ON_CPU)}"
+        )
     with fake_device(device) as kind, dispatched(workload.attention, gpu) as attention:
         # Until 1.13, cuBLAS took its workspace past torch's allocator (pytorch PR #85447).
         counted = device == "cuda" and workload.attention != OLD_EAGER
@@ -164,8 +173,9 @@ def trace_training(
     for parameter in trained:
         parameter.register_post_accumulate_grad_hook(seen_gradient)
     optimizer.register_step_post_hook(seen_states)
+    traced = replace(workload, accumulation=min(workload.accumulation, PASSES))
     with trace:
-        train(called, optimizer, lambda: draw_batch(model, workload, kind), workload, kind, trace.mark)
+        train(called, optimizer, lambda: draw_batch(model, workload, kind), traced, kind, trace.mark)
 
 
 def _trace_inference(trace: Trace, model: nn.Module, workload: Inference, kind: str) -> None:
