@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from benchbook.predictor.sharding import Kind, Sharding
 from benchbook.predictor.workload import (
     Attention,
     Cache,
@@ -21,6 +22,7 @@ from benchbook.predictor.workload import (
 
 TRAINS = "training"
 GENERATES = "with --inference"
+SHARDS = "with --sharding"
 
 
 def predict(
@@ -43,6 +45,19 @@ def predict(
     inference: Annotated[bool, typer.Option("--inference", help="generate instead of training")] = False,
     new_tokens: Annotated[int, typer.Option(min=1, help=GENERATES)] = 1,
     cache: Annotated[Cache, typer.Option(help=f"{GENERATES}: of keys and values")] = "dynamic",
+    sharding: Annotated[
+        Kind | None, typer.Option(help=f"{TRAINS}: how --ranks divide the model; one of them is predicted")
+    ] = None,
+    ranks: Annotated[int | None, typer.Option(min=2, help=f"{SHARDS}: GPUs that train together")] = None,
+    reshard: Annotated[
+        bool, typer.Option(help=f"{SHARDS} fsdp2: free gathered weights after the forward pass")
+    ] = True,
+    mixed_precision: Annotated[
+        bool, typer.Option("--mixed-precision", help=f"{SHARDS} fsdp2: compute in bf16")
+    ] = False,
+    bucket_view: Annotated[
+        bool, typer.Option("--bucket-view", help=f"{SHARDS} ddp: gradients lie in their buckets")
+    ] = False,
     device: Annotated[Device, typer.Option(help="a GPU, or torch on a CPU")] = "cuda",
     gpu: Annotated[str | None, typer.Option(metavar="NAME", help="say whether it fits, e.g. H100")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="as JSON, in bytes")] = False,
@@ -53,10 +68,19 @@ def predict(
         raise typer.BadParameter("--inference goes with none of the options of training")
     if not inference and (new_tokens > 1 or cache != "dynamic"):
         raise typer.BadParameter("--new-tokens and --cache go with --inference")
+    if inference and sharding is not None:
+        raise typer.BadParameter("--sharding goes with training, not with --inference")
+    if (sharding is None) != (ranks is None):
+        raise typer.BadParameter("--ranks and --sharding go together")
+    if sharding is None and (not reshard or mixed_precision or bucket_view):
+        raise typer.BadParameter("--no-reshard, --mixed-precision and --bucket-view go with --sharding")
     if gpu is not None and device == "cpu":
         raise typer.BadParameter("--gpu goes with --device cuda")
     workload: Workload
+    divided = None
     try:
+        if sharding is not None and ranks is not None:
+            divided = Sharding(sharding, ranks, reshard, mixed_precision, bucket_view)
         if inference:
             workload = Inference(batch, sequence, new_tokens, precision or "bf16", attention, cache)
         else:
@@ -77,4 +101,4 @@ def predict(
         raise typer.BadParameter(str(error)) from None
     from benchbook.predictor.command import predict_command
 
-    raise typer.Exit(predict_command(model, workload, device, gpu, as_json))
+    raise typer.Exit(predict_command(model, workload, device, gpu, as_json, divided))

@@ -11,9 +11,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchbook.predictor.gpus import H200
+from benchbook.predictor.gpus import H200, Gpu
 from benchbook.predictor.prediction import Prediction, predict
 from benchbook.predictor.room import Room, room_of
+from benchbook.predictor.sharding import Sharding
 from benchbook.predictor.workload import Device, Training, UnpredictableError, Workload
 from benchbook.problems import BenchbookError, Problem, did_you_mean
 from benchbook.project import Project, find_project
@@ -24,7 +25,14 @@ MOST_BYTES = 10 * MIB
 ABSENT = "–"
 
 
-def predict_command(model: str, workload: Workload, device: Device, gpu: str | None, as_json: bool) -> int:
+def predict_command(
+    model: str,
+    workload: Workload,
+    device: Device,
+    gpu: str | None,
+    as_json: bool,
+    sharding: Sharding | None = None,
+) -> int:
     """Print what a model and a workload need; returns the exit code, 1 where it does not fit the GPU.
 
     Raises:
@@ -36,15 +44,25 @@ def predict_command(model: str, workload: Workload, device: Device, gpu: str | N
     config = _read(path, shown)
     try:
         room = room_of(gpu, project) if gpu is not None else None
-        prediction = predict(config, workload, device, room.gpu if room is not None else H200)
+        prediction = _predict(config, workload, sharding, device, room.gpu if room is not None else H200)
     except UnpredictableError as error:
         raise BenchbookError(Problem(shown, 1, error.what, error.mend)) from error
     if as_json:
-        print(json.dumps(_as_json(shown, workload, device, prediction, room), indent=2))
+        print(json.dumps(_as_json(shown, workload, sharding, device, prediction, room), indent=2))
     else:
-        _print(shown, prediction, room)
+        _print(shown, prediction, sharding, room)
     fits = room.fits(_taken(prediction)) if room is not None else None
     return int(fits is False)
+
+
+def _predict(
+    config: Mapping[str, Any], workload: Workload, sharding: Sharding | None, device: Device, gpu: Gpu
+) -> Prediction:
+    if sharding is None or not isinstance(workload, Training):
+        return predict(config, workload, device, gpu)
+    from benchbook.predictor.ranks import predict_ranks
+
+    return predict_ranks(config, workload, sharding, device, gpu)
 
 
 def _project() -> Project | None:
@@ -92,10 +110,17 @@ def _taken(prediction: Prediction) -> int:
 
 
 def _as_json(
-    model: str, workload: Workload, device: Device, prediction: Prediction, room: Room | None
+    model: str,
+    workload: Workload,
+    sharding: Sharding | None,
+    device: Device,
+    prediction: Prediction,
+    room: Room | None,
 ) -> dict[str, Any]:
     kind = "training" if isinstance(workload, Training) else "inference"
     found: dict[str, Any] = {"model": model, "device": device, kind: asdict(workload), **asdict(prediction)}
+    if sharding is not None:
+        found["sharding"] = asdict(sharding)
     if room is not None:
         found["gpu"] = {
             "name": room.gpu.name,
@@ -107,9 +132,10 @@ def _as_json(
     return found
 
 
-def _print(model: str, prediction: Prediction, room: Room | None) -> None:
+def _print(model: str, prediction: Prediction, sharding: Sharding | None, room: Room | None) -> None:
     console = Console(highlight=False)
-    console.print(f"{model}: {prediction.parameters:,} parameters")
+    part = f", one rank of {sharding.ranks} with {sharding.kind}" if sharding is not None else ""
+    console.print(f"{model}: {prediction.parameters:,} parameters{part}")
     totals = _table("peak", "MiB")
     totals.add_row(f"allocated, in {prediction.moment}", _mib(prediction.peak_allocated))
     if prediction.peak_reserved is not None:

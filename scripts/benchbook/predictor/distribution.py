@@ -11,7 +11,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.nn.parallel import DistributedDataParallel
 from transformers.distributed.configuration_utils import DistributedConfig
-from transformers.distributed.tensor_parallel import apply_tensor_parallelism
+from transformers.distributed.tensor_parallel import apply_tensor_parallelism, get_kv_heads_per_rank
 
 from benchbook.predictor.sharding import Sharding
 from benchbook.predictor.workload import UnpredictableError
@@ -50,6 +50,10 @@ def shard_tensors(model: nn.Module, sharding: Sharding, mesh: DeviceMesh, device
     plans: Any = model
     try:
         plan, _, _ = plans._resolve_parallel_plans(DistributedConfig(tp_size=sharding.ranks))
+        settings = plans.config.get_text_config()
+        heads = getattr(settings, "num_key_value_heads", None) or settings.num_attention_heads
+        if get_kv_heads_per_rank(plan, heads, sharding.ranks) is None:
+            raise ValueError(f"{sharding.ranks} ranks cannot share {heads} heads of keys and values")
         apply_tensor_parallelism(plans, mesh, plan)
     except (ValueError, RuntimeError) as error:
         raise UnpredictableError(
