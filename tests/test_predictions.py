@@ -405,20 +405,38 @@ def test_a_blind_prediction_stays_once_it_was_measured(project: Project) -> None
     predict(project)
     before = h200(project).read_text("utf-8")
     measure_on_h200(project, "2026-11-20T11:00:00Z")
-    edit(project.snippets / "sums/predictions.toml", "sequence = 16", "sequence = 32")
     outcomes = [one for one in predict(project, everything=True) if one.machine == H200]
-    assert {one.what for one in outcomes} == {"kept"}
-    assert outcomes[0].reason == "blind, and measured since; workload changed (sequence: 16 -> 32)"
+    assert {(one.what, one.reason) for one in outcomes} == {("kept", "blind, and measured since")}
     assert h200(project).read_text("utf-8") == before
 
 
-def test_that_it_is_stale_then_is_only_reported(project: Project) -> None:
+def test_what_is_predicted_anew_stands_beside_a_blind_one(project: Project) -> None:
+    predict(project)
+    before = load_predictions(h200(project))
+    measure_on_h200(project, "2026-11-20T11:00:00Z")
+    edit(project.snippets / "sums/predictions.toml", "sequence = 16", "sequence = 32")
+    assert "is stale: workload changed (sequence: 16 -> 32)" in blind_problems(project)[-1]
+    (first, _) = (one for one in predict(project) if one.machine == H200)
+    assert first.what == "anew"
+    assert first.reason.endswith("blind, and measured since; workload changed (sequence: 16 -> 32)")
+    after = load_predictions(h200(project))
+    assert before is not None
+    assert after is not None
+    for variant, one in after.variants.items():
+        assert dataclasses.replace(one, anew=None) == before.variants[variant]
+        assert one.anew is not None
+        assert (one.anew.blind, one.anew.workload["sequence"]) == (False, 32)
+    assert blind_problems(project) == []
+    assert set(said(predict(project, machine=H200)).values()) == {"kept"}
+
+
+def test_an_edited_one_beside_a_blind_one_is_found_too(project: Project) -> None:
     predict(project)
     measure_on_h200(project, "2026-11-20T11:00:00Z")
     edit(project.snippets / "sums/predictions.toml", "sequence = 16", "sequence = 32")
-    found = predictions_found(Project(project.root))
-    assert not [one for one in found.problems if H200 in one.path]
-    assert [one.mend for one in found.warnings if H200 in one.path] == ["measure it anew"] * 2
+    predict(project)
+    damage(h200(project), lambda table: table["variants"]["mode=plain"]["anew"]["values"].update(peak=1))
+    assert "variants.mode=plain.anew: its digest is not that of what it says" in blind_problems(project)
 
 
 def test_a_prediction_that_was_not_blind_is_made_anew(project: Project) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from benchbook.claims.judging import judging_machines
 from benchbook.pages.choice import insert_choice, page_settings
 from benchbook.pages.context import Build
 from benchbook.pages.languages import load_language
+from benchbook.predictions.record import load_predictions, write_predictions
 from benchbook.project import Project
 from builders import write
 from foretold import H200, METHODS, foretold_handbook, predict
@@ -146,6 +148,7 @@ WRONG = {
     "`#!value memory/losses.py#train.allocated_peak predicted`": "was never predicted",
     TABLE.replace("error: true", "error: true, predicted: true"): "is both `predicted:` and `error:`",
     TABLE.replace("error: true", "error: true, unit: GiB"): "the error of `peak_memory` has a `unit:`",
+    TABLE.replace("predicted: true", "predicted: again"): "`predicted:` of `peak_memory` is 'again'",
     TABLE.replace("error: true", "error: true, bar: true"): "the error of `peak_memory` has a `bar:`",
     TABLE.replace(
         "- step_time", "- {metric: step_time, error: true}"
@@ -192,6 +195,27 @@ def test_its_cells_say_of_what_kind_they_are(project: Project) -> None:
         (False, True),
         (False, False),
     ]
+
+
+def test_what_was_predicted_anew_has_columns_of_its_own(project: Project) -> None:
+    path = project.prediction_path(CPU, "memory/methods.py")
+    record = load_predictions(path)
+    assert record is not None
+    anew = {
+        name: dataclasses.replace(one, anew=dataclasses.replace(one, values={"peak_memory": 2**32 + 2**28}))
+        for name, one in record.variants.items()
+    }
+    write_predictions(path, dataclasses.replace(record, variants=anew))
+    columns = TABLE.replace("predicted: true", "predicted: anew").replace("error: true", "error: anew")
+    text = shown(start(project), columns)
+    assert "peak_memory (predicted anew)peak_memory (error, anew)" in text
+    assert "peak_memory (predicted anew) 4.25 GiB ≈ predicted peak_memory (error, anew) +6.2%" in text
+
+
+def test_what_ran_with_other_parameters_has_no_error(project: Project) -> None:
+    edit(project.snippets / "memory/methods.py", "# steps = 2", "# steps = 3")
+    predict(project)
+    assert shown(start(project), TABLE).count("peak_memory (error) —") == 2
 
 
 def test_on_a_machine_that_was_not_measured_it_shows_what_was_predicted(project: Project) -> None:

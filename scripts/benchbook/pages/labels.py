@@ -6,6 +6,7 @@ from html import escape
 
 from benchbook.metadata import ParameterValue
 from benchbook.pages.languages import Language
+from benchbook.pages.references import Show, Which
 from benchbook.pages.specs import CELLS, METRICS
 from benchbook.parameters import axis_text
 
@@ -39,10 +40,19 @@ def name_label(language: Language, name: str, scope: str) -> str:
     )
 
 
-def head_label(language: Language, name: str, scope: str, show: str) -> str:
+# What a column shows of its quantity where that is no measurement, and the interface string that says so.
+_REMARKS = {
+    ("predicted", "first"): "predicted",
+    ("predicted", "anew"): "predicted_anew",
+    ("error", "first"): "prediction_error",
+    ("error", "anew"): "prediction_error_anew",
+}
+
+
+def head_label(language: Language, name: str, scope: str, show: Show, which: Which) -> str:
     """The HTML of the head of a column: the name, with what is shown of it where that was not measured."""
     if show == "measured":
         return name_label(language, name, scope)
-    remark = language.text("predicted" if show == "predicted" else "prediction_error")
+    remark = language.text(_REMARKS[show, which])
     label = language.label(name, scope) or name
     return f"<bdi>{language.words(language.text('with_remark', text=label, remark=remark))}</bdi>"

@@ -7,7 +7,7 @@ from typing import Literal
 
 from benchbook.pages.library import Library, Machine
 from benchbook.pages.measurements import Measurement, measure
-from benchbook.pages.references import Show, Target, UnresolvedError
+from benchbook.pages.references import Show, Target, UnresolvedError, Which
 from benchbook.predictions.record import Prediction
 from benchbook.script import Script
 from benchbook.units import UNITS, Unit
@@ -60,7 +60,9 @@ class Figure:
         return self.kind == "measurement" and self.measured is not None and self.measured.flag
 
 
-def figure(library: Library, target: Target, machine: Machine, show: Show = "measured") -> Figure | None:
+def figure(
+    library: Library, target: Target, machine: Machine, show: Show = "measured", which: Which = "first"
+) -> Figure | None:
     """What a page shows of `target` on `machine`; None if it was neither measured nor predicted there.
 
     A run that went wrong is a finding, which no prediction hides.
@@ -69,7 +71,7 @@ def figure(library: Library, target: Target, machine: Machine, show: Show = "mea
         UnresolvedError: It is a series and no item was named, or the other way round.
     """
     found = measure(library, target, machine)
-    foretold = predicted(library, target, machine)
+    foretold = predicted(library, target, machine, which)
     if show == "measured" and found is not None:
         failed = found.value is None and found.source.result.outcome != "ok"
         if found.value is not None or failed or foretold is None:
@@ -82,19 +84,27 @@ def figure(library: Library, target: Target, machine: Machine, show: Show = "mea
 
 
 def _error(found: Measurement | None, foretold: Predicted | None) -> Figure | None:
-    """How far the prediction is off what was measured, as a share of that; None without the two."""
+    """How far the prediction is off what was measured, as a share of that; None without two of the same."""
     if found is None or foretold is None or not found.value:
+        return None
+    if repr(sorted(found.source.result.parameters.items())) != _parameters(foretold.prediction):
         return None
     return Figure("error", foretold.value / found.value - 1, UNITS["1"], found, foretold)
 
 
-def predicted(library: Library, target: Target, machine: Machine) -> Predicted | None:
+def _parameters(prediction: Prediction) -> str:
+    return repr(sorted(prediction.parameters.items()))
+
+
+def predicted(library: Library, target: Target, machine: Machine, which: Which = "first") -> Predicted | None:
     """What was predicted of `target` on `machine`; None if nothing was."""
     reference = target.reference
     if not target.device_memory or reference.index is not None:
         return None
     record = library.predictions(machine.name, target.script.reference)
     prediction = record.variants.get(target.variant.name) if record else None
+    if prediction is not None and which == "anew":
+        prediction = prediction.anew or prediction
     name = f"{reference.name}.{reference.meter}" if reference.meter else reference.name
     if prediction is None or name not in prediction.values:
         return None

@@ -22,6 +22,8 @@ Form = Literal["plain", "ratio", "saving"]
 # What to show of a quantity: what was measured, or a marked prediction for want of it; what was predicted;
 # or how far that is off what was measured.
 Show = Literal["measured", "predicted", "error"]
+# Of two predictions of one quantity: the first, blind one; or that made once the first was put to the test.
+Which = Literal["first", "anew"]
 
 
 class UnresolvedError(Exception):

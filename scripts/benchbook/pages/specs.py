@@ -15,6 +15,7 @@ from benchbook.pages.references import (
     Show,
     Target,
     UnresolvedError,
+    Which,
     check_unit,
     matching_variants,
     parse_reference,
@@ -45,6 +46,7 @@ class Quantity:
         bar: Whether to draw a bar beside the number.
         ratio: Whether to show how it compares with the first row.
         show: What was measured, what was predicted, or how far these two differ.
+        which: The first prediction, or the one made once that had been put to the test.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Quantity:
     bar: bool = False
     ratio: bool = False
     show: Show = "measured"
+    which: Which = "first"
 
     @property
     def label_key(self) -> str:
@@ -79,7 +82,7 @@ class Quantity:
 
     def figure(self, library: Library, script: Script, variant: Variant, machine: Machine) -> Figure | None:
         """What a page shows of it in one variant on `machine`; None if there is nothing of it."""
-        return figure(library, self.target(script, variant), machine, self.show)
+        return figure(library, self.target(script, variant), machine, self.show, self.which)
 
 
 def read_spec(text: str, known: Sequence[str], needed: Sequence[str], what: str) -> dict[str, Any]:
@@ -148,23 +151,27 @@ def quantity_of(item: Any, script: Script, options: Sequence[str] = ()) -> Quant
     unit, device_memory = unit_of(script, reference.name, reference.meter)
     shown = check_unit(unit, table.get("unit"))
     flags = {name: bool(table.get(name, False)) for name in ("bar", "ratio") if name in options}
-    show = _show_of(table)
-    quantity = Quantity(
-        reference.name, reference.meter, reference.index, unit, shown, device_memory, show=show, **flags
-    )
+    show, which = _show_of(table)
+    place = (reference.name, reference.meter, reference.index)
+    quantity = Quantity(*place, unit, shown, device_memory, show=show, which=which, **flags)
     check_predictable(quantity.target(script, script.variants(())[0]), show)
     return quantity
 
 
-def _show_of(table: Mapping[str, Any]) -> Show:
-    """What a column shows of its metric."""
+def _show_of(table: Mapping[str, Any]) -> tuple[Show, Which]:
+    """What a column shows of its metric, and of which prediction."""
+    for key in ("predicted", "error"):
+        if table.get(key, False) not in (True, False, "anew"):
+            what = f"`{key}:` of `{table['metric']}` is {table[key]!r}"
+            raise UnresolvedError(what, f"write `{key}: true`, or `{key}: anew`")
     if table.get("predicted") and table.get("error"):
         mend = "make them two columns"
         raise UnresolvedError(f"a column of `{table['metric']}` is both `predicted:` and `error:`", mend)
+    which: Which = "anew" if "anew" in (table.get("predicted"), table.get("error")) else "first"
     if not table.get("error"):
-        return "predicted" if table.get("predicted") else "measured"
+        return ("predicted" if table.get("predicted") else "measured"), which
     for key in ("unit", "bar", "ratio"):
         if table.get(key):
             what = f"the error of `{table['metric']}` has a `{key}:`"
             raise UnresolvedError(what, "leave it away: an error is a percentage with its sign")
-    return "error"
+    return "error", which

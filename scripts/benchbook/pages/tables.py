@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 
 from benchbook.pages.context import Build, PageContext
-from benchbook.pages.labels import axis_label, head_label
+from benchbook.pages.labels import axis_label, head_label, name_label
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Library, Machine
 from benchbook.pages.markup import note_html
@@ -127,8 +127,11 @@ def _kept(entry: Entry) -> dict[str, Any]:
 def _html(table: Table, entries: Sequence[Sequence[Entry]], machine: Machine, page: PageContext) -> str:
     language, scope = page.language, table.script.reference
     columns = [*(_SINGULAR.get(axis, axis) for axis in table.axes), *table.heads]
-    shows = [*("measured" for _ in table.axes), *_shows(table)]
-    heads = [head_label(language, name, scope, show) for name, show in zip(columns, shows, strict=True)]
+    heads = [name_label(language, name, scope) for name in columns[: len(table.axes)]]
+    heads += [
+        head_label(language, name, scope, quantity.show, quantity.which)
+        for name, quantity in zip(table.heads, table.rows[0].quantities, strict=True)
+    ]
     marks = [_kept_whole(language.label(name, scope) or name) for name in columns]
     if table.order:
         direction = "descending" if table.order.descending else "ascending"
@@ -172,11 +175,6 @@ def _linked(name: str, row: Row, page: PageContext) -> str:
         note = note_html(row.note, right_to_left=page.language.direction == "rtl")
         name += f' <span class="bb-note">{note}</span>'
     return name
-
-
-def _shows(table: Table) -> list[str]:
-    """What each column shows of its quantity."""
-    return [quantity.show for quantity in table.rows[0].quantities[: len(table.heads)]]
 
 
 def _kept_whole(label: str) -> str:

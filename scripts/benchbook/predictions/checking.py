@@ -50,8 +50,7 @@ def predictions_found(project: Project) -> Found:
             problems.append(Problem(shown, 1, what, f"move it to {project.relative(place)}"))
             continue
         there |= {(record.script, record.machine, variant) for variant in record.variants}
-        for problem, blocks in _of_file(project, record, asked, shown, text):
-            (problems if blocks else warnings).append(problem)
+        problems += _of_file(project, record, asked, shown, text)
     # Where a declaration is wrong, what it lacks is not told apart from what it does not say.
     for question in () if asked.problems else asked.questions:
         if (question.script, question.machine, question.variant) not in there:
@@ -67,8 +66,8 @@ def _missing(question: Question) -> Problem:
 
 def _of_file(
     project: Project, record: PredictionRecord, asked: Asked, shown: str, text: str
-) -> Iterator[tuple[Problem, bool]]:
-    """What is wrong with the predictions of a file, and whether it blocks."""
+) -> Iterator[Problem]:
+    """What is wrong with the predictions of a file."""
     measured = _record(project, record)
     questions = asked.of(record.script, record.machine)
     for variant, prediction in record.variants.items():
@@ -80,13 +79,12 @@ def _of_file(
             # Where the declarations are wrong, they may well ask for it.
             if not asked.problems and not settled:
                 what = f"predicts variant {variant} of {record.script}, which no predictions.toml asks for"
-                yield Problem(shown, line, what, "run `benchbook predictions`, which removes it"), True
+                yield Problem(shown, line, what, "run `benchbook predictions`, which removes it")
         elif reason := stale_reason(prediction, question):
             what = f"its prediction of variant {variant} is stale: {reason}"
-            mend = "measure it anew" if settled else f"run `benchbook predictions {record.script}`"
-            yield Problem(shown, line, what, mend), not settled
-        if prediction.blind and when is not None and measured is not None:
-            yield from ((p, True) for p in _blind(project, record, variant, measured, shown, line, when))
+            yield Problem(shown, line, what, f"run `benchbook predictions {record.script}`")
+        if settled and when is not None and measured is not None:
+            yield from _blind(project, record, variant, measured, shown, line, when)
 
 
 def _record(project: Project, record: PredictionRecord) -> Record | None:
@@ -172,4 +170,5 @@ def _state(prediction: Prediction | None, question: Question) -> tuple[State, st
     reason = stale_reason(prediction, question)
     if reason:
         return "stale", reason
-    return "predicted", f"{prediction.made[:10]}{', blind' if prediction.blind else ''}"
+    anew = f", anew {prediction.anew.made[:10]}" if prediction.anew else ""
+    return "predicted", f"{prediction.made[:10]}{', blind' if prediction.blind else ''}{anew}"

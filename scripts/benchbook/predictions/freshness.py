@@ -12,8 +12,11 @@ from benchbook.records import Campaign, Record
 
 
 def stale_reason(prediction: Prediction, question: Question) -> str | None:
-    """Why `prediction` no longer answers `question`; None if it does."""
-    return next(_changes(prediction, question), None)
+    """Why `prediction` no longer answers `question`; None if it does, or what was predicted anew does."""
+    reason = next(_changes(prediction, question), None)
+    if reason and prediction.anew:
+        return next(_changes(prediction.anew, question), None)
+    return reason
 
 
 def _changes(prediction: Prediction, question: Question) -> Iterator[str]:

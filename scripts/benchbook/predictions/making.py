@@ -70,7 +70,7 @@ class Stamp:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one variant: "predicted", "as it was" or "kept", with the reason."""
+    """What became of one variant: "predicted", "as it was", "kept" or predicted "anew", with the reason."""
 
     script: str
     variant: str
@@ -95,7 +95,8 @@ def make_predictions(
         stamp: What goes into each.
         scripts: Only these ("guide/script.py", or a guide).
         machine: Only this one.
-        everything: Predict also what is fresh; a blind prediction that was measured since is kept.
+        everything: Predict also what is fresh. A blind prediction that was measured since is kept even then;
+            where it no longer holds, another is made beside it.
 
     Raises:
         BenchbookError: A declaration is not in order, or nothing of that name is declared.
@@ -157,9 +158,14 @@ def _predict_file(
         before = known.variants.get(name)
         stale = stale_reason(before, question) if before else None
         if before is not None and name in kept:
-            made[name] = before
-            reason = "blind, and measured since" + (f"; {stale}" if stale else "")
-            yield Outcome(script, name, machine, "kept", reason)
+            settled = "blind, and measured since"
+            if stale:
+                anew = predicted(question, predict(question), stamp, record)
+                made[name] = replace(before, anew=anew)
+                yield Outcome(script, name, machine, "anew", f"beside one that was {settled}; {stale}")
+            else:
+                made[name] = before
+                yield Outcome(script, name, machine, "kept", settled)
         elif before is not None and not stale and not everything:
             made[name] = before
             yield Outcome(script, name, machine, "as it was")

@@ -41,7 +41,9 @@ class Prediction:
         categories: Bytes at the peak, by category.
         moments: By moment, its peak and what is held at its end, in bytes.
         unexplained: Bytes of the peak that no category explains.
-        digest: `sha256:...` of all the rest, with the script, the variant and the machine.
+        digest: `sha256:...` of all the rest but `anew`, with the script, the variant and the machine.
+        anew: What was predicted once a blind prediction had been put to the test and no longer held: by
+            better rules, or of what is asked now.
     """
 
     made: str
@@ -63,6 +65,7 @@ class Prediction:
     moments: dict[str, dict[str, int]]
     unexplained: int
     digest: str = ""
+    anew: Prediction | None = None
 
     def sealed(self, script: str, variant: str, machine: str) -> Prediction:
         """It with the digest of what it says."""
@@ -82,7 +85,7 @@ class PredictionRecord:
 
 def digest_of(prediction: Mapping[str, Any], script: str, variant: str, machine: str) -> str:
     """`sha256:...` of what a prediction says, however its JSON is laid out."""
-    content = {key: value for key, value in prediction.items() if key != "digest"}
+    content = {key: value for key, value in prediction.items() if key not in ("digest", "anew")}
     content |= {"script": script, "variant": variant, "machine": machine}
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
@@ -96,14 +99,17 @@ def prediction_from(table: Mapping[str, Any]) -> PredictionRecord:
     """
     if table.get("schema") != SCHEMA:
         raise ValueError(f"schema {table.get('schema')!r} is not {SCHEMA}")
-    variants = {}
-    for name, one in table["variants"].items():
-        stands = {value: tuple(parts) for value, parts in one["stands_for"].items()}
-        variants[name] = Prediction(**{**one, "stands_for": stands})
+    variants = {name: _one_from(one) for name, one in table["variants"].items()}
     known = {item.name for item in fields(PredictionRecord)}
     if unknown := sorted(set(table) - known):
         raise KeyError(f"unknown key {unknown[0]!r}")
     return PredictionRecord(**{**table, "variants": variants})
+
+
+def _one_from(table: Mapping[str, Any]) -> Prediction:
+    stands = {value: tuple(parts) for value, parts in table["stands_for"].items()}
+    anew = _one_from(table["anew"]) if table.get("anew") else None
+    return Prediction(**{**table, "stands_for": stands, "anew": anew})
 
 
 def load_predictions(path: Path, shown_path: str | None = None) -> PredictionRecord | None:
@@ -128,8 +134,14 @@ def load_predictions(path: Path, shown_path: str | None = None) -> PredictionRec
 def dump_predictions(record: PredictionRecord) -> str:
     """The text of a file: keys in a fixed order, so that what is predicted anew diffs readably."""
     table = asdict(record)
+    table["variants"] = {name: _without_empty(one) for name, one in table["variants"].items()}
     order = ("schema", "script", "machine", "licence", "variants")
     return dump_json({key: table[key] for key in order})
+
+
+def _without_empty(prediction: dict[str, Any]) -> dict[str, Any]:
+    anew = prediction.pop("anew")
+    return {**prediction, "anew": _without_empty(anew)} if anew else prediction
 
 
 def write_predictions(path: Path, record: PredictionRecord) -> None:

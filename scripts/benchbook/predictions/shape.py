@@ -58,6 +58,7 @@ class PredictionModel(Strict):
     moments: dict[Name, MomentModel]
     unexplained: Annotated[int, Field(ge=-(2**62), le=2**62)]
     digest: Digest
+    anew: PredictionModel | None = None
 
     @model_validator(mode="after")
     def whole(self) -> PredictionModel:
@@ -68,6 +69,8 @@ class PredictionModel(Strict):
             raise ValueError("`values` and `stands_for` name different values")
         if self.peak_reserved is not None and self.peak_reserved < self.peak_allocated:
             raise ValueError("it reserves less than it allocates")
+        if self.anew is not None and (not self.blind or self.anew.blind or self.anew.anew is not None):
+            raise ValueError("only beside a blind prediction stands another, which is not")
         return self
 
 
@@ -91,8 +94,9 @@ def prediction_problems(table: Any, path: str, text: str = "") -> Iterator[Probl
             where = ".".join(str(key) for key in keys) or "the file"
             yield Problem(path, find_line(text, keys), f"{where}: {item['msg']}", PREDICT_AGAIN)
         return
-    for name, one in table["variants"].items():
-        if one["digest"] != digest_of(one, table["script"], name, table["machine"]):
-            what = f"variants.{name}: its digest is not that of what it says"
-            mend = "restore the file: predictions are not edited"
-            yield Problem(path, find_line(text, ("variants", name, "digest")), what, mend)
+    for name, first in table["variants"].items():
+        for one, keys in ((first, ()), (first.get("anew"), ("anew",))):
+            if one and one["digest"] != digest_of(one, table["script"], name, table["machine"]):
+                what = f"{'.'.join(('variants', name, *keys))}: its digest is not that of what it says"
+                mend = "restore the file: predictions are not edited"
+                yield Problem(path, find_line(text, ("variants", name, *keys, "digest")), what, mend)
