@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 import transformers
+from torch._C._profiler import _EventType
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.nn.parallel import DistributedDataParallel
@@ -20,7 +21,9 @@ from benchbook.predictor.optimizers import make_optimizer
 from benchbook.predictor.training import prepare, train
 
 RANKS = 2
-STEPS = 4
+STEPS = 8
+# The first step makes the optimizer's states, the second a replica's buckets.
+FIRST_STEADY = 2
 MARK = "mark: "
 PATIENCE = 120
 
@@ -48,6 +51,7 @@ def _peak_of(context, case):
                 sender.close()
                 assert receiver.poll(PATIENCE), f"{rank.name} says nothing"
                 peaks.extend(receiver.recv())
+            assert peaks, "every step is in doubt"
             return min(peaks)
         finally:
             for rank in ranks:
@@ -65,7 +69,7 @@ def _be_rank(rank, folder, case, sender):
     )
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
         _train(rank, Path(folder), *case)
-    sender.send(_steady_peaks(seen.profiler.kineto_results.events()))
+    sender.send(_steady_peaks(seen.profiler.kineto_results.experimental_event_tree()))
     dist.barrier()
 
 
@@ -99,10 +103,11 @@ def _divided(model, sharding):
         reduced = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
         policy = reduced if sharding.mixed_precision else MixedPrecisionPolicy()
         layers = model.bert.encoder.layer if hasattr(model, "bert") else model.model.layers
-        for part in (*layers, model):
+        for layer in layers:
             fully_shard(
-                part, mesh=mesh, reshard_after_forward=sharding.reshard_after_forward, mp_policy=policy
+                layer, mesh=mesh, reshard_after_forward=sharding.reshard_after_forward, mp_policy=policy
             )
+        fully_shard(model, mesh=mesh, mp_policy=policy)
     return model
 
 
@@ -120,18 +125,50 @@ def _mark(moment):
         pass
 
 
-def _steady_peaks(events):
-    """The most that each step but the first holds.
+def _steady_peaks(tree):
+    """The most that each of the steady steps holds, which begin and end with the same memory.
 
-    Now and then a worker thread of gloo is the last to hold a copy, and the profiler does not learn that it
-    was freed. So the least of several steps and ranks is right.
+    When a worker thread of gloo is the last to hold a tensor, the profiler does not learn that it was freed. Such
+    a tensor is found alive at its step's end or where another one lies; that step says nothing.
     """
-    changes = sorted((event.start_ns(), event.nbytes()) for event in events if event.name() == "[memory]")
-    ends = sorted(event.start_ns() for event in events if event.name() == f"{MARK}zero_grad")
-    peaks = [0] * (len(ends) + 1)
-    held = 0
-    for moment, change in changes:
-        held += change
-        step = bisect.bisect(ends, moment)
-        peaks[step] = max(peaks[step], held)
-    return peaks[1:-1]
+    events = sorted(_walk(tree), key=lambda event: event.start_time_ns)
+    starts = _step_starts(events)
+    alive, peaks, doubtful = {}, [0] * (len(starts) + 1), set()
+    held = now = 0
+    for event in events:
+        if event.tag != _EventType.Allocation:
+            continue
+        size, place = event.extra_fields.alloc_size, event.extra_fields.ptr
+        step = bisect.bisect(starts, event.start_time_ns)
+        if step > now:
+            stale = [each for each, (_, born) in alive.items() if born == now > FIRST_STEADY]
+            held -= sum(alive.pop(each)[0] for each in stale)
+            if stale:
+                doubtful.add(now)
+            now = step
+        if place in alive:
+            held -= alive.pop(place)[0]
+            if size > 0:
+                doubtful.add(now)
+        if size > 0:
+            alive[place] = size, now
+            held += size
+        peaks[now] = max(peaks[now], held)
+    return [peak for step, peak in enumerate(peaks) if step > FIRST_STEADY and step not in doubtful]
+
+
+def _step_starts(events):
+    """When the first forward pass of each step began."""
+    marks = [event for event in events if event.name.startswith(MARK)]
+    pairs = zip([None, *marks], marks, strict=False)
+    return [
+        mark.start_time_ns
+        for before, mark in pairs
+        if mark.name == f"{MARK}forward" and (before is None or before.name == f"{MARK}zero_grad")
+    ]
+
+
+def _walk(events):
+    for event in events:
+        yield event
+        yield from _walk(event.children)

@@ -71,6 +71,13 @@ def test_the_peak_outlives_what_was_released() -> None:
     assert (allocator.allocated, allocator.allocated_peak) == (0, 4 * MIB)
 
 
+def test_what_one_stream_released_serves_no_other() -> None:
+    allocator = CachingAllocator()
+    allocator.release(allocator.allocate(30 * MIB))
+    allocator.allocate(30 * MIB, stream=1)
+    assert allocator.reserved == 60 * MIB
+
+
 @given(st.lists(st.tuples(st.integers(1, 64 * MIB), st.integers(0, 5)), max_size=60))
 def test_any_order_of_requests_and_releases_adds_up(requests: list[tuple[int, int]]) -> None:
     allocator = CachingAllocator()

@@ -99,7 +99,7 @@ def _through_segments(events: Events) -> _Replay:
     blocks = [0] * len(events.births)
     for event in events.order:
         if event >= 0:
-            address = allocator.allocate(events.births[event].size)
+            address = allocator.allocate(events.births[event].size, events.births[event].stream)
             addresses[event] = address
             blocks[event] = allocator.size_of(address)
         else:

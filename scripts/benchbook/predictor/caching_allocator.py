@@ -1,13 +1,14 @@
 """The rules by which CUDA's caching allocator of torch turns requests into blocks and segments.
 
 Constants and rules are those of `c10/cuda/CUDACachingAllocator.cpp` (`DeviceCachingAllocator::malloc`,
-`get_free_block`, `should_split`, `free_block`, `try_merge_blocks`) with default settings and one stream: no
+`get_free_block`, `should_split`, `free_block`, `try_merge_blocks`) with default settings: no
 `expandable_segments`, no `max_split_size_mb`, no rounding to powers of two.
 """
 
 from __future__ import annotations
 
 import bisect
+from collections import defaultdict
 from dataclasses import dataclass
 
 MIB = 2**20
@@ -35,10 +36,14 @@ def segment_for(size: int) -> int:
     return -(-size // SEGMENT_ROUNDING) * SEGMENT_ROUNDING
 
 
+# The stream whose requests it serves, and whether these are small.
+Pool = tuple[int, bool]
+
+
 @dataclass(slots=True)
 class _Block:
     size: int
-    small: bool
+    pool: Pool
     free: bool
     before: int | None = None
     after: int | None = None
@@ -52,7 +57,7 @@ class CachingAllocator:
         self.reserved = 0
         self._blocks: dict[int, _Block] = {}
         # Free blocks of each pool as (size, address): the first that is large enough is the best fit.
-        self._free: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
+        self._free: defaultdict[Pool, list[tuple[int, int]]] = defaultdict(list)
         self._end = 0
 
     @property
@@ -60,13 +65,17 @@ class CachingAllocator:
         """As reserved: without pressure, no segment is given back."""
         return self.reserved
 
-    def allocate(self, size: int) -> int:
-        """Serve a request of so many bytes; returns the block's address."""
+    def allocate(self, size: int, stream: int = 0) -> int:
+        """Serve a request of so many bytes; returns the block's address.
+
+        What one stream has freed serves no other (`BlockPool`, whose blocks compare by stream first).
+        """
         size = rounded(size)
         small = size <= SMALL
-        free = self._free[small]
+        pool = stream, small
+        free = self._free[pool]
         place = bisect.bisect_left(free, (size, 0))
-        address = free.pop(place)[1] if place < len(free) else self._new_segment(size, small)
+        address = free.pop(place)[1] if place < len(free) else self._new_segment(size, pool)
         block = self._blocks[address]
         remaining = block.size - size
         if (small and remaining >= BLOCK) or (not small and remaining > SMALL):
@@ -88,34 +97,34 @@ class CachingAllocator:
             after = self._blocks[address].after
             assert after is not None
             self._absorb(address, after)
-        bisect.insort(self._free[block.small], (self._blocks[address].size, address))
+        bisect.insort(self._free[block.pool], (self._blocks[address].size, address))
 
     def size_of(self, address: int) -> int:
         """The bytes of an allocated block."""
         return self._blocks[address].size
 
-    def _new_segment(self, size: int, small: bool) -> int:
+    def _new_segment(self, size: int, pool: Pool) -> int:
         segment = segment_for(size)
         address = self._end
         self._end += segment + GAP
-        self._blocks[address] = _Block(segment, small, free=True)
+        self._blocks[address] = _Block(segment, pool, free=True)
         self.reserved += segment
         return address
 
     def _split(self, address: int, block: _Block, size: int) -> None:
         rest = address + size
         self._blocks[rest] = _Block(
-            block.size - size, block.small, free=True, before=address, after=block.after
+            block.size - size, block.pool, free=True, before=address, after=block.after
         )
         if block.after is not None:
             self._blocks[block.after].before = rest
         block.after = rest
         block.size = size
-        bisect.insort(self._free[block.small], (self._blocks[rest].size, rest))
+        bisect.insort(self._free[block.pool], (self._blocks[rest].size, rest))
 
     def _take_free(self, address: int) -> int:
         block = self._blocks[address]
-        free = self._free[block.small]
+        free = self._free[block.pool]
         del free[bisect.bisect_left(free, (block.size, address))]
         return address
 

@@ -18,12 +18,14 @@ from benchbook.predictor.workload import UnpredictableError
 
 
 def shard_fully(model: nn.Module, sharding: Sharding, mesh: DeviceMesh) -> None:
-    """`fully_shard` each layer, then the whole: what is in no layer forms one more group."""
+    """`fully_shard` each layer, then the whole: what is in no layer forms a group that stays gathered."""
     policy = MixedPrecisionPolicy()
     if sharding.mixed_precision:
         policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
-    for part in (*_layers(model), model):
-        fully_shard(part, mesh=mesh, reshard_after_forward=sharding.reshard_after_forward, mp_policy=policy)
+    for layer in _layers(model):
+        fully_shard(layer, mesh=mesh, reshard_after_forward=sharding.reshard_after_forward, mp_policy=policy)
+    # Its backward pass comes at once: torch's default keeps it gathered.
+    fully_shard(model, mesh=mesh, mp_policy=policy)
 
 
 def _layers(model: nn.Module) -> Iterator[nn.Module]:

@@ -81,10 +81,7 @@ def predict(config: Config, workload: Workload, device: Device = "cuda", gpu: Gp
     Raises:
         UnpredictableError: The configuration is wrong, or this torch cannot do it.
     """
-    if device == "cpu" and workload.attention not in ON_CPU:
-        raise UnpredictableError(
-            f"{workload.attention} is for GPUs", f"on a CPU, choose {' or '.join(ON_CPU)}"
-        )
+    check_attention(workload, device)
     with fake_device(device) as kind, dispatched(workload.attention, gpu) as attention:
         # Until 1.13, cuBLAS took its workspace past torch's allocator (pytorch PR #85447).
         counted = device == "cuda" and workload.attention != OLD_EAGER
@@ -96,6 +93,14 @@ def predict(config: Config, workload: Workload, device: Device = "cuda", gpu: Gp
             _trace_inference(trace, model, workload, kind)
         parameters = sum(parameter.numel() for parameter in model.parameters())
     return summed_up(trace, parameters, device)
+
+
+def check_attention(workload: Workload, device: Device) -> None:
+    """Refuse a CPU what only GPUs have."""
+    if device == "cpu" and workload.attention not in ON_CPU:
+        raise UnpredictableError(
+            f"{workload.attention} is for GPUs", f"on a CPU, choose {' or '.join(ON_CPU)}"
+        )
 
 
 def summed_up(trace: Trace, parameters: int, device: Device) -> Prediction:
@@ -118,8 +123,10 @@ def summed_up(trace: Trace, parameters: int, device: Device) -> Prediction:
 @contextlib.contextmanager
 def fake_device(device: Device) -> Iterator[str]:
     """Tensors without memory on a CPU, or on what stands for a GPU; gives the type of the device."""
+    # Autograd counts the devices in its first backward pass, be it on a CPU: this one has to be there.
+    accelerator = fake_accelerator()
     if device == "cuda":
-        kind = fake_accelerator()
+        kind = accelerator
         register_autocast()
         register_attention()
         register_kernels()

@@ -39,6 +39,7 @@ class RankTrace(Trace):
     def __init__(self, device: str, workspaces: Workspaces | None = None) -> None:
         super().__init__(device, workspaces)
         self._propagating = 0
+        self._streams = {torch.cpu.current_stream(): 0}
         self._patches = ExitStack()
 
     def adopt(self, tensor: torch.Tensor, category: str, layer: str = ROOT) -> None:
@@ -95,6 +96,13 @@ class RankTrace(Trace):
             for tensor in value if isinstance(value, list) else [value]:
                 self.adopt(tensor, category)
         return result
+
+    def _be_born(self, size: int, op: object) -> int:
+        index = super()._be_born(size, op)
+        # Collectives have streams of their own, so that they overlap with the work.
+        stream = torch.cpu.current_stream()
+        self.events.births[index].stream = self._streams.setdefault(stream, len(self._streams))
+        return index
 
     def _resized(self, storage: torch.UntypedStorage) -> None:
         known = self._alive.pop(storage._cdata, None)

@@ -10,12 +10,23 @@ from benchbook.predictor.distribution import replicate, shard_fully, shard_tenso
 from benchbook.predictor.fake_accelerator import fake_accelerator
 from benchbook.predictor.gpus import H200, Gpu
 from benchbook.predictor.models import Config, read_config
-from benchbook.predictor.prediction import Prediction, build, fake_device, summed_up, trace_training
+from benchbook.predictor.prediction import (
+    Prediction,
+    build,
+    check_attention,
+    fake_device,
+    summed_up,
+    trace_training,
+)
 from benchbook.predictor.process_group import pretended_ranks
 from benchbook.predictor.rank_trace import COMMUNICATION, RankTrace
 from benchbook.predictor.sharding import Sharding
-from benchbook.predictor.workload import Device, Training
+from benchbook.predictor.workload import Device, Training, UnpredictableError
 from benchbook.predictor.workspaces import Workspaces
+
+# transformers' Adafactor mixes divided and whole tensors, which torch refuses; bitsandbytes' kernels are not
+# known to take divided ones.
+WHOLE_WEIGHTS_ONLY = ("adafactor", "adamw_8bit")
 
 
 def predict_ranks(
@@ -36,6 +47,9 @@ def predict_ranks(
     Raises:
         UnpredictableError: The configuration is wrong, or the model or this torch cannot do it.
     """
+    check_attention(workload, device)
+    if sharding.kind != "ddp" and workload.optimizer in WHOLE_WEIGHTS_ONLY:
+        raise UnpredictableError(f"{workload.optimizer} takes no divided weights", "choose another optimizer")
     # The mesh comes first: it computes with real numbers, on a device that is known.
     kind = "cpu" if device == "cpu" else fake_accelerator()
     with (

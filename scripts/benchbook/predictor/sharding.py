@@ -18,7 +18,7 @@ class Sharding:
         kind: `fsdp2` is torch's `fully_shard` of each layer and of the whole; `tensor` is the plan that
             transformers has for the model; `ddp` keeps a replica per rank.
         ranks: How many.
-        reshard_after_forward: With `fsdp2`: free a layer's gathered weights until its backward pass.
+        reshard_after_forward: With `fsdp2`: free each layer's gathered weights until its backward pass.
         mixed_precision: With `fsdp2`: compute in bf16, reduce gradients in fp32 (`MixedPrecisionPolicy`).
         gradient_as_bucket_view: With `ddp`: gradients lie in the buckets in which they are reduced.
     """

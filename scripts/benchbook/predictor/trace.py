@@ -45,6 +45,7 @@ class Birth:
         layer: Part of the model it belongs to, empty where none is known.
         recomputed: Born in a forward pass that runs again inside the backward pass; numbers the passes.
         category: What it was seen to be afterwards (a weight, a gradient...), empty for the work's own.
+        stream: Of the device, on which it was asked for.
     """
 
     size: int
@@ -53,6 +54,7 @@ class Birth:
     layer: str
     recomputed: int = 0
     category: str = ""
+    stream: int = 0
 
 
 @dataclass(frozen=True)
