@@ -188,7 +188,7 @@ def test_a_table_shows_predicted_measured_and_signed_error(project: Project) -> 
 def test_its_cells_say_of_what_kind_they_are(project: Project) -> None:
     html = render(start(project), TABLE)
     row = html.split("<tbody>")[1].split("</tr>")[0]
-    kinds = [part.split("<data ")[1].split(">")[0] for part in row.split("<td>")[1:]]
+    kinds = [part.split("<data ")[1].split(">")[0] for part in row.split("<td")[1:]]
     assert [("prediction" in kind, "error" in kind) for kind in kinds] == [
         (False, False),
         (True, False),

@@ -137,3 +137,9 @@ def test_on_a_phone_a_card_names_what_was_predicted(phone: Page, predicted_url: 
     phone.goto(f"{predicted_url}predicted/")
     names = [one.inner_text() for one in phone.locator("tbody tr").first.locator("td .bb-cardname").all()]
     assert names == ["peak_memory", "peak_memory (predicted)", "peak_memory (error)", "step_time"]
+    choose(phone, H200)
+    marks = phone.locator("tbody tr").first.locator(".bb-predicted").all()
+    assert [mark.locator(".bb-word").evaluate("word => word.offsetWidth > 1") for mark in marks] == [
+        True,
+        False,
+    ]

@@ -147,8 +147,8 @@ def _html(table: Table, entries: Sequence[Sequence[Entry]], machine: Machine, pa
             for place, (axis, value) in enumerate(row.names)
         )
         shown = "".join(
-            f'<td><span class="bb-cardname" aria-hidden="true">{heads[len(row.names) + place]}</span> '
-            f"{_cell_html(entry, quantity, machine, language)}</td>"
+            f'<td{_told(quantity)}><span class="bb-cardname" aria-hidden="true">'
+            f"{heads[len(row.names) + place]}</span> {_cell_html(entry, quantity, machine, language)}</td>"
             for place, (entry, quantity) in enumerate(zip(entries[index], row.quantities, strict=True))
         )
         body += f'<tr data-row="{index}">{names}{shown}</tr>'
@@ -175,6 +175,11 @@ def _linked(name: str, row: Row, page: PageContext) -> str:
         note = note_html(row.note, right_to_left=page.language.direction == "rtl")
         name += f' <span class="bb-note">{note}</span>'
     return name
+
+
+def _told(quantity: Quantity) -> str:
+    """The attribute of a cell whose head says that it was not measured."""
+    return "" if quantity.show == "measured" else f' data-show="{quantity.show}"'
 
 
 def _kept_whole(label: str) -> str:
