@@ -150,10 +150,11 @@ def quantity_of(item: Any, script: Script, options: Sequence[str] = ()) -> Quant
     reference = parse_reference(f"{script.reference}#{table['metric']}")
     unit, device_memory = unit_of(script, reference.name, reference.meter)
     shown = check_unit(unit, table.get("unit"))
-    flags = {name: bool(table.get(name, False)) for name in ("bar", "ratio") if name in options}
+    bar, ratio = (name in options and bool(table.get(name)) for name in ("bar", "ratio"))
     show, which = _show_of(table)
-    place = (reference.name, reference.meter, reference.index)
-    quantity = Quantity(*place, unit, shown, device_memory, show=show, which=which, **flags)
+    quantity = Quantity(
+        reference.name, reference.meter, reference.index, unit, shown, device_memory, bar, ratio, show, which
+    )
     check_predictable(quantity.target(script, script.variants(())[0]), show)
     return quantity
 
