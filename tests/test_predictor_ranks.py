@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch.distributed as dist
 
 from architectures import BERT, LLAMA
-from benchbook.predictor import Prediction, Training, UnpredictableError
-from benchbook.predictor.ranks import predict_ranks
-from benchbook.predictor.sharding import Sharding
+from benchbook.cli import main
+from benchbook.predictor import Prediction, Sharding, Training, UnpredictableError, predict_ranks
 from real_ranks import real_rank_peaks
 
 MIB = 2**20
@@ -124,3 +125,18 @@ def test_what_cannot_be_divided_is_refused(changed: dict[str, Any], what: str) -
     with pytest.raises(UnpredictableError, match=what):
         rank(**changed)
     assert not dist.is_initialized()
+
+
+def test_the_command_predicts_one_rank(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    wanted = "predict config.json --sequence 16 --sharding fsdp2 --ranks 8 --no-reshard --json"
+    monkeypatch.setattr("sys.argv", ["benchbook", *wanted.split()])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["sharding"]["kind"] == "fsdp2"
+    assert found["peak_allocated"] == rank(reshard_after_forward=False).peak_allocated
