@@ -5,13 +5,15 @@ import multiprocessing
 
 import torch
 import transformers
-from torch.profiler import ProfilerActivity, profile
+from torch.profiler import ProfilerActivity, profile, record_function
 
 from benchbook.predictor.inference import generate
 from benchbook.predictor.models import draw_batch, read_config, ready_for_training
 from benchbook.predictor.optimizers import make_optimizer
 from benchbook.predictor.training import prepare, train
 from benchbook.predictor.workload import Training
+
+WORK = "work"
 
 
 def real_peaks(cases):
@@ -23,38 +25,46 @@ def real_peaks(cases):
 
 
 def real_peak(config, workload):
-    """Run it, and add the profiler's memory events up."""
+    """Run it, and add the profiler's memory events up; what building the model took beside it is left out."""
     transformers.logging.set_verbosity_error()
     torch.set_num_threads(1)
     gc.collect()
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
-        run(config, workload)
+        model = build(config, workload)
+        with record_function(WORK):
+            work(model, workload)
+    events = seen.profiler.kineto_results.events()
+    start = next(event.start_ns() for event in events if event.name() == WORK)
     cpu = torch.autograd.DeviceType.CPU
-    events = [
+    changes = sorted(
         (event.start_ns(), event.nbytes())
-        for event in seen.profiler.kineto_results.events()
+        for event in events
         if event.name() == "[memory]" and event.device_type() == cpu
-    ]
+    )
     held = most = 0
-    for _, change in sorted(events, key=lambda event: event[0]):
+    for moment, change in changes:
         held += change
-        most = max(most, held)
+        most = max(most, held if moment >= start else 0)
     return most
 
 
-def run(config, workload):
-    """Build the model with values, and do the work."""
+def build(config, workload):
+    """The model with values, as the workload needs it."""
     settings = read_config(config)
-    training = isinstance(workload, Training)
-    if training:
+    if isinstance(workload, Training):
         ready_for_training(settings, workload)
     model = getattr(transformers, settings.architectures[0])._from_config(
         settings,
         dtype=torch.bfloat16 if workload.precision == "bf16" else torch.float32,
-        attn_implementation="eager" if workload.attention == "eager" else "sdpa",
+        attn_implementation=workload.attention,
     )
-    if not training:
-        generate(model.eval(), workload, "cpu", lambda moment: None, lambda cache: None, skipping=False)
+    return model.eval()
+
+
+def work(model, workload):
+    """What the predictor traces, on real tensors."""
+    if not isinstance(workload, Training):
+        generate(model, workload, "cpu", lambda moment: None, lambda cache: None, skipping=False)
         return
     prepare(model, workload)
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]

@@ -35,7 +35,7 @@ def generate(
         device: Its type.
         mark: Is told the name of each moment as it begins.
         seen: Is given the cache after each forward pass.
-        skipping: Append most of the new tokens to the cache at once, without computing them.
+        skipping: Leave most of the new tokens out; a cache that grows gets theirs at once.
     """
     config: Any = model.config
     mark("prefill")
@@ -59,9 +59,10 @@ def generate(
         del output, scores
         left -= 1
         mark("decode")
-        if skipping and workload.cache == "dynamic" and left > LAST and workload.new_tokens - left > FIRST:
-            _append(cache, left - LAST)
-            seen(cache)
+        if skipping and left > LAST and workload.new_tokens - left > FIRST:
+            if workload.cache == "dynamic":
+                _append(cache, left - LAST)
+                seen(cache)
             left = LAST
 
 

@@ -10,6 +10,9 @@ from transformers.pytorch_utils import Conv1D
 
 from benchbook.predictor.workload import Lora, UnpredictableError
 
+# As far as memory goes, any factor beside the adapter does.
+SCALING = 1.0
+
 
 class Adapted(nn.Module):
     """A frozen linear layer with an adapter beside it (Hu et al. 2021, arXiv 2106.09685, equation 3).
@@ -29,7 +32,7 @@ class Adapted(nn.Module):
     @property
     def weight(self) -> torch.Tensor:
         """The layer's own: some models ask for its type."""
-        weight: Any = self.base.weight
+        weight: torch.Tensor = self.base.get_parameter("weight")
         return weight
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
@@ -38,7 +41,8 @@ class Adapted(nn.Module):
         dtype = result.dtype
         if not torch.is_autocast_enabled(hidden.device.type):
             hidden = hidden.to(self.down.weight.dtype)
-        return (result + self.up(self.down(hidden)) * 1.0).to(dtype)
+        adapted: torch.Tensor = result + self.up(self.down(hidden)) * SCALING
+        return adapted.to(dtype)
 
 
 def add_adapters(model: nn.Module, lora: Lora) -> None:

@@ -14,7 +14,7 @@ from torch import nn
 from transformers import AutoConfig, PreTrainedConfig
 from transformers.initialization import no_init_weights
 from transformers.models.auto import modeling_auto
-from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+from transformers.models.auto.auto_mappings import CONFIG_MAPPING_NAMES
 
 from benchbook.predictor.workload import Training, UnpredictableError
 

@@ -31,7 +31,7 @@ class EightBitAdamW(torch.optim.Optimizer):
         self._maps: list[torch.Tensor] = []
 
     @torch.no_grad()
-    def step(self, closure: Any = None) -> None:
+    def step(self, closure: Any = None) -> Any:
         """Create what is missing of the states; values are of no interest."""
         for group in self.param_groups:
             for parameter in group["params"]:

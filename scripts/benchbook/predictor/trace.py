@@ -31,6 +31,7 @@ def _grouped(
     return left.new_empty(*left.shape[: left.dim() - 1], right.shape[-1])
 
 
+ADD = torch.ops.aten.add.Tensor
 SUBSTITUTES: dict[Any, Any] = {torch.ops.aten._grouped_mm.default: _grouped}
 
 
@@ -97,6 +98,8 @@ class Trace(TorchDispatchMode):
         self._workspaces = workspaces
         self._alive: dict[int, tuple[int, weakref.ref[Any]]] = {}
         self._layers: list[str] = []
+        # Storages of the last sum in a backward pass: the first summand's, and its own.
+        self._added = (0, 0)
         # Layers by the number of the first autograd node made in them, in the last forward pass.
         self._node_numbers: list[int] = []
         self._node_layers: list[str] = []
@@ -153,6 +156,8 @@ class Trace(TorchDispatchMode):
                     self._see(leaf, func)
         if self._workspaces is not None:
             self._see_workspaces(self._workspaces, func, args)
+        if func is ADD and self.events.spans[-1].moment == "backward" and not self._layers:
+            self._added = args[0].untyped_storage()._cdata, result.untyped_storage()._cdata
         return result
 
     def _see_workspaces(self, workspaces: Workspaces, func: Any, args: tuple[Any, ...]) -> None:
@@ -180,12 +185,27 @@ class Trace(TorchDispatchMode):
             return None
         index = self._be_born(size, op)
 
-        def died(_: object) -> None:
-            del self._alive[key]
-            self.events.order.append(~index)
-
-        self._alive[key] = index, weakref.ref(storage, died)
+        self._alive[key] = index, weakref.ref(storage, lambda _: self._died(key))
         return index
+
+    def _died(self, key: int) -> None:
+        """Count a storage out, unless autograd would have added to it in place.
+
+        Where several gradients meet, autograd adds to the first if it holds the last reference, but never to
+        a subclass of tensor as fake ones are (`can_accumulate_inplace` in
+        `torch/csrc/autograd/input_buffer.cpp`): there it takes a new sum, and drops the first at once.
+        """
+        index, _ = self._alive.pop(key)
+        events = self.events
+        first, total = self._added
+        if key == first and total in self._alive:
+            new, storage = self._alive[total]
+            if events.order[-1] == new and events.births[new].size == events.births[index].size:
+                events.order.pop()
+                events.births.pop()
+                self._alive[total] = index, storage
+                return
+        events.order.append(~index)
 
     def _be_born(self, size: int, op: object) -> int:
         events = self.events
