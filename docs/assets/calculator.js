@@ -187,8 +187,10 @@ function showForm({ coefficients }) {
     if (fields[name].selectedOptions[0].disabled) fields[name].value = options.find((one) => !one.disabled).value;
   });
   const length = count("sequence") + (mode === "inference" ? count("tokens") : 0);
-  const most = coefficients.positions;
-  at("said").replaceChildren(length > most ? text("calc_too_long", { most: number(most) }) : "");
+  const { positions, window } = coefficients;
+  at("said").replaceChildren(
+    positions && length > positions ? text("calc_too_long", { most: number(positions) })
+      : window && length > window ? text("calc_window", { most: number(window) }) : "");
 }
 
 function showResult(found, asked, model) {

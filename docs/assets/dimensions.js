@@ -17,7 +17,7 @@ const first = (config, names) => names.map((name) => config[name]).find((value) 
 function kindOf(config) {
   const type = `${config.model_type ?? ""} ${(config.architectures ?? []).join(" ")}`.toLowerCase();
   if (ENCODERS.test(type)) return "encoder";
-  return /gpt2|gpt_bigcode|\bopt\b/.test(type) || "n_embd" in config ? "gpt2" : "decoder";
+  return /gpt2|gpt_bigcode|\bopt\b/.test(type) || "n_embd" in config ? "gpt" : "decoder";
 }
 
 /** The kind of model, its family and its dimensions, as `text` says them; or the problem, and the names it lacks. */

@@ -38,7 +38,7 @@ _OPTIMIZERS = {
 }
 _ATTENTIONS = {"sdpa": "SDPA", "eager": "eager"}
 _SHARDINGS = {"ddp": "DDP", "zero1": "ZeRO-1", "zero2": "ZeRO-2", "zero3": "ZeRO-3 / FSDP"}
-_FAMILIES = {"encoder": "BERT", "decoder": "Llama", "gpt2": "GPT-2"}
+_FAMILIES = {"encoder": "BERT", "decoder": "Llama", "gpt": "GPT-2"}
 
 # Where the guides treat what the page proposes.
 _LINKS = {
@@ -57,7 +57,7 @@ _STRINGS = (
     *("peak", "needed", "needed_of", "holds", "holds_none", "largest", "largest_none", "failed"),
     *("at_forward", "at_backward", "at_step", "at_prefill", "at_decode"),
     *("weights", "gradients", "optimizer_states", "activations", "copies", "cache", "temporary"),
-    *("workspaces", "allowance", "sum", "sequence", "prompt", "too_long", "together", "apply"),
+    *("workspaces", "allowance", "sum", "sequence", "prompt", "too_long", "window", "together", "apply"),
     *("config_no_json", "config_kind", "config_missing", "config_read"),
     *("change_sdpa", "change_accumulate", "change_batch", "change_checkpointing", "change_autocast"),
     *("change_adamw_8bit", "change_adafactor", "change_bf16", "change_zero3", "change_gpus"),

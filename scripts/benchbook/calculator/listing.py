@@ -15,7 +15,7 @@ from benchbook.project import Project
 KINDS = ("encoder", "decoder", "encoder-decoder", "mixture")
 # Where the dimensions are the reader's own: a BERT, a GPT-2, or a Llama, whose keys and values are shared by
 # queries or not ("full"), and whose two embeddings are one ("tied") or not.
-FAMILIES = ("encoder", "gpt2", "decoder", "decoder-tied", "decoder-full", "decoder-full-tied")
+FAMILIES = ("encoder", "gpt", "decoder", "decoder-tied", "decoder-full", "decoder-full-tied")
 
 
 @dataclass(frozen=True)

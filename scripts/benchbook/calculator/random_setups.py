@@ -9,7 +9,9 @@ from typing import Any
 from benchbook.calculator.memory_model import Setup
 
 BATCHES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-SHORTEST, LONGEST = 32, 8192
+LONGEST = 8192
+# A GPU computes with blocks of tokens: other lengths are filled up, by some kernels in a copy.
+STEP = 16
 OPTIMIZERS = ("adamw_fused", "adamw_foreach", "adamw_loop", "adamw_8bit", "adafactor", "sgd_momentum", "sgd")
 # Of four setups, one generates, where the model can.
 GENERATING = 0.25
@@ -28,11 +30,12 @@ def draw(models: Mapping[str, Mapping[str, Any]], count: int, seed: int) -> list
 
 
 def _setup(coefficients: Mapping[str, Any], chance: random.Random) -> Setup:
-    longest = min(coefficients["positions"] or LONGEST, LONGEST)
+    limits = (coefficients["positions"], coefficients["window"], LONGEST)
+    longest = min(limit for limit in limits if limit)
     batch = chance.choice(BATCHES)
     if coefficients.get("inference") and chance.random() < GENERATING:
         precision, attention = chance.choice(sorted(coefficients["inference"])).split()
-        prompt = chance.randint(SHORTEST, longest // 2)
+        prompt = STEP * chance.randint(1, longest // 2 // STEP)
         return Setup("inference", precision, attention, batch, prompt, tokens=chance.randint(1, longest // 2))
     precision, attention, *rest = chance.choice(sorted(coefficients["training"])).split()
     return Setup(
@@ -40,7 +43,7 @@ def _setup(coefficients: Mapping[str, Any], chance: random.Random) -> Setup:
         precision,
         attention,
         batch,
-        chance.randint(SHORTEST, longest),
+        STEP * chance.randint(1, longest // STEP),
         chance.choice(OPTIMIZERS),
         "checkpointing" in rest,
         chance.choice((2, 3, 4)) if "accumulation" in rest else 1,

@@ -23,7 +23,7 @@ from benchbook.predictor.derivation import (
     optimizer_growth,
     training_moments,
 )
-from benchbook.predictor.growth import PARTS, SHALLOW, Growth
+from benchbook.predictor.growth import PARTS, Growth
 from benchbook.predictor.prediction import fake_device
 from benchbook.predictor.workload import (
     Attention,
@@ -53,12 +53,16 @@ class _Sums:
     depth: int | None
     places: dict[tuple[int, ...], int] = field(default_factory=dict)
 
-    def grown(self, terms: Sequence[tuple[int, ...]], held: Array, layer: Array) -> list[float]:
-        """What is held with all layers: `held` with `SHALLOW` of them, `layer` more with each further one."""
+    def grown(self, found: Growth, held: Array, layer: Array, before: tuple[int, ...] = ()) -> list[float]:
+        """What is held with all layers: `held` with those traced, `layer` more with each further one.
+
+        `before` are the powers of variables that the terms lack.
+        """
+        terms = [(*before, *powers) for powers in found.shallow.terms]
         if self.depth is not None:
-            return self._pairs(terms, held + layer * (self.depth - SHALLOW))
+            return self._pairs(terms, held + layer * (self.depth - found.layers))
         one = [(*powers, 1) for powers in terms]
-        return self.plain(terms, held - layer * SHALLOW) + self._pairs(one, layer)
+        return self.plain(terms, held - layer * found.layers) + self._pairs(one, layer)
 
     def plain(self, terms: Sequence[tuple[int, ...]], factors: Array) -> list[float]:
         """A sum that does not depend on the number of layers."""
@@ -75,10 +79,10 @@ class _Sums:
                 pairs.append(int(rounded) if rounded.is_integer() else rounded)
         return pairs
 
-    def parts(self, terms: Sequence[tuple[int, ...]], moment: Moment) -> dict[str, Any]:
+    def parts(self, found: Growth, moment: Moment) -> dict[str, Any]:
         """The sum of each part; one that is nothing is left out, and weights, which are known."""
         sums = {
-            name: self.grown(terms, moment.held[place], moment.layer[place])
+            name: self.grown(found, moment.held[place], moment.layer[place])
             for place, name in enumerate(PARTS)
             if name != "weights"
         }
@@ -87,7 +91,7 @@ class _Sums:
     def end(self, found: Growth, name: str) -> list[float]:
         """The sum of one part when all is done."""
         place = PARTS.index(name)
-        return self.grown(found.shallow.terms, found.shallow.end[place], found.layer.end[place])
+        return self.grown(found, found.shallow.end[place], found.layer.end[place])
 
 
 def derive(shape: Shape, domain: Domain, depth: int | None, generates: bool) -> dict[str, Any]:
@@ -135,7 +139,7 @@ def _training(shape: Shape, domain: Domain, sums: _Sums, kind: str) -> dict[str,
         words = [precision, attention, *["checkpointing"] * checkpointing]
         for again in (False, True):
             moments = [
-                {"at": one.at.removesuffix(AGAIN), **sums.parts(derived.terms, one)}
+                {"at": one.at.removesuffix(AGAIN), **sums.parts(derived.growth, one)}
                 for one in derived.moments
                 if one.at.endswith(AGAIN) == again
             ]
@@ -148,7 +152,7 @@ def _step(derived: Derived, sums: _Sums) -> dict[str, Any]:
     shallow, layer = derived.growth.shallow, derived.growth.layer
     last = len(shallow.moments) - 1
     held = {
-        name: sums.grown(derived.terms, shallow.bytes[last, place], layer.bytes[last, place])
+        name: sums.grown(derived.growth, shallow.bytes[last, place], layer.bytes[last, place])
         for place, name in enumerate(PARTS)
         if name in ("gradients", "workspaces")
     }
@@ -159,23 +163,22 @@ def _units(found: Growth, sums: _Sums) -> dict[str, list[float]]:
     """Numbers in one layer (of each stack together), and outside of all."""
     place = PARTS.index("weights")
     layer = found.layer.end[place] / BYTES_PER_NUMBER
-    root = found.shallow.end[place] / BYTES_PER_NUMBER - SHALLOW * layer
+    root = found.shallow.end[place] / BYTES_PER_NUMBER - found.layers * layer
     terms = found.shallow.terms
     return {"root": sums.plain(terms, root), "layer": sums.plain(terms, layer)}
 
 
 def _optimizers(shape: Shape, domain: Domain, sums: _Sums, kind: str) -> dict[str, dict[str, list[float]]]:
     """Of each optimizer, its states, and the most that its step holds beside them."""
-    values = {name: value for name, value in domain.values.items() if name not in ("batch", "sequence")}
     found = {}
+    states, temporary = PARTS.index("optimizer_states"), PARTS.index("temporary")
+    neither = (0, 0)  # batch nor sequence
     for (precision, width), name in product(WIDTHS.items(), get_args(Optimizer)):
-        grown = optimizer_growth(shape, values, name, width, kind)
-        terms = [(0, 0, *powers) for powers in grown.shallow.terms]
+        grown = optimizer_growth(shape, domain, name, width, kind)
         few, more = grown.shallow, grown.layer
-        states, temporary = PARTS.index("optimizer_states"), PARTS.index("temporary")
         entry = {
-            "states": sums.grown(terms, few.end[states], more.end[states]),
-            "temporary": sums.grown(terms, few.bytes[0, temporary], more.bytes[0, temporary]),
+            "states": sums.grown(grown, few.end[states], more.end[states], neither),
+            "temporary": sums.grown(grown, few.bytes[0, temporary], more.bytes[0, temporary], neither),
         }
         found[f"{precision} {name}"] = entry
     return found
@@ -191,7 +194,7 @@ def _inference(
         both = _if_possible(lambda asked=workload: inference_moments(shape, domain, asked, kind))
         if both is not None:
             found[f"{precision} {attention}"] = {
-                name: [sums.parts(derived.terms, moment) for moment in derived.moments]
+                name: [sums.parts(derived.growth, moment) for moment in derived.moments]
                 for name, derived in zip(("prefill", "decode"), both, strict=True)
             }
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -12,15 +12,15 @@ import torch
 from numpy.typing import NDArray
 
 from benchbook.predictor.growth import (
-    DEEPER,
     PARTS,
-    SHALLOW,
     Growth,
     Held,
+    Stack,
     doubled,
     growth,
     held_after,
     monomials,
+    per_layer,
 )
 from benchbook.predictor.shallow import Traced, trace_inference, trace_optimizer, trace_training
 from benchbook.predictor.trace import Events
@@ -44,10 +44,12 @@ class Domain:
     Parameters:
         values: At which the model is traced: batch and sequence first.
         points: Where the peak is looked for: by point and variable, the number of layers last.
+        stack: The layers to trace.
     """
 
     values: Mapping[str, int]
     points: Array
+    stack: Stack = field(default_factory=Stack)
 
 
 @dataclass(frozen=True)
@@ -67,10 +69,9 @@ class Moment:
 
 @dataclass(frozen=True)
 class Derived:
-    """Moments, and what is held in all at the end, in the same terms."""
+    """Moments that can be the peak, and the growth that they are of."""
 
     moments: Sequence[Moment]
-    terms: Sequence[tuple[int, ...]]
     growth: Growth
 
 
@@ -100,7 +101,7 @@ def training_moments(shape: Shape, domain: Domain, workload: Training, kind: str
         )
         return trace_training(shape(values, layers), asked, kind)
 
-    found = growth(trace, domain.values, _passes, workload.precision.endswith("autocast"))
+    found = growth(trace, domain.values, _passes, domain.stack, workload.precision.endswith("autocast"))
     return _highest(found, domain)
 
 
@@ -123,36 +124,39 @@ def inference_moments(shape: Shape, domain: Domain, workload: Inference, kind: s
         return trace_inference(shape(values, layers), asked, kind)
 
     return [
-        _highest(growth(read, domain.values, lambda events: {1: "prefill"}), domain),
-        _highest(growth(last, domain.values, lambda events: {len(events.spans) - 2: "decode"}), domain),
+        _highest(growth(read, domain.values, lambda _: {1: "prefill"}, domain.stack), domain),
+        _highest(
+            growth(last, domain.values, lambda events: {len(events.spans) - 2: "decode"}, domain.stack),
+            domain,
+        ),
     ]
 
 
-def optimizer_growth(
-    shape: Shape, values: Mapping[str, int], name: Optimizer, width: torch.dtype, kind: str
-) -> Growth:
+def optimizer_growth(shape: Shape, domain: Domain, name: Optimizer, width: torch.dtype, kind: str) -> Growth:
     """What an optimizer holds when its second step holds the most, with layers as many as models have."""
+    values = {each: value for each, value in domain.values.items() if each not in ("batch", "sequence")}
+    stack = domain.stack
 
     def trace(each: Mapping[str, int], layers: int) -> Traced:
         return trace_optimizer(shape(each, layers), name, width, kind)
 
     both = []
-    for layers in (SHALLOW, DEEPER):
+    for layers in (stack.layers, stack.layers + stack.period):
         traces = doubled(trace, values, layers)
-        both.append((traces[0].events, monomials(traces, values), layers))
-    terms = sorted({powers for _, sizes, _ in both for powers, _ in sizes})
+        both.append((traces[0].events, monomials(traces, values)))
+    terms = sorted({powers for _, sizes in both for powers, _ in sizes})
     typical = [
         prod(float(value) ** power for value, power in zip(values.values(), powers, strict=True))
         for powers in terms
     ]
     found = []
-    for events, sizes, layers in both:
-        held = held_after(events, sizes, layers, terms, lambda _: {2: "step"}, cast=False)
+    for events, sizes in both:
+        held = held_after(events, sizes, terms, lambda _: {2: "step"})
         # A kernel that needs no buffers has no moment of its own.
         most = held.bytes[(held.bytes.sum(axis=1) @ typical).argmax()] if held.moments else held.end
         found.append(Held(most[None], held.terms, ("step",), held.end))
     few, more = found
-    return Growth(few, Held(more.bytes - few.bytes, few.terms, few.moments, more.end - few.end))
+    return Growth(stack.layers, few, per_layer(few, more, stack))
 
 
 def _passes(events: Events) -> dict[int, str]:
@@ -178,8 +182,8 @@ def _highest(found: Growth, domain: Domain) -> Derived:
             counted = [place for place, name in enumerate(PARTS) if name not in apart]
             few = shallow.bytes[places][:, counted].sum(axis=1) @ values
             more = layer.bytes[places][:, counted].sum(axis=1) @ values
-            kept.update(places[place] for place in (few + more * (layers - SHALLOW)).argmax(axis=0))
+            kept.update(places[place] for place in (few + more * (layers - found.layers)).argmax(axis=0))
     moments = [
         Moment(shallow.moments[place], shallow.bytes[place], layer.bytes[place]) for place in sorted(kept)
     ]
-    return Derived(moments, shallow.terms, found)
+    return Derived(moments, found)

@@ -24,10 +24,26 @@ PARTS = (
     *("weights", "gradients", "optimizer_states", "activations", "copies", "cache"),
     *("workspaces", "temporary"),
 )
-# A first and a last layer, and one between them.
-SHALLOW, DEEPER = 2, 3
 HIGHEST_POWER = 2
 LASTING = ("weights", "optimizer_states")
+
+
+@dataclass(frozen=True)
+class Stack:
+    """How many layers are traced: so many, then a period more, in between.
+
+    Parameters:
+        layers: At least a first and a last one.
+        period: After so many, the kinds of layers repeat.
+    """
+
+    layers: int = 2
+    period: int = 1
+
+    def between(self, layer: str, layers: int) -> bool:
+        """Whether a layer of so many is one of the period in between."""
+        number = layer_number(layer)
+        return number is not None and layers > self.layers and 0 <= number - self.layers + 1 < self.period
 
 
 @dataclass(frozen=True)
@@ -83,26 +99,18 @@ def _power(ratio: float) -> int:
 
 @dataclass(frozen=True)
 class Growth:
-    """What is held with `SHALLOW` layers, and by how much more with each further one."""
+    """What is held with so many layers, and by how much more with each further one, on average."""
 
+    layers: int
     shallow: Held
     layer: Held
-
-    def with_layers(self, layers: int) -> Held:
-        """What is held with so many."""
-        further = layers - SHALLOW
-        return Held(
-            self.shallow.bytes + further * self.layer.bytes,
-            self.shallow.terms,
-            self.shallow.moments,
-            self.shallow.end + further * self.layer.end,
-        )
 
 
 def growth(
     trace: Tracer,
     values: Mapping[str, int],
     choose: Callable[[Events], Mapping[int, str]],
+    stack: Stack,
     cast: bool = False,
 ) -> Growth:
     """How what is held grows with the variables and with the layers.
@@ -111,22 +119,28 @@ def growth(
         trace: Makes the traces.
         values: Of the variables: batch and sequence first, if there are any.
         choose: The spans to look at, by their number, and what each is called.
+        stack: The layers to trace.
         cast: Whether weights are copied to 16 bits as they are used.
 
     Raises:
         UnpredictableError: The model does not grow as models do.
     """
-    traces = doubled(trace, values, SHALLOW)
+    traces = doubled(trace, values, stack.layers)
     few, sizes = traces[0].events, monomials(traces, values)
-    further = trace(values, DEEPER)
-    more, grown = further.events, _alike(further, few, sizes, values)
+    further = trace(values, stack.layers + stack.period)
+    more, grown = further.events, _alike(further, few, sizes, values, stack)
     terms = sorted({powers for powers, _ in sizes})
-    shallow = held_after(few, sizes, SHALLOW, terms, choose, cast)
-    deeper = held_after(more, grown, DEEPER, terms, choose, cast)
+    shallow = held_after(few, sizes, terms, choose, cast)
+    deeper = held_after(more, grown, terms, choose, cast, stack)
     if shallow.moments != deeper.moments:
         raise UnpredictableError("a further layer changes more than itself", "predict the whole model")
-    layer = Held(deeper.bytes - shallow.bytes, shallow.terms, shallow.moments, deeper.end - shallow.end)
-    return Growth(shallow, layer)
+    return Growth(stack.layers, shallow, per_layer(shallow, deeper, stack))
+
+
+def per_layer(shallow: Held, deeper: Held, stack: Stack) -> Held:
+    """By how much more is held with each layer of a period."""
+    more = (deeper.bytes - shallow.bytes) / stack.period
+    return Held(more, shallow.terms, shallow.moments, (deeper.end - shallow.end) / stack.period)
 
 
 def doubled(trace: Tracer, values: Mapping[str, int], layers: int) -> list[Traced]:
@@ -137,60 +151,50 @@ def doubled(trace: Tracer, values: Mapping[str, int], layers: int) -> list[Trace
 
 
 def _alike(
-    deeper: Traced, shallow: Events, sizes: Sequence[Monomial], values: Mapping[str, int]
+    deeper: Traced, shallow: Events, sizes: Sequence[Monomial], values: Mapping[str, int], stack: Stack
 ) -> list[Monomial]:
     """What the sizes of a deeper model's storages are: they grow as those of the shallow one do.
 
     Raises:
-        UnpredictableError: A layer in between does not do what the last one does.
+        UnpredictableError: A layer in between does not do what one of its kind does.
     """
+    layers = stack.layers + stack.period
     births = deeper.events.births
-    powers: list[tuple[int, ...] | None] = [None] * len(births)
-    outer = [place for place, birth in enumerate(births) if not _between(birth.layer, DEEPER)]
+    outer = [place for place, birth in enumerate(births) if not stack.between(birth.layer, layers)]
     if [births[place].op for place in outer] != [birth.op for birth in shallow.births]:
         raise UnpredictableError("a further layer changes more than itself", "predict the whole model")
-    for place, (known, _) in zip(outer, sizes, strict=True):
-        powers[place] = known
+    powers = {place: known for place, (known, _) in zip(outer, sizes, strict=True)}
     by_layer: dict[str, list[int]] = {}
     for place, birth in enumerate(births):
         by_layer.setdefault(birth.layer, []).append(place)
     for name, places in by_layer.items():
-        if not _between(name, DEEPER):
-            continue
-        stem = name[: -len(str(layer_number(name)))]
-        alike = next(
-            (
-                others
-                for others in (by_layer[f"{stem}{DEEPER - 1}"], by_layer[f"{stem}0"])
-                if [births[place].op for place in others] == [births[place].op for place in places]
-            ),
-            None,
-        )
-        if alike is None:
-            raise UnpredictableError("no layer does what another does", "predict the whole model")
-        for place, other in zip(places, alike, strict=True):
-            powers[place] = powers[other]
+        if stack.between(name, layers):
+            number = layer_number(name) or 0
+            stem = name[: -len(str(number))]
+            ops = [births[place].op for place in places]
+            # Of its kind, the nearest of those that are in the shallow model too.
+            kind = (f"{stem}{other}" for other in range(number % stack.period, layers, stack.period))
+            others = [by_layer[other] for other in kind if not stack.between(other, layers)]
+            alike = next(
+                (one for one in reversed(others) if [births[place].op for place in one] == ops), None
+            )
+            if alike is None:
+                raise UnpredictableError("no layer does what another does", "predict the whole model")
+            powers |= {place: powers[other] for place, other in zip(places, alike, strict=True)}
     return [
-        _monomial(known or (), birth, block, values)
-        for known, birth, block in zip(powers, births, deeper.blocks, strict=True)
+        _monomial(powers[place], birth, deeper.blocks[place], values) for place, birth in enumerate(births)
     ]
-
-
-def _between(layer: str, layers: int) -> bool:
-    """Whether a layer is neither the first nor the last of so many."""
-    number = layer_number(layer)
-    return number is not None and 0 < number < layers - 1
 
 
 def held_after(
     events: Events,
     sizes: Sequence[Monomial],
-    layers: int,
     terms: Sequence[tuple[int, ...]],
     choose: Callable[[Events], Mapping[int, str]],
-    cast: bool,
+    cast: bool = False,
+    without: Stack | None = None,
 ) -> Held:
-    """What is held after each birth in the chosen spans that is not of a layer in between."""
+    """What is held after each birth in the chosen spans; `without` those of the layers in between."""
     parts = _parts(events, sizes, cast)
     places = {powers: place for place, powers in enumerate(terms)}
     changes = np.zeros((len(events.order), len(PARTS), len(terms)))
@@ -202,11 +206,12 @@ def held_after(
     # A GPU's workspaces stay from the first step on.
     held[:, PARTS.index("workspaces")] = held[-1, PARTS.index("workspaces")]
     starts = [*(span.first for span in events.spans), len(events.order)]
+    deep = without.layers + without.period if without else 0
     kept, moments = [], []
     for span, moment in choose(events).items():
         for place in range(starts[span], starts[span + 1]):
             event = events.order[place]
-            if event >= 0 and not _between(events.births[event].layer, layers):
+            if event >= 0 and not (without and without.between(events.births[event].layer, deep)):
                 kept.append(place)
                 moments.append(moment)
     return Held(held[kept], tuple(terms), tuple(moments), held[-1])

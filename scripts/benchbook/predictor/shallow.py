@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,9 +73,20 @@ def reduced(config: Mapping[str, Any], depth: int) -> dict[str, Any]:
     return {**config, **{name: depth for name in DEPTHS if name in config}}
 
 
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Let the same work give the same trace: no collection of cycles, no thread of autograd in between."""
+    gc.disable()
+    try:
+        with torch.autograd.set_multithreading_enabled(False):
+            yield
+    finally:
+        gc.enable()
+
+
 def trace_training(config: Mapping[str, Any], workload: Training, kind: str) -> Traced:
     """One training step but for the optimizer's own part, on the device of type `kind`."""
-    with dispatched(workload.attention, H200) as attention:
+    with _undisturbed(), dispatched(workload.attention, H200) as attention:
         trace = Trace(kind, Workspaces(H200))
         model = _build(config, workload, kind, attention)
         trace.mark("load")
@@ -95,7 +108,7 @@ def trace_training(config: Mapping[str, Any], workload: Training, kind: str) -> 
 
 def trace_inference(config: Mapping[str, Any], workload: Inference, kind: str) -> Traced:
     """A generation, each token computed."""
-    with dispatched(workload.attention, H200) as attention:
+    with _undisturbed(), dispatched(workload.attention, H200) as attention:
         trace = Trace(kind, Workspaces(H200))
         model = _build(config, workload, kind, attention)
         trace.mark("load")
@@ -129,7 +142,7 @@ def trace_optimizer(config: Mapping[str, Any], name: Optimizer, width: torch.dty
                     trace.adopt(value, "optimizer_states")
 
     optimizer.register_step_post_hook(seen_states)
-    with trace:
+    with _undisturbed(), trace:
         trace.mark("first")
         optimizer.step()
         trace.mark("second")

@@ -10,6 +10,8 @@ import numpy as np
 
 from benchbook.predictor.coefficients import derive
 from benchbook.predictor.derivation import Domain
+from benchbook.predictor.growth import Stack
+from benchbook.predictor.models import read_config
 from benchbook.predictor.shallow import depth_of, reduced
 
 BATCH, SEQUENCE = 2, 256
@@ -27,6 +29,9 @@ def derive_model(config: Mapping[str, Any]) -> dict[str, Any]:
     """
     depth = depth_of(config)
     longest = positions_of(config) or LONGEST
+    window = window_of(config)
+    # Where tokens attend to a window, shorter sequences than that are computed otherwise than longer ones.
+    sequence = SEQUENCE if window is None else min(SEQUENCE, window // 4)
     lengths = sorted({longest, *(share * 2**power // 2 for share in (2, 3) for power in range(4, 18))})
     points = [
         (2**power, length, depth)
@@ -36,14 +41,31 @@ def derive_model(config: Mapping[str, Any]) -> dict[str, Any]:
     ]
     # What the two halves of a translator hold grows by the prompt and by the new tokens apart.
     generates = not config.get("is_encoder_decoder")
-    domain = Domain({"batch": BATCH, "sequence": SEQUENCE}, np.array(points, dtype=float))
+    domain = Domain({"batch": BATCH, "sequence": sequence}, np.array(points, dtype=float), stack_of(config))
     found = derive(lambda _, layers: reduced(config, layers), domain, depth, generates)
-    return {**found, "positions": positions_of(config)}
+    return {**found, "positions": positions_of(config), "window": window}
+
+
+def stack_of(config: Mapping[str, Any]) -> Stack:
+    """The layers to trace: where kinds of them take turns, so many that they end as the model does."""
+    kinds = getattr(read_config(config), "layer_types", None) or [""]
+    period = next(
+        period for period in range(1, len(kinds) + 1) if kinds[period:] == kinds[: len(kinds) - period]
+    )
+    layers = depth_of(config) % period
+    while layers < 2:
+        layers += period
+    return Stack(layers, period)
 
 
 def positions_of(config: Mapping[str, Any]) -> int | None:
     """How many tokens a model can read at most; None where it does not say."""
     return config.get("max_position_embeddings") or config.get("n_positions")
+
+
+def window_of(config: Mapping[str, Any]) -> int | None:
+    """How many tokens a model attends to at once, in some layers at least; None where there is no limit."""
+    return config.get("sliding_window")
 
 
 def derive_family(name: str) -> dict[str, Any]:
@@ -146,7 +168,7 @@ FAMILIES = {
         "num_hidden_layers",
         generates=False,
     ),
-    "gpt2": Family(
+    "gpt": Family(
         {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "n_positions": 1024},
         {"hidden": "n_embd", "intermediate": "n_inner", "heads": "n_head", "vocabulary": "vocab_size"},
         {"hidden": 512, "intermediate": 1536, "heads": 8, "vocabulary": 8192},
