@@ -92,7 +92,8 @@ class Trace(TorchDispatchMode):
     """Sees each operation's results on one device; a storage dies when nothing refers to it any more."""
 
     def __init__(self, device: str, workspaces: Workspaces | None = None) -> None:
-        super().__init__()
+        initialise: Any = super().__init__
+        initialise()
         self.events = Events()
         self._device = device
         self._workspaces = workspaces

@@ -77,7 +77,7 @@ def train(
 
 
 def clip(parameters: list[nn.Parameter]) -> None:
-    """Clip the norm of all gradients; over several meshes as transformers' Trainer (`_mixed_mesh_grad_norm`)."""
+    """Clip the norm of all gradients, over several meshes as the Trainer does (`_mixed_mesh_grad_norm`)."""
     groups = by_mesh(parameters)
     if len(groups) == 1:
         torch.nn.utils.clip_grad_norm_(groups[0], MAXIMUM_NORM)
