@@ -23,7 +23,7 @@ from benchbook.predictor.derivation import (
     optimizer_growth,
     training_moments,
 )
-from benchbook.predictor.growth import PARTS, Growth
+from benchbook.predictor.growth import PARTS, Growth, UnevenError
 from benchbook.predictor.prediction import fake_device
 from benchbook.predictor.workload import (
     Attention,
@@ -204,5 +204,7 @@ def _if_possible(derived: Callable[[], Any]) -> Any:
     """What is derived; None where the model has no such setup."""
     try:
         return derived()
+    except UnevenError:
+        raise
     except UnpredictableError:
         return None

@@ -37,6 +37,7 @@ def derive_all(project: Project, names: Sequence[str], everything: bool) -> Iter
         if name not in known:
             mend = did_you_mean(name, known, "model")
             raise BenchbookError(Problem(name, 1, "there is no such model or family", mend))
+    failed: list[Problem] = []
     for name in names or known:
         reason = stale_reason(project, name)
         if reason is None and not (everything or names):
@@ -48,10 +49,14 @@ def derive_all(project: Project, names: Sequence[str], everything: bool) -> Iter
                 config = config_of(project, name)
                 found = {**derive_model(config), "configuration": digest(config)}
         except UnpredictableError as error:
-            raise BenchbookError(Problem(name, 1, error.what, error.mend)) from error
+            failed.append(Problem(f"snippets/models/{name}.json", 1, error.what, error.mend))
+            yield f"failed   {name}: {error}"
+            continue
         by_line = {*found["training"], "prefill", "decode"}
         write_text(coefficients_path(project, name), dump_json(found, flat=by_line))
         yield f"derived  {name}" + (f" ({reason})" if reason else "")
+    if failed:
+        raise BenchbookError(*failed)
 
 
 def predict_points(project: Project, count: int, seed: int) -> Iterator[str]:

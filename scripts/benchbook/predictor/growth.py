@@ -28,6 +28,10 @@ HIGHEST_POWER = 2
 LASTING = ("weights", "optimizer_states")
 
 
+class UnevenError(UnpredictableError):
+    """What is held does not grow as sums of monomials do, evenly with the layers."""
+
+
 @dataclass(frozen=True)
 class Stack:
     """How many layers are traced: so many, then a period more, in between.
@@ -71,11 +75,11 @@ def monomials(traces: Sequence[Traced], values: Mapping[str, int]) -> list[Monom
         values: Of the variables.
 
     Raises:
-        UnpredictableError: Not the same storages are born and die in all traces.
+        UnevenError: Not the same storages are born and die in all traces.
     """
     first = traces[0].events
     if any(other.events.order != first.order for other in traces[1:]):
-        raise UnpredictableError("what is allocated depends on the size", "predict the sizes you need")
+        raise UnevenError("what is allocated depends on the size", "predict the sizes you need")
     found = []
     all_births = zip(*(one.events.births for one in traces), strict=True)
     for block, births in zip(traces[0].blocks, all_births, strict=True):
@@ -123,7 +127,7 @@ def growth(
         cast: Whether weights are copied to 16 bits as they are used.
 
     Raises:
-        UnpredictableError: The model does not grow as models do.
+        UnevenError: The model does not grow as models do.
     """
     traces = doubled(trace, values, stack.layers)
     few, sizes = traces[0].events, monomials(traces, values)
@@ -133,7 +137,7 @@ def growth(
     shallow = held_after(few, sizes, terms, choose, cast)
     deeper = held_after(more, grown, terms, choose, cast, stack)
     if shallow.moments != deeper.moments:
-        raise UnpredictableError("a further layer changes more than itself", "predict the whole model")
+        raise UnevenError("a further layer changes more than itself", "predict the whole model")
     return Growth(stack.layers, shallow, per_layer(shallow, deeper, stack))
 
 
@@ -156,13 +160,13 @@ def _alike(
     """What the sizes of a deeper model's storages are: they grow as those of the shallow one do.
 
     Raises:
-        UnpredictableError: A layer in between does not do what one of its kind does.
+        UnevenError: A layer in between does not do what one of its kind does.
     """
     layers = stack.layers + stack.period
     births = deeper.events.births
     outer = [place for place, birth in enumerate(births) if not stack.between(birth.layer, layers)]
     if [births[place].op for place in outer] != [birth.op for birth in shallow.births]:
-        raise UnpredictableError("a further layer changes more than itself", "predict the whole model")
+        raise UnevenError("a further layer changes more than itself", "predict the whole model")
     powers = {place: known for place, (known, _) in zip(outer, sizes, strict=True)}
     by_layer: dict[str, list[int]] = {}
     for place, birth in enumerate(births):
@@ -179,7 +183,7 @@ def _alike(
                 (one for one in reversed(others) if [births[place].op for place in one] == ops), None
             )
             if alike is None:
-                raise UnpredictableError("no layer does what another does", "predict the whole model")
+                raise UnevenError("no layer does what another does", "predict the whole model")
             powers |= {place: powers[other] for place, other in zip(places, alike, strict=True)}
     return [
         _monomial(powers[place], birth, deeper.blocks[place], values) for place, birth in enumerate(births)
