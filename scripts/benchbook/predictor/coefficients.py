@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from typing import Any, get_args
 
@@ -130,7 +131,7 @@ def _training(shape: Shape, domain: Domain, sums: _Sums, kind: str) -> dict[str,
     training: dict[str, list[dict[str, Any]]] = {}
     for precision, attention, checkpointing in product(PRECISIONS, ATTENTIONS, (False, True)):
         workload = Training(1, 1, precision, attention=attention, checkpointing=checkpointing)
-        derived = _if_possible(lambda asked=workload: training_moments(shape, domain, asked, kind))
+        derived = _if_possible(partial(training_moments, shape, domain, workload, kind))
         if derived is None:
             continue
         if precision in WIDTHS:
@@ -191,7 +192,7 @@ def _inference(
     found = {}
     for precision, attention in product(WIDTHS, ATTENTIONS):
         workload = Inference(1, 1, 1, precision, attention)
-        both = _if_possible(lambda asked=workload: inference_moments(shape, domain, asked, kind))
+        both = _if_possible(partial(inference_moments, shape, domain, workload, kind))
         if both is not None:
             found[f"{precision} {attention}"] = {
                 name: [sums.parts(derived.growth, moment) for moment in derived.moments]

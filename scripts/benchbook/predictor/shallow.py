@@ -38,7 +38,7 @@ class _NoOptimizer(torch.optim.Optimizer):
     def __init__(self, parameters: Sequence[torch.Tensor]) -> None:
         super().__init__(parameters, {})
 
-    def step(self, closure: Any = None) -> None:
+    def step(self, closure: Any = None) -> Any:
         """Do nothing."""
 
 

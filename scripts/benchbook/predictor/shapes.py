@@ -122,7 +122,7 @@ class Family:
         }
         return [
             *(float(drawn[name]) for name in ("batch", "sequence", *self.dimensions)),
-            chance.integers(4, 96),
+            float(chance.integers(4, 96)),
         ]
 
 
