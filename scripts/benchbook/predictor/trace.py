@@ -147,6 +147,8 @@ class Trace(TorchDispatchMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Run the operation; count in what it made."""
+        # Autograd drops a summand before the next operation; later, others may lie where it did.
+        self._added = (0, 0)
         substitute = SUBSTITUTES.get(func, func)
         result = substitute(*args, **(kwargs or {}))
         if isinstance(result, torch.Tensor):
