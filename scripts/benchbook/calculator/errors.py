@@ -7,7 +7,7 @@ from statistics import median
 
 from jinja2 import Template
 
-from benchbook.calculator.listing import KINDS, all_models
+from benchbook.calculator.listing import KINDS, all_models, kind_text
 from benchbook.calculator.points import Points, errors, load_points
 from benchbook.pages.languages import Language
 from benchbook.pages.references import UnresolvedError
@@ -39,7 +39,7 @@ def _rows(project: Project, points: Points, language: Language) -> list[tuple[st
     for kind in KINDS:
         of_kind = [error for point, error in found if kinds.get(point.model) == kind]
         if of_kind:
-            name = language.text("calc_kind_" + kind.replace("-", "_"))
+            name = language.text(kind_text(kind))
             rows.append((name, len(of_kind), _summary(of_kind, language)))
     everything = [error for _, error in found]
     return [*rows, (language.text("calc_all"), len(everything), _summary(everything, language))]

@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, Template
 from markupsafe import Markup
 
 from benchbook.calculator.errors import render_errors
-from benchbook.calculator.listing import KINDS, Listed, listed_models
+from benchbook.calculator.listing import KINDS, Listed, kind_text, listed_models
 from benchbook.pages.context import Build
 from benchbook.pages.languages import Language
 from benchbook.pages.references import UnresolvedError
@@ -127,11 +127,7 @@ def _words(language: Language) -> Any:
 
 def _by_kind(models: tuple[Listed, ...], language: Language) -> list[tuple[str, list[Listed]]]:
     kinds = {kind: [one for one in models if one.kind == kind] for kind in KINDS}
-    return [
-        (language.text("calc_kind_" + kind.replace("-", "_")), found)
-        for kind, found in kinds.items()
-        if found
-    ]
+    return [(language.text(kind_text(kind)), found) for kind, found in kinds.items() if found]
 
 
 def _settings(build: Build, gpus: list[dict[str, Any]]) -> str:

@@ -27,6 +27,11 @@ class Listed:
     kind: str
 
 
+def kind_text(kind: str) -> str:
+    """The name of a kind of models, among the texts of a language."""
+    return f"calc_kind_{kind.replace('-', '_')}"
+
+
 def coefficients_path(project: Project, name: str) -> Path:
     """Where the coefficients of a model or a family lie."""
     part = "families" if name in FAMILIES else "models"

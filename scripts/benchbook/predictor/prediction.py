@@ -123,15 +123,16 @@ def summed_up(trace: Trace, parameters: int, device: Device) -> Prediction:
 @contextlib.contextmanager
 def fake_device(device: Device) -> Iterator[str]:
     """Tensors without memory on a CPU, or on what stands for a GPU; gives the type of the device."""
-    # Autograd counts the devices in its first backward pass, be it on a CPU: this one has to be there.
-    accelerator = fake_accelerator()
     if device == "cuda":
-        kind = accelerator
+        kind = fake_accelerator()
         register_autocast()
         register_attention()
         register_kernels()
     else:
         kind = device
+        # Autograd counts the devices in its first backward pass: one for a GPU later needs it there by then.
+        with contextlib.suppress(UnpredictableError):
+            fake_accelerator()
     with FakeMode(), watched_cache(), masks_of_a_real_run():
         yield kind
 
