@@ -51,5 +51,5 @@ def lacking(error: ModuleNotFoundError) -> str:
     package = str(error.name).partition(".")[0]
     if package == "benchbook":
         raise error
-    mend = "install all that benchbook needs: pip install -e '.[site]'"
+    mend = "install all that benchbook needs: pip install -e '.[record,site]'"
     return f"{sys.executable} lacks the package {package}; {mend}"
