@@ -70,6 +70,19 @@ def test_where_narrows_the_rows() -> None:
     ]
 
 
+def test_where_narrows_the_rows_to_several_values_of_an_axis() -> None:
+    text = METHODS + "where: {method: checkpointing, batch_size: [4, 1]}\ncolumns: peak_memory"
+    shown = cells(render(start(Project(FIXTURE)), table(text)))
+    assert [row[:2] for row in shown[1:]] == [["checkpointing", "1"], ["checkpointing", "4"]]
+
+
+@pytest.mark.parametrize(("values", "said"), [("[1, 3]", "batch_size=3"), ("[]", "empty list")])
+def test_each_value_that_where_names_is_one_of_the_axis(values: str, said: str) -> None:
+    text = METHODS + f"where: {{batch_size: {values}}}\ncolumns: peak_memory"
+    with pytest.raises(UnresolvedError, match=said):
+        read_table(text, Library(Project(FIXTURE)))
+
+
 def test_cells_can_be_rows_of_what_was_read_around_them() -> None:
     text = "script: memory/losses.py\nrows: cells\ncolumns: [seconds, process_memory_peak]"
     assert cells(render(start(Project(FIXTURE)), table(text))) == [

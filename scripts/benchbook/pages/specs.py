@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from typing import Any
 
 from benchbook.pages.library import Library, Machine
@@ -117,7 +118,7 @@ def _parsed(text: str, what: str) -> Any:
 
 
 def variants_of(spec: Mapping[str, Any], script: Script) -> tuple[Variant, ...]:
-    """The variants that `where:` leaves of `script`.
+    """The variants that `where:` leaves of `script`, in the declared order; an axis has one value or a list.
 
     Raises:
         UnresolvedError: `where:` names an axis or a value that is not there.
@@ -125,7 +126,14 @@ def variants_of(spec: Mapping[str, Any], script: Script) -> tuple[Variant, ...]:
     where = spec.get("where") or {}
     if not isinstance(where, dict):
         raise UnresolvedError("`where:` is no mapping", "write `where: {axis: value}`")
-    return matching_variants(script, tuple((str(axis), axis_text(value)) for axis, value in where.items()))
+    choices = [
+        [(str(axis), axis_text(value)) for value in (values if isinstance(values, list) else [values])]
+        for axis, values in where.items()
+    ]
+    kept = {variant.name for point in product(*choices) for variant in matching_variants(script, point)}
+    if not kept:
+        raise UnresolvedError("`where:` has an empty list", "name the values to show, or leave the axis away")
+    return tuple(variant for variant in script.variants(()) if variant.name in kept)
 
 
 def quantity_of(item: Any, script: Script, options: Sequence[str] = ()) -> Quantity:
