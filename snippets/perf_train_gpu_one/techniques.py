@@ -28,7 +28,8 @@
 #     "adamw_loop", "adamw_foreach", "adamw_8bit", "adafactor", "ademamix", "sgd",
 #     "bf16_autocast+compile", "bf16_autocast+checkpointing",
 #     "bf16_autocast+checkpointing+adamw_8bit",
-#     "bf16_autocast+checkpointing+adamw_8bit+quadruple_batch",
+#     "bf16_autocast+checkpointing+adafactor",
+#     "bf16_autocast+checkpointing+adafactor+quadruple_batch",
 #     "bf16_weights+adafactor", "checkpointing+quadruple_batch",
 #     "lora+bf16_autocast+checkpointing",
 # ]
@@ -57,7 +58,7 @@ intermediate_size = 1536
 heads = 12
 batch_size = 16
 sequence_length = 128
-timed_steps = 3
+timed_steps = 2
 
 # %% setup
 import copy
