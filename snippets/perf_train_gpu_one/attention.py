@@ -172,6 +172,10 @@ loss_difference = abs(own_loss - wanted_loss) / wanted_loss
 gradient_error = (own_gradient - wanted_gradient).norm() / wanted_gradient.norm()
 gradient_difference = gradient_error.item()
 
+# %% only_flash
+with sdpa_kernel(SDPBackend.FLASH_ATTENTION):  # this kernel, or an error
+    outputs = model(batch, labels=labels)
+
 # %% checks
 import math
 

@@ -13,12 +13,12 @@ The decoder is narrow and its vocabulary that of Llama 3, so that nothing else i
 # # Faster on a CPU: what is freed stays with the process. Torch's bytes are the same.
 # environment = { MALLOC_MMAP_MAX_ = "0", MALLOC_TRIM_THRESHOLD_ = "100000000000" }
 # matrix = [
-#     { loss = "plain", dtype = "float32" },
-#     { loss = "chunked", dtype = "float32" },
-#     { loss = "plain", dtype = "bfloat16" },
-#     { loss = "chunked", dtype = "bfloat16" },
-#     { loss = "chunked", dtype = "float32", chunk = 256 },
-#     { loss = "chunked", dtype = "float32", chunk = 32 },
+#     { dtype = "float32", chunk = 0 },
+#     { dtype = "float32", chunk = 256 },
+#     { dtype = "float32", chunk = 128 },
+#     { dtype = "float32", chunk = 32 },
+#     { dtype = "bfloat16", chunk = 0 },
+#     { dtype = "bfloat16", chunk = 128 },
 # ]
 # [tool.benchbook.metrics]
 # logits_memory = { unit = "B", better = "lower", memory = "device" }
@@ -34,18 +34,15 @@ The decoder is narrow and its vocabulary that of Llama 3, so that nothing else i
 # kv_heads = 8
 # intermediate_size = 8192
 # sequence_length = 2048
-# chunk = 1024
 # [tool.benchbook.smallest]
 # layers = 1
 # vocab_size = 4096
 # sequence_length = 32
-# chunk = 16
 # ///
 
 # %% parameters
-loss = "plain"
 dtype = "float32"
-chunk = 128
+chunk = 128  # tokens that have their scores at once; 0: all of them
 hidden_size = 384
 layers = 4
 heads = 6
@@ -112,7 +109,7 @@ def loss_at_once():
     return model(tokens, labels=tokens).loss
 
 
-loss_of_batch = {"plain": loss_at_once, "chunked": loss_in_chunks}[loss]
+loss_of_batch = loss_in_chunks if chunk else loss_at_once
 
 # %% train
 weights = sum(weight.nbytes for weight in model.parameters())
@@ -183,7 +180,7 @@ arguments = TrainingArguments(
     disable_tqdm=True,
 )
 rows = [{"input_ids": row, "labels": row} for row in tokens.cpu()]
-kind = ChunkedLossTrainer if loss == "chunked" else Trainer
+kind = ChunkedLossTrainer if chunk else Trainer
 trainer = kind(model, arguments, train_dataset=rows)
 trainer.remove_callback(PrinterCallback)
 seen = FirstGradient()

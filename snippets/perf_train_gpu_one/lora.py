@@ -6,7 +6,7 @@ parameters lie in linear layers, as in a model of a billion: those are what adap
 # /// script
 # requires-python = ">=3.11"
 # dependencies = [
-#   "torch>=2.11", "transformers>=5.23", "accelerate>=1.15", "peft>=0.18",
+#   "torch>=2.11", "transformers>=5.23", "accelerate>=1.15", "peft>=0.20",
 #   "bitsandbytes>=0.50", "numpy>=2.0",
 # ]
 #
@@ -27,8 +27,8 @@ parameters lie in linear layers, as in a model of a billion: those are what adap
 # linear_bytes_per_parameter = { unit = "B/parameter", better = "lower" }
 # [tool.benchbook.matrix]
 # method = [
-#     "full", "full_bf16", "lora_qv", "lora", "lora_bf16", "qlora",
-#     "lora_checkpointing", "qlora_checkpointing",
+#     "full", "full_bf16", "lora_qv", "lora", "lora_bf16_no_autocast", "lora_bf16",
+#     "qlora", "lora_checkpointing", "qlora_checkpointing",
 # ]
 # [tool.benchbook.on.accelerator]
 # hidden_size = 2048
@@ -70,7 +70,8 @@ device = torch.accelerator.current_accelerator(check_available=True) or torch.de
 )
 adapted = "lora" in method
 quantized = method.startswith("qlora")
-dtype = torch.bfloat16 if quantized or method.endswith("bf16") else torch.float32
+dtype = torch.bfloat16 if quantized or "bf16" in method else torch.float32
+autocast = method in ("lora_bf16", "qlora", "qlora_checkpointing")
 checkpointing = method.endswith("checkpointing")
 
 # %% checkpoint
@@ -127,6 +128,8 @@ arguments = TrainingArguments(
     output_dir="output",
     per_device_train_batch_size=batch_size,
     activation_checkpointing=checkpointing,
+    bf16=autocast,  # computes with fp32 adapters in bf16 too
+    use_cpu=device.type == "cpu",  # without it, bf16 asks for a GPU
     learning_rate=1e-3,
     max_steps=2,
     logging_steps=1,
@@ -162,7 +165,9 @@ batch = tokens.to(device)
 
 
 def step():
-    model(batch, labels=batch).loss.backward()
+    with torch.autocast(device.type, torch.bfloat16, enabled=autocast):
+        loss = model(batch, labels=batch).loss
+    loss.backward()
     gradients = sum(weight.grad.nbytes for weight in trained)
     optimizer.step()
     optimizer.zero_grad()
@@ -205,6 +210,7 @@ losses = [log["loss"] for log in trainer.state.log_history if "loss" in log]
 assert len(losses) == trainer.state.global_step == 2
 assert {weight.device.type for weight in model.parameters()} == {device.type}
 assert model.is_activation_checkpointing == checkpointing
+assert trainer.accelerator.mixed_precision == ("bf16" if autocast else "no")
 norms = (2 * layers + 1) * hidden_size
 assert parameter_count == linear_count + vocab_size * hidden_size + norms
 
