@@ -64,7 +64,9 @@ from peft import LoraConfig
 from torch.profiler import ProfilerActivity, profile
 from transformers import AutoModelForCausalLM, BitsAndBytesConfig, LlamaConfig
 from transformers import PrinterCallback, Trainer, TrainingArguments, set_seed
+from transformers.utils.logging import disable_progress_bar
 
+disable_progress_bar()
 device = torch.accelerator.current_accelerator(check_available=True) or torch.device(
     "cpu"
 )
