@@ -129,8 +129,26 @@ def test_a_wrong_configuration_is_refused_in_one_line(change: dict[str, Any], sa
     assert "\n" not in str(refused.value)
 
 
+def test_a_length_per_step_that_never_changes_changes_nothing() -> None:
+    assert predict(LLAMA, step(lengths=(128, 128, 128))) == predict(LLAMA, step())
+
+
+def test_lengths_that_grow_leave_segments_behind_that_falling_ones_use_again() -> None:
+    lengths = (32, 64, 96, 128)
+    growing, falling = (predict(LLAMA, step(batch=64, lengths=order)) for order in (lengths, lengths[::-1]))
+    assert growing.peak_reserved is not None
+    assert falling.peak_reserved is not None
+    assert growing.peak_reserved - growing.peak_allocated > 3 * (
+        falling.peak_reserved - falling.peak_allocated
+    )
+
+
 @pytest.mark.parametrize(
-    "changed", [{"batch": 0}, {"sequence": -1}, {"precision": "fp8"}, {"optimizer": "adam"}, {"dropout": 1.0}]
+    "changed",
+    [
+        *({"batch": 0}, {"sequence": -1}, {"precision": "fp8"}, {"optimizer": "adam"}, {"dropout": 1.0}),
+        *({"lengths": (0, 128)}, {"lengths": (128, 256)}),
+    ],
 )
 def test_a_workload_that_makes_no_sense_is_refused(changed: dict[str, Any]) -> None:
     with pytest.raises(UnpredictableError):

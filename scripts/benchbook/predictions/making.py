@@ -272,6 +272,8 @@ def ask_predictor(question: Question) -> Answer:
     fields = dict(question.workload)
     if lora := fields.get("lora"):
         fields["lora"] = Lora(lora["rank"], tuple(lora["targets"]))
+    if lengths := fields.get("lengths"):
+        fields["lengths"] = tuple(lengths)
     kind: Callable[..., Any] = {"training": Training, "inference": Inference}[question.kind]
     said = predict(question.model, kind(**fields), question.device)
     moments = {name: {"peak": moment.peak, "held": moment.held} for name, moment in said.moments.items()}

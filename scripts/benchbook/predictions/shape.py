@@ -48,7 +48,7 @@ class PredictionModel(Strict):
     parameters: dict[Name, Text | Value | list[Text | Value | None] | None]
     model: dict[Name, ConfigValue]
     kind: Literal[tuple(WORKLOADS)]  # type: ignore[valid-type]
-    workload: dict[Name, Value | Short | list[Short] | dict[Name, Value | Short | list[Short]]]
+    workload: dict[Name, Value | Short | list[Value] | list[Short] | dict[Name, Value | Short | list[Short]]]
     values: dict[ValueName, Bytes]
     stands_for: dict[ValueName, Annotated[list[Quantity], Field(min_length=1)]]
     moment: Name

@@ -52,6 +52,7 @@ class TrainingModel(Strict):
     keep_gradients: bool | None = None
     lora: Lora | None = None
     dropout: Share | None = None
+    lengths: list[Count] | None = None
 
 
 class InferenceModel(Strict):

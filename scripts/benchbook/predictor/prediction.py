@@ -30,7 +30,7 @@ from benchbook.predictor.models import (
 )
 from benchbook.predictor.optimizers import make_optimizer
 from benchbook.predictor.trace import Trace
-from benchbook.predictor.training import prepare, train
+from benchbook.predictor.training import STEPS, prepare, train
 from benchbook.predictor.workload import Device, Inference, Training, UnpredictableError, Workload
 from benchbook.predictor.workspaces import Workspaces
 
@@ -182,8 +182,14 @@ def trace_training(
         parameter.register_post_accumulate_grad_hook(seen_gradient)
     optimizer.register_step_post_hook(seen_states)
     traced = replace(workload, accumulation=min(workload.accumulation, PASSES))
+    lengths = workload.lengths or (workload.sequence,) * STEPS
+    passes = iter([length for length in lengths for _ in range(traced.accumulation)])
+
+    def draw() -> dict[str, torch.Tensor]:
+        return draw_batch(model, replace(traced, sequence=next(passes), lengths=()), kind)
+
     with trace:
-        train(called, optimizer, lambda: draw_batch(model, workload, kind), traced, kind, trace.mark)
+        train(called, optimizer, draw, traced, kind, trace.mark, len(lengths))
 
 
 def _trace_inference(trace: Trace, model: nn.Module, workload: Inference, kind: str) -> None:

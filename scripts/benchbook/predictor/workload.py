@@ -55,6 +55,7 @@ class Training:
         keep_gradients: Zero them after the step instead of freeing them.
         lora: Train adapters only.
         dropout: Instead of every dropout of the configuration.
+        lengths: Tokens per sample of each step in turn, `sequence` being the longest; none: so many in each.
     """
 
     batch: int
@@ -68,10 +69,17 @@ class Training:
     keep_gradients: bool = False
     lora: Lora | None = None
     dropout: float | None = None
+    lengths: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("batch", "sequence", "accumulation"):
             at_least(name, getattr(self, name), 1)
+        for length in self.lengths:
+            at_least("a length", length, 1)
+        if self.lengths and max(self.lengths) != self.sequence:
+            raise UnpredictableError(
+                f"sequence is {self.sequence}", f"give the longest of the lengths, {max(self.lengths)}"
+            )
         one_of("precision", self.precision, get_args(Precision))
         one_of("optimizer", self.optimizer, get_args(Optimizer))
         one_of("attention", self.attention, get_args(Attention))
