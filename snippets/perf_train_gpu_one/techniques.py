@@ -3,7 +3,7 @@
 # requires-python = ">=3.11"
 # dependencies = [
 #   "torch>=2.11", "transformers>=5.23", "accelerate>=1.15", "numpy>=2.0",
-#   "bitsandbytes>=0.50", "peft>=0.18",
+#   "bitsandbytes>=0.50", "peft>=0.20",
 # ]
 #
 # [tool.benchbook]
@@ -67,7 +67,7 @@ from itertools import accumulate
 from statistics import median
 
 import torch
-from peft import LoraConfig, get_peft_model
+from peft import LoraConfig
 from torch.profiler import ProfilerActivity, profile
 from transformers import (
     AutoModelForSequenceClassification,
@@ -120,7 +120,7 @@ from_config = {
     "bf16_weights": {"dtype": torch.bfloat16},
     "eager_attention": {"attn_implementation": "eager"},
 }
-lora = LoraConfig(r=8, target_modules=["query", "value"], task_type="SEQ_CLS")
+lora = LoraConfig(r=8, target_modules=["query", "value"])
 optimizers = {
     "adamw_loop": (torch.optim.AdamW, {"lr": 5e-5, "foreach": False}),
     "adamw_foreach": (torch.optim.AdamW, {"lr": 5e-5, "foreach": True}),
@@ -148,7 +148,8 @@ def make_trainer(config, length, steps, weights=None):
         model.load_state_dict(weights)  # rounded to the model's own type
     model.accepts_loss_kwargs = False  # or accumulation would multiply BERT's loss
     if "lora" in parts:
-        model = get_peft_model(model, lora)
+        model.add_adapter(lora)  # freezes everything else
+        model.classifier.requires_grad_(True)
     args = {
         "output_dir": "output",
         "per_device_train_batch_size": batch_size,
@@ -217,6 +218,7 @@ config = BertConfig(
     num_hidden_layers=layers,
     num_attention_heads=heads,
     intermediate_size=intermediate_size,
+    problem_type="single_label_classification",  # else the first call writes it
 )
 trainer = make_trainer(config, sequence_length, steps=1 + timed_steps + 1)
 meter = Meter()
@@ -283,13 +285,10 @@ weights = dict(plain.named_parameters())
 
 def wanted_gradient(name):
     """Of a weight of the plain model, or of an adapter, by the chain rule."""
-    name = name.removeprefix("base_model.model.").replace(
-        "modules_to_save.default.", ""
-    )
     layer, found, _ = name.partition(".lora_")
     if not found:
         return weights[name].grad
-    adapted = tiny_trainer.model.get_submodule(f"base_model.model.{layer}")
+    adapted = tiny_trainer.model.get_submodule(layer)
     a = adapted.lora_A.default.weight
     if ".lora_A." in name:
         return torch.zeros_like(a)  # since B begins as zero
@@ -329,8 +328,7 @@ assert {w.dtype for w in model.parameters()} == {
 mixed = [part for part in parts if part.endswith("_autocast")]
 assert trainer.accelerator.mixed_precision == (mixed[0][:4] if mixed else "no")
 
-encoder = model.get_submodule("base_model.model.bert" if "lora" in parts else "bert")
-checkpointed = sum(layer.gradient_checkpointing for layer in encoder.encoder.layer)
+checkpointed = sum(layer.gradient_checkpointing for layer in model.bert.encoder.layer)
 every = {"checkpointing": layers, "checkpointing_every_2nd": (layers + 1) // 2}
 assert checkpointed == max(every.get(part, 0) for part in parts)
 trained = sum(w.numel() for w in model.parameters() if w.requires_grad)
