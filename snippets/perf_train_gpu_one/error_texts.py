@@ -10,7 +10,7 @@
 # ///
 
 # %% parameters
-too_many = 2**48  # numbers of 4 bytes each: a pebibyte, which no machine has
+too_many = 281474976710656  # numbers of 4 bytes each: a pebibyte, 2**50 bytes
 
 # %% setup
 import os

@@ -12,7 +12,7 @@
 # ///
 
 # %% parameters
-held_elements = 2**28  # 1 GiB of fp32, held while more is asked for
+held_elements = 268435456  # 2**28: 1 GiB of fp32, held while more is asked for
 
 # %% setup
 import torch
