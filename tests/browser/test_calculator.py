@@ -1,0 +1,267 @@
+"""The memory calculator: what a reader chooses, what it says, and that the address holds it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from benchbook.calculator.listing import coefficients_path, listed_models, load_coefficients
+from benchbook.calculator.memory_model import calculate
+from benchbook.calculator.random_setups import draw
+from benchbook.project import Project
+from browser.addresses import LANGUAGES, PHONE, ROOT, address
+
+OpenPage = Callable[..., Page]
+GUIDE = "memory_calculator"
+BERT = {"model_type": "bert", "hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16}
+# What the script of the page computes, for each of many setups.
+COMPUTE = """async ([folder, asked]) => {
+  const { inference, training } = await import(`${folder}memory_model.js`);
+  const found = [];
+  for (const [name, setup] of asked) {
+    const coefficients = await (await fetch(`${folder}coefficients/models/${name}.json`)).json();
+    const compute = setup.mode === "inference" ? inference : training;
+    const { at, total } = compute(coefficients, setup);
+    found.push([at, Math.round(total)]);
+  }
+  return found;
+}"""
+
+
+def peak_bytes(page: Page) -> int:
+    return int(page.locator("#calc-verdict data").first.get_attribute("value") or 0)
+
+
+def shown_sum(page: Page) -> int:
+    """The bytes of all rows of the table but the last, which sums them up."""
+    rows = page.locator("#calc-parts tr:not([data-part=sum]) data")
+    return sum(int(row.get_attribute("value") or 0) for row in rows.all())
+
+
+def ready(page: Page) -> None:
+    expect(page.locator("#calc-verdict")).not_to_be_empty()
+
+
+def test_the_browser_computes_what_python_does(page: Page, site_url: str) -> None:
+    project = Project(ROOT)
+    models = {
+        one.name: load_coefficients(coefficients_path(project, one.name)) for one in listed_models(project)
+    }
+    asked = draw(models, 200, seed=3)
+    page.goto(site_url + address("en", GUIDE))
+    setups = [(name, vars(setup)) for name, setup in asked]
+    found = page.evaluate(COMPUTE, ["../assets/", setups])
+    expected = [calculate(models[name], setup) for name, setup in asked]
+    assert [at for at, _ in found] == [one.at for one in expected]
+    assert [total for _, total in found] == pytest.approx([one.total for one in expected], rel=1e-9)
+
+
+@pytest.mark.parametrize("sharding", ["ddp", "zero1", "zero2", "zero3"])
+def test_the_browser_shards_as_python_does(page: Page, site_url: str, sharding: str) -> None:
+    project = Project(ROOT)
+    model = listed_models(project)[-1]
+    coefficients = load_coefficients(coefficients_path(project, model.name))
+    ((_, drawn),) = draw({model.name: {**coefficients, "inference": {}}}, 1, seed=4)
+    setup = {**vars(drawn), "gpus": 8, "sharding": sharding}
+    page.goto(site_url + address("en", GUIDE))
+    ((at, total),) = page.evaluate(COMPUTE, ["../assets/", [(model.name, setup)]])
+    expected = calculate(coefficients, type(drawn)(**setup))
+    assert (at, total) == (expected.at, pytest.approx(expected.total, rel=1e-9))
+
+
+def test_the_parts_and_the_allowance_add_up(page: Page, site_url: str) -> None:
+    page.goto(site_url + address("en", GUIDE))
+    ready(page)
+    total = int(page.locator("#calc-parts [data-part=sum] data").get_attribute("value") or 0)
+    assert abs(shown_sum(page) - total) <= 8
+    assert total == pytest.approx(peak_bytes(page) * 1.05 + 2**30, abs=8)
+
+
+def test_a_choice_is_kept_in_the_address_and_comes_back(open_page: OpenPage, site_url: str) -> None:
+    page = open_page(site_url + address("en", GUIDE))
+    ready(page)
+    page.get_by_label("Architecture").select_option("llama-3.1-8b")
+    page.get_by_label("Batch per GPU").fill("7")
+    page.get_by_label("Activation checkpointing").check()
+    page.get_by_label("My GPU").select_option("h200-141")
+    expect(page).to_have_url(re.compile("gpu=h200-141"))
+    for part in ("model=llama-3.1-8b", "batch=7", "checkpointing=1"):
+        assert part in page.url
+    again = open_page(page.url)
+    ready(again)
+    assert again.locator("#calc-verdict").inner_text() == page.locator("#calc-verdict").inner_text()
+    assert again.get_by_label("Batch per GPU").input_value() == "7"
+    assert again.get_by_label("Activation checkpointing").is_checked()
+
+
+def test_the_gpu_chosen_on_another_page_is_the_one_here(page: Page, site_url: str) -> None:
+    page.goto(site_url + address("en", GUIDE))
+    page.evaluate("localStorage.setItem('benchbook.gpu', '24')")
+    page.goto(site_url + address("ja", GUIDE))
+    ready(page)
+    assert page.locator("#calc-in-memory").input_value() == "24"
+    expect(page.locator("#calc-verdict")).to_contain_text("24\u00a0GiB")
+
+
+@pytest.mark.parametrize(("gpu", "fits"), [("b200-180", "true"), ("4", "false")])
+def test_it_says_whether_the_gpu_has_room(page: Page, site_url: str, gpu: str, fits: str) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?gpu={gpu}")
+    ready(page)
+    expect(page.locator("#calc-verdict")).to_have_attribute("data-fits", fits)
+
+
+def test_the_largest_batch_fits_and_the_next_one_does_not(page: Page, site_url: str) -> None:
+    where = f"{site_url}{address('en', GUIDE)}?gpu=24&sequence=128"
+    page.goto(where)
+    ready(page)
+    found = re.search(r"Largest batch that fits: ([\d,]+)", page.locator("#calc-verdict").inner_text())
+    assert found is not None
+    largest = int(found[1].replace(",", ""))
+    for batch, fits in ((largest, "true"), (largest + 1, "false")):
+        page.goto(f"{where}&batch={batch}")
+        ready(page)
+        expect(page.locator("#calc-verdict")).to_have_attribute("data-fits", fits)
+
+
+def test_a_change_that_is_applied_holds_what_it_promised(page: Page, site_url: str) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?gpu=8&attention=eager")
+    ready(page)
+    row = page.locator("#calc-offers tr").first
+    promised = row.locator("data").get_attribute("value")
+    row.get_by_role("button").click()
+    expect(page.locator("#calc-verdict data").first).to_have_attribute("value", promised or "")
+    expect(page.locator("#calc-verdict")).to_have_attribute("data-fits", "true")
+    expect(page.locator("#calc-verdict")).to_be_focused()
+
+
+def test_changes_that_fit_stand_before_those_that_do_not(page: Page, site_url: str) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?gpu=6")
+    ready(page)
+    marks = page.locator("#calc-offers tr").evaluate_all(
+        "rows => rows.map((row) => row.querySelector('.bb-fits') !== null)"
+    )
+    assert marks == sorted(marks, reverse=True)
+    assert True in marks
+
+
+def test_what_is_proposed_leads_to_a_section_that_is_there(page: Page, site_url: str) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?attention=eager&batch=8")
+    ready(page)
+    links = page.locator("#calc-offers a").evaluate_all("links => links.map((link) => link.href)")
+    assert len(links) >= 5
+    for link in sorted(set(links)):
+        page.goto(link)
+        assert page.locator(f"[id='{link.partition('#')[2]}']").count() == 1
+
+
+def test_own_dimensions_are_computed_as_the_listed_model_of_them(page: Page, site_url: str) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?model=llama-3.1-8b&precision=bf16&batch=2&sequence=2048")
+    ready(page)
+    listed = peak_bytes(page)
+    config = (ROOT / "snippets" / "models" / "llama-3.1-8b.json").read_text("utf-8")
+    page.get_by_label("Architecture").select_option("own")
+    page.get_by_label("Dimensions, or a whole config.json").fill(config)
+    expect(page.locator("#calc-config-said")).to_contain_text("Llama")
+    expect(page).to_have_url(re.compile("hidden_size"))
+    assert peak_bytes(page) == pytest.approx(listed, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("hidden_size = 3", "This is not JSON"),
+        (json.dumps(BERT), "Missing: vocab_size"),
+        (json.dumps({"num_local_experts": 8}), "from the list"),
+    ],
+)
+def test_dimensions_that_cannot_be_read_are_told_apart(
+    page: Page, site_url: str, text: str, said: str
+) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?model=own")
+    field = page.get_by_label("Dimensions, or a whole config.json")
+    field.fill(text)
+    expect(page.locator("#calc-config-said")).to_contain_text(said)
+    expect(field).to_have_attribute("aria-invalid", "true")
+    expect(page.locator("#calc-result")).to_be_hidden()
+
+
+def test_a_hostile_address_changes_nothing(page: Page, site_url: str) -> None:
+    script = "<img src=x onerror=document.title=1>"
+    query = {"model": "own", "config": script, "batch": "-3", "gpus": "1e99", "gpu": script, "mode": script}
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    encoded = page.evaluate("query => new URLSearchParams(query).toString()", query)
+    page.goto(f"{site_url}{address('en', GUIDE)}?{encoded}")
+    expect(page.locator("#calc-config-said")).to_contain_text("This is not JSON")
+    assert page.locator("article img").count() == 0
+    assert page.get_by_label("Batch per GPU").input_value() == "4"
+    assert problems == []
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_the_page_works_on_a_telephone_in_every_language(
+    open_page: OpenPage, site_url: str, code: str
+) -> None:
+    page = open_page(
+        f"{site_url}{address(code, GUIDE)}?gpu=24", viewport=PHONE, has_touch=True, is_mobile=True
+    )
+    ready(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    for target in page.locator("#calc :is(select, input, label:has(input)), #calc-offers button").all():
+        box = target.bounding_box() if target.is_visible() else None
+        if box is not None and target.get_attribute("type") not in ("radio", "checkbox"):
+            assert box["height"] >= 24
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_digits_are_western_and_numbers_run_from_left_to_right(page: Page, site_url: str, code: str) -> None:
+    page.goto(f"{site_url}{address(code, GUIDE)}?gpu=24&batch=1200")
+    ready(page)
+    said = page.locator("#calc-verdict").inner_text()
+    assert re.search(r"\d", said)
+    assert not re.search("[\u0660-\u0669\u06f0-\u06f9]", said)
+    assert page.locator("#calc-verdict data").first.get_attribute("dir") == "ltr"
+
+
+def test_every_choice_is_reached_and_made_with_the_keyboard(page: Page, site_url: str) -> None:
+    page.goto(site_url + address("en", GUIDE))
+    ready(page)
+    before = peak_bytes(page)
+    page.get_by_label("Architecture").focus()
+    names = []
+    for _ in range(9):
+        page.keyboard.press("Tab")
+        names.append(page.evaluate("document.activeElement.name"))
+    assert names[:4] == ["mode", "precision", "attention", "optimizer"]
+    page.get_by_label("Activation checkpointing").focus()
+    page.keyboard.press("Space")
+    expect(page.locator("#calc-verdict data").first).not_to_have_attribute("value", str(before))
+
+
+def test_without_a_script_it_says_what_it_needs_and_shows_its_errors(
+    open_page: OpenPage, site_url: str
+) -> None:
+    page = open_page(site_url + address("en", GUIDE), java_script_enabled=False)
+    assert "JavaScript" in page.locator(".bb-plain").first.inner_text()
+    assert not page.locator("#calc").is_visible()
+    assert page.locator("#errors ~ .table-scroll tbody tr").count() >= 4
+
+
+def test_the_scripts_are_small_and_ask_no_other_host(page: Page, site: Path, site_url: str) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(site_url + address("en", GUIDE), wait_until="networkidle")
+    assert [url for url in asked if not url.startswith(site_url)] == []
+    scripts = ("calculator.js", "memory_model.js", "dimensions.js")
+    assert sum((site / "assets" / name).stat().st_size for name in scripts) < 50_000
+
+
+def test_a_file_that_cannot_be_loaded_is_said(page: Page, site_url: str) -> None:
+    page.route("**/coefficients/**", lambda route: route.abort())
+    page.goto(site_url + address("en", GUIDE))
+    expect(page.locator("#calc-verdict")).to_contain_text("could not be loaded")

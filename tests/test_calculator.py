@@ -1,0 +1,158 @@
+"""What the memory calculator computes from coefficients, and what it says where something is missing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from benchbook.calculator.checking import coefficient_problems, digest, stale_reason
+from benchbook.calculator.listing import (
+    all_models,
+    coefficients_path,
+    config_of,
+    listed_models,
+    write_coefficients,
+)
+from benchbook.calculator.memory_model import Setup, calculate
+from benchbook.calculator.points import errors, load_points
+from benchbook.project import Project
+
+ROOT = Path(__file__).parents[1]
+HANDBOOK = Project(ROOT)
+GB = 10**9
+# A model of 4 GB of weights; what it holds grows by 1 GB with each sample in the backward pass.
+COEFFICIENTS = {
+    "variables": ["batch", "sequence"],
+    "terms": [[0, 0], [1, 0], [1, 1]],
+    "weights": {"fp32": [0, 4 * GB]},
+    "units": {"root": [0, GB // 10], "layer": [0, GB // 100]},
+    "training": {
+        "fp32 sdpa": [
+            {"at": "backward", "gradients": [0, 1 * GB], "activations": [1, 1 * GB]},
+            {"at": "step", "gradients": [0, 4 * GB]},
+        ],
+        "fp32 sdpa accumulation": [{"at": "backward", "gradients": [0, 4 * GB], "activations": [1, 1 * GB]}],
+    },
+    "optimizers": {
+        "fp32 sgd": {"states": [], "temporary": []},
+        "fp32 adamw_fused": {"states": [0, 8 * GB], "temporary": []},
+        "fp32 adamw_foreach": {"states": [0, 8 * GB], "temporary": [0, 2 * GB]},
+    },
+    "inference": {
+        "fp32 sdpa": {
+            "prefill": [{"activations": [1, GB], "cache": [2, 1000]}],
+            "decode": [{"cache": [2, 1000]}],
+        }
+    },
+}
+
+
+def training(batch: int = 1, **choices: object) -> Setup:
+    return Setup("training", "fp32", "sdpa", batch, 100, **choices)  # type: ignore[arg-type]
+
+
+def peak(setup: Setup) -> tuple[str, float]:
+    found = calculate(COEFFICIENTS, setup)
+    return found.at, found.total / GB
+
+
+def test_the_peak_is_the_moment_that_holds_the_most() -> None:
+    assert peak(training(1)) == ("step", 16)
+    assert peak(training(9)) == ("backward", 22)
+
+
+def test_the_optimizer_s_buffers_count_in_its_step_alone() -> None:
+    assert peak(training(1, optimizer="adamw_foreach")) == ("step", 18)
+    assert peak(training(9, optimizer="adamw_foreach")) == ("backward", 22)
+    assert peak(training(1, optimizer="sgd")) == ("step", 8)
+
+
+def test_further_batches_of_a_step_meet_the_gradients_of_the_first() -> None:
+    assert peak(training(9, accumulation=2)) == ("backward", 25)
+
+
+def test_a_generation_peaks_with_its_prompt_or_with_its_last_token() -> None:
+    prompt = Setup("inference", "fp32", "sdpa", 1, 1000, tokens=1)
+    assert calculate(COEFFICIENTS, prompt).at == "prefill"
+    long = Setup("inference", "fp32", "sdpa", 1, 1000, tokens=2_000_001)
+    assert calculate(COEFFICIENTS, long).at == "decode"
+    assert calculate(COEFFICIENTS, long).parts["cache"] == 1000 * 2_001_000
+
+
+@pytest.mark.parametrize(
+    ("sharding", "weights", "gradients", "states"),
+    [("ddp", 4, 4, 8), ("zero1", 4, 4, 2), ("zero2", 1, 1, 2), ("zero3", 1, 1, 2)],
+)
+def test_each_sharding_divides_its_share(
+    sharding: str, weights: float, gradients: float, states: float
+) -> None:
+    step = {**COEFFICIENTS, "training": {"fp32 sdpa": [{"at": "step", "gradients": [0, 4 * GB]}]}}
+    found = calculate(step, training(gpus=4, sharding=sharding))
+    shares = [found.parts[name] / GB for name in ("weights", "gradients", "optimizer_states")]
+    assert shares == [weights, gradients, states]
+
+
+def test_what_the_model_does_not_have_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        calculate(COEFFICIENTS, Setup("training", "fp32", "eager", 1, 100))
+
+
+def test_at_least_twenty_models_of_every_kind_are_listed() -> None:
+    models = listed_models(HANDBOOK)
+    assert len(models) >= 20
+    assert {one.kind for one in models} == {"encoder", "decoder", "encoder-decoder", "mixture"}
+    assert models == all_models(HANDBOOK)
+
+
+def test_the_coefficients_of_every_model_are_those_of_its_configuration() -> None:
+    assert list(coefficient_problems(HANDBOOK)) == []
+
+
+def test_a_changed_model_is_told_from_a_missing_one_and_from_old_rules(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    shutil.copytree(HANDBOOK.snippets / "models", project.snippets / "models")
+    name = all_models(project)[0].name
+    assert stale_reason(project, name) == "never derived"
+    path = coefficients_path(project, name)
+    path.parent.mkdir(parents=True)
+    shutil.copy(coefficients_path(HANDBOOK, name), path)
+    assert stale_reason(project, name) is None
+    config = config_of(project, name)
+    changed = project.snippets / "models" / f"{name}.json"
+    changed.write_text(json.dumps(dict(reversed(config.items()))), "utf-8")
+    assert stale_reason(project, name) is None
+    changed.write_text(json.dumps({**config, "vocab_size": 7}), "utf-8")
+    assert stale_reason(project, name) == "the model changed"
+    changed.write_text(json.dumps(config), "utf-8")
+    path.write_text(path.read_text("utf-8").replace('"predictor": ', '"predictor": 9'), "utf-8")
+    assert stale_reason(project, name) == "the predictor's rules changed"
+    problem = next(one for one in coefficient_problems(project) if name in one.path)
+    assert problem.mend == f"run `benchbook coefficients {name}`"
+
+
+def test_a_digest_does_not_depend_on_the_order_of_a_configuration() -> None:
+    assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1}) != digest({"a": 1, "b": 3})
+
+
+def test_two_hundred_recorded_points_of_listed_models_are_within_one_percent() -> None:
+    points = load_points(HANDBOOK)
+    assert points is not None
+    assert len(points.points) >= 200
+    off = [
+        (point, error)
+        for point, error in zip(points.points, errors(HANDBOOK, points.points), strict=True)
+        if abs(error) > 0.01
+    ]
+    assert off == []
+
+
+def test_the_site_gets_every_file_in_few_bytes(tmp_path: Path) -> None:
+    write_coefficients(HANDBOOK, tmp_path)
+    written = sorted((tmp_path / "assets" / "coefficients").glob("*/*.json"))
+    assert len(written) > len(all_models(HANDBOOK))
+    for path in written:
+        source = HANDBOOK.snippets / "coefficients" / path.parent.name / path.name
+        assert json.loads(path.read_text("utf-8")) == json.loads(source.read_text("utf-8"))

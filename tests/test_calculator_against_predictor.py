@@ -1,0 +1,63 @@
+"""The calculator's coefficients against the predictor that runs the whole model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchbook.calculator.listing import FAMILIES, coefficients_path, config_of, load_coefficients
+from benchbook.calculator.memory_model import Setup, calculate
+from benchbook.calculator.random_setups import draw
+from benchbook.predictor.points import predicted
+from benchbook.predictor.prediction import predict
+from benchbook.predictor.shapes import FAMILIES as SHAPES
+from benchbook.predictor.shapes import derive_model
+from benchbook.predictor.workload import Training
+from benchbook.project import Project
+
+HANDBOOK = Project(Path(__file__).parents[1])
+# Those that are predicted whole in a second; the others are in the recorded points.
+SMALL = ("distilbert-base-uncased", "bert-base-uncased", "gpt2", "bart-base")
+
+
+def test_forty_setups_of_small_models_are_within_one_percent() -> None:
+    models = {name: load_coefficients(coefficients_path(HANDBOOK, name)) for name in SMALL}
+    configs = {name: config_of(HANDBOOK, name) for name in SMALL}
+    off = []
+    for point in predicted(configs, draw(models, 40, seed=2)):
+        found = calculate(models[point.model], point.setup)
+        if abs(found.total / point.predicted - 1) > 0.01:
+            off.append((point, found))
+    assert off == []
+
+
+def test_the_committed_coefficients_are_what_is_derived_today() -> None:
+    name = "distilbert-base-uncased"
+    committed = load_coefficients(coefficients_path(HANDBOOK, name))
+    derived = derive_model(config_of(HANDBOOK, name))
+    for part in ("variables", "terms", "weights", "units", "optimizers", "training"):
+        assert derived[part] == committed[part]
+
+
+def test_every_family_that_a_reader_s_dimensions_can_be_of_is_derived() -> None:
+    assert tuple(SHAPES) == FAMILIES
+
+
+def test_a_model_of_a_family_s_making_is_within_two_percent_of_the_predictor() -> None:
+    dimensions = {"hidden": 576, "layers": 5, "heads": 9, "groups": 3, "head": 64, "intermediate": 1536}
+    config = {
+        "model_type": "llama",
+        "architectures": ["LlamaForCausalLM"],
+        "hidden_size": 576,
+        "num_hidden_layers": 5,
+        "num_attention_heads": 9,
+        "num_key_value_heads": 3,
+        "intermediate_size": 1536,
+        "vocab_size": 49152,
+        "tie_word_embeddings": True,
+    }
+    coefficients = load_coefficients(coefficients_path(HANDBOOK, "decoder-tied"))
+    for batch, sequence, precision in ((1, 128, "fp32"), (8, 1024, "bf16_autocast"), (3, 500, "bf16")):
+        setup = Setup("training", precision, "sdpa", batch, sequence)
+        found = calculate(coefficients, setup, {**dimensions, "vocabulary": 49152})
+        whole = predict(config, Training(batch, sequence, precision)).peak_allocated  # type: ignore[arg-type]
+        assert abs(found.total / whole - 1) < 0.02
