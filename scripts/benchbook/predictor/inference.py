@@ -99,9 +99,13 @@ def _append(cache: Any, tokens: int) -> None:
     grown = cache.self_attention_cache if _is_double(cache) else cache
     for layer in grown.layers:
         if isinstance(getattr(layer, "keys", None), torch.Tensor):
-            batch, heads, _, head = layer.keys.shape
-            keys = layer.keys.new_zeros(batch, heads, tokens, head)
-            layer.update(keys, layer.values.new_zeros(*keys.shape[:3], layer.values.shape[-1]))
+            # All in the memory of one: a generation asks for no more at once.
+            layer.update(*(_one(held).expand(-1, -1, tokens, -1) for held in (layer.keys, layer.values)))
+
+
+def _one(held: torch.Tensor) -> torch.Tensor:
+    batch, heads, _, head = held.shape
+    return held.new_zeros(batch, heads, 1, head)
 
 
 def _is_double(cache: Any) -> bool:
