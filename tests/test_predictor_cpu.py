@@ -48,4 +48,5 @@ def test_the_prediction_is_the_profilers_peak(
 ) -> None:
     found = predict(*case, device="cpu")
     assert found.peak_reserved is None
+    assert found.peak_requested == found.peak_allocated
     assert found.peak_allocated == pytest.approx(measured[described(case)], abs=0.1 * MIB)

@@ -35,6 +35,7 @@ class Attribution:
     Parameters:
         peak_allocated: The most that was allocated at once.
         peak_reserved: The most that was reserved; None on a device without segments.
+        peak_requested: The most that was asked for at once, without what blocks have beyond it.
         moment: When the peak was reached.
         categories: What held the peak.
         layers: Where in the model that belongs; what belongs to no layer goes by the name of its moment.
@@ -44,6 +45,7 @@ class Attribution:
 
     peak_allocated: int
     peak_reserved: int | None
+    peak_requested: int
     moment: str
     categories: dict[str, int]
     layers: dict[str, int]
@@ -84,6 +86,7 @@ def attribute(events: Events, segments: bool) -> Attribution:
     return Attribution(
         peak,
         replay.reserved,
+        max(_byte_by_byte(events).held),
         events.spans[last_span].moment,
         dict(categories.most_common()),
         dict(layers.most_common()),

@@ -47,6 +47,7 @@ class Prediction:
     Parameters:
         peak_allocated: The most that torch's allocator holds at once.
         peak_reserved: The most that it takes from the device; None on a CPU.
+        peak_requested: The most that is asked of torch's allocator at once; its blocks are larger.
         moment: When the peak is reached.
         categories: What holds the peak.
         layers: Where in the model that belongs.
@@ -59,6 +60,7 @@ class Prediction:
 
     peak_allocated: int
     peak_reserved: int | None
+    peak_requested: int
     moment: str
     categories: dict[str, int]
     layers: dict[str, int]
@@ -109,6 +111,7 @@ def summed_up(trace: Trace, parameters: int, device: Device) -> Prediction:
     return Prediction(
         found.peak_allocated,
         found.peak_reserved,
+        found.peak_requested,
         found.moment,
         found.categories,
         found.layers,
