@@ -22,7 +22,7 @@ from benchbook.predictor.growth import (
     monomials,
     per_layer,
 )
-from benchbook.predictor.shallow import Traced, trace_inference, trace_optimizer, trace_training
+from benchbook.predictor.shallow import trace_inference, trace_optimizer, trace_training
 from benchbook.predictor.trace import Events
 from benchbook.predictor.workload import Inference, Optimizer, Training
 
@@ -88,7 +88,7 @@ def training_moments(shape: Shape, domain: Domain, workload: Training, kind: str
         UnpredictableError: The model cannot be traced, or does not grow as models do.
     """
 
-    def trace(values: Mapping[str, int], layers: int) -> Traced:
+    def trace(values: Mapping[str, int], layers: int) -> Events:
         asked = Training(
             values["batch"],
             values["sequence"],
@@ -112,13 +112,13 @@ def inference_moments(shape: Shape, domain: Domain, workload: Inference, kind: s
     Raises as for training.
     """
 
-    def read(values: Mapping[str, int], layers: int) -> Traced:
+    def read(values: Mapping[str, int], layers: int) -> Events:
         return generated(values, layers, 1)
 
-    def last(values: Mapping[str, int], layers: int) -> Traced:
+    def last(values: Mapping[str, int], layers: int) -> Events:
         return generated(values, layers, NEW_TOKENS)
 
-    def generated(values: Mapping[str, int], layers: int, tokens: int) -> Traced:
+    def generated(values: Mapping[str, int], layers: int, tokens: int) -> Events:
         prompt = values["sequence"] - tokens + 1
         asked = Inference(values["batch"], prompt, tokens, workload.precision, workload.attention)
         return trace_inference(shape(values, layers), asked, kind)
@@ -137,13 +137,13 @@ def optimizer_growth(shape: Shape, domain: Domain, name: Optimizer, width: torch
     values = {each: value for each, value in domain.values.items() if each not in ("batch", "sequence")}
     stack = domain.stack
 
-    def trace(each: Mapping[str, int], layers: int) -> Traced:
+    def trace(each: Mapping[str, int], layers: int) -> Events:
         return trace_optimizer(shape(each, layers), name, width, kind)
 
     both = []
     for layers in (stack.layers, stack.layers + stack.period):
         traces = doubled(trace, values, layers)
-        both.append((traces[0].events, monomials(traces, values)))
+        both.append((traces[0], monomials(traces, values)))
     terms = sorted({powers for _, sizes in both for powers, _ in sizes})
     typical = [
         prod(float(value) ** power for value, power in zip(values.values(), powers, strict=True))

@@ -9,8 +9,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from benchbook.predictor.caching_allocator import rounded
-from benchbook.predictor.shallow import Traced, layer_number
+from benchbook.predictor.shallow import layer_number
 from benchbook.predictor.trace import Birth, Events
 from benchbook.predictor.workload import UnpredictableError
 
@@ -18,14 +17,13 @@ Array = NDArray[np.float64]
 # The powers of each variable in a monomial, and its factor.
 Monomial = tuple[tuple[int, ...], float]
 # Trace a model with so many layers, where the variables have these values.
-Tracer = Callable[[Mapping[str, int], int], Traced]
+Tracer = Callable[[Mapping[str, int], int], Events]
 
 PARTS = (
     *("weights", "gradients", "optimizer_states", "activations", "copies", "cache"),
     *("workspaces", "temporary"),
 )
 HIGHEST_POWER = 2
-LASTING = ("weights", "optimizer_states")
 
 
 class UnevenError(UnpredictableError):
@@ -34,20 +32,23 @@ class UnevenError(UnpredictableError):
 
 @dataclass(frozen=True)
 class Stack:
-    """How many layers are traced: so many, then a period more, in between.
+    """How many layers are traced: so many, then a period more, in their middle.
+
+    What is held grows or shrinks from layer to layer, so that of those alike the first or the last holds the
+    most. But the very first and the very last differ from all others in what is held beside them.
 
     Parameters:
-        layers: At least a first and a last one.
+        layers: At least two first ones and two last ones, and of each kind one in either half.
         period: After so many, the kinds of layers repeat.
     """
 
-    layers: int = 2
+    layers: int = 4
     period: int = 1
 
     def between(self, layer: str, layers: int) -> bool:
         """Whether a layer of so many is one of the period in between."""
         number = layer_number(layer)
-        return number is not None and layers > self.layers and 0 <= number - self.layers + 1 < self.period
+        return number is not None and layers > self.layers and 0 <= number - self.layers // 2 < self.period
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Held:
     end: Array
 
 
-def monomials(traces: Sequence[Traced], values: Mapping[str, int]) -> list[Monomial]:
+def monomials(traces: Sequence[Events], values: Mapping[str, int]) -> list[Monomial]:
     """What the size of each storage is.
 
     Parameters:
@@ -77,21 +78,16 @@ def monomials(traces: Sequence[Traced], values: Mapping[str, int]) -> list[Monom
     Raises:
         UnevenError: Not the same storages are born and die in all traces.
     """
-    first = traces[0].events
-    if any(other.events.order != first.order for other in traces[1:]):
+    if any(other.order != traces[0].order for other in traces[1:]):
         raise UnevenError("what is allocated depends on the size", "predict the sizes you need")
     found = []
-    all_births = zip(*(one.events.births for one in traces), strict=True)
-    for block, births in zip(traces[0].blocks, all_births, strict=True):
+    for births in zip(*(one.births for one in traces), strict=True):
         powers = tuple(_power(birth.size / births[0].size) for birth in births[1:])
-        found.append(_monomial(powers, births[0], block, values))
+        found.append(_monomial(powers, births[0], values))
     return found
 
 
-def _monomial(powers: tuple[int, ...], birth: Birth, block: int, values: Mapping[str, int]) -> Monomial:
-    if not any(powers):
-        # What comes first and stays gets blocks of its own; all else is put where there is room.
-        return powers, float(block if birth.category in LASTING else rounded(birth.size))
+def _monomial(powers: tuple[int, ...], birth: Birth, values: Mapping[str, int]) -> Monomial:
     scale = prod(float(value) ** power for value, power in zip(values.values(), powers, strict=True))
     return powers, birth.size / scale
 
@@ -130,9 +126,9 @@ def growth(
         UnevenError: The model does not grow as models do.
     """
     traces = doubled(trace, values, stack.layers)
-    few, sizes = traces[0].events, monomials(traces, values)
-    further = trace(values, stack.layers + stack.period)
-    more, grown = further.events, _alike(further, few, sizes, values, stack)
+    few, sizes = traces[0], monomials(traces, values)
+    more = trace(values, stack.layers + stack.period)
+    grown = _alike(more, few, sizes, values, stack)
     terms = sorted({powers for powers, _ in sizes})
     shallow = held_after(few, sizes, terms, choose, cast)
     deeper = held_after(more, grown, terms, choose, cast, stack)
@@ -147,7 +143,7 @@ def per_layer(shallow: Held, deeper: Held, stack: Stack) -> Held:
     return Held(more, shallow.terms, shallow.moments, (deeper.end - shallow.end) / stack.period)
 
 
-def doubled(trace: Tracer, values: Mapping[str, int], layers: int) -> list[Traced]:
+def doubled(trace: Tracer, values: Mapping[str, int], layers: int) -> list[Events]:
     """Traces with these values, and with each of them doubled in turn."""
     return [
         trace(each, layers) for each in (values, *({**values, name: 2 * values[name]} for name in values))
@@ -155,7 +151,7 @@ def doubled(trace: Tracer, values: Mapping[str, int], layers: int) -> list[Trace
 
 
 def _alike(
-    deeper: Traced, shallow: Events, sizes: Sequence[Monomial], values: Mapping[str, int], stack: Stack
+    deeper: Events, shallow: Events, sizes: Sequence[Monomial], values: Mapping[str, int], stack: Stack
 ) -> list[Monomial]:
     """What the sizes of a deeper model's storages are: they grow as those of the shallow one do.
 
@@ -163,7 +159,7 @@ def _alike(
         UnevenError: A layer in between does not do what one of its kind does.
     """
     layers = stack.layers + stack.period
-    births = deeper.events.births
+    births = deeper.births
     outer = [place for place, birth in enumerate(births) if not stack.between(birth.layer, layers)]
     if [births[place].op for place in outer] != [birth.op for birth in shallow.births]:
         raise UnevenError("a further layer changes more than itself", "predict the whole model")
@@ -185,9 +181,7 @@ def _alike(
             if alike is None:
                 raise UnevenError("no layer does what another does", "predict the whole model")
             powers |= {place: powers[other] for place, other in zip(places, alike, strict=True)}
-    return [
-        _monomial(powers[place], birth, deeper.blocks[place], values) for place, birth in enumerate(births)
-    ]
+    return [_monomial(powers[place], birth, values) for place, birth in enumerate(births)]
 
 
 def held_after(

@@ -6,14 +6,12 @@ import gc
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
 
 from benchbook.predictor.attention import dispatched
-from benchbook.predictor.caching_allocator import CachingAllocator
 from benchbook.predictor.gpus import H200
 from benchbook.predictor.inference import cache_tensors, generate
 from benchbook.predictor.models import build_model, draw_batch, read_config, ready_for_training
@@ -40,14 +38,6 @@ class _NoOptimizer(torch.optim.Optimizer):
 
     def step(self, closure: Any = None) -> Any:
         """Do nothing."""
-
-
-@dataclass(frozen=True)
-class Traced:
-    """What a trace saw, and the blocks that the allocator gave for each birth."""
-
-    events: Events
-    blocks: Sequence[int]
 
 
 def depth_of(config: Mapping[str, Any]) -> int:
@@ -84,7 +74,7 @@ def _undisturbed() -> Iterator[None]:
         gc.enable()
 
 
-def trace_training(config: Mapping[str, Any], workload: Training, kind: str) -> Traced:
+def trace_training(config: Mapping[str, Any], workload: Training, kind: str) -> Events:
     """One training step but for the optimizer's own part, on the device of type `kind`."""
     with _undisturbed(), dispatched(workload.attention, H200) as attention:
         trace = Trace(kind, Workspaces(H200))
@@ -103,10 +93,10 @@ def trace_training(config: Mapping[str, Any], workload: Training, kind: str) -> 
         with trace:
             optimizer = _NoOptimizer(parameters)
             train(model, optimizer, lambda: draw_batch(model, workload, kind), workload, kind, trace.mark, 1)
-    return _traced(trace)
+    return _seen(trace)
 
 
-def trace_inference(config: Mapping[str, Any], workload: Inference, kind: str) -> Traced:
+def trace_inference(config: Mapping[str, Any], workload: Inference, kind: str) -> Events:
     """A generation, each token computed."""
     with _undisturbed(), dispatched(workload.attention, H200) as attention:
         trace = Trace(kind, Workspaces(H200))
@@ -120,10 +110,10 @@ def trace_inference(config: Mapping[str, Any], workload: Inference, kind: str) -
 
         with trace:
             generate(model, workload, kind, trace.mark, seen_cache, skipping=False)
-    return _traced(trace)
+    return _seen(trace)
 
 
-def trace_optimizer(config: Mapping[str, Any], name: Optimizer, width: torch.dtype, kind: str) -> Traced:
+def trace_optimizer(config: Mapping[str, Any], name: Optimizer, width: torch.dtype, kind: str) -> Events:
     """Two steps of an optimizer: the first creates its states."""
     trace = Trace(kind)
     model = build_model(read_config(config), kind, width, "eager", generating=False)
@@ -147,7 +137,7 @@ def trace_optimizer(config: Mapping[str, Any], name: Optimizer, width: torch.dty
         optimizer.step()
         trace.mark("second")
         optimizer.step()
-    return _traced(trace)
+    return _seen(trace)
 
 
 def _build(config: Mapping[str, Any], workload: Workload, kind: str, attention: str) -> nn.Module:
@@ -158,17 +148,7 @@ def _build(config: Mapping[str, Any], workload: Workload, kind: str, attention: 
     return build_model(read, kind, width, attention, generating=isinstance(workload, Inference))
 
 
-def _traced(trace: Trace) -> Traced:
+def _seen(trace: Trace) -> Events:
     """What a trace has seen by now: the model and all that is kept with it are still there."""
     seen = trace.events
-    events = Events(list(seen.births), list(seen.order), list(seen.spans), list(seen.recomputed))
-    allocator = CachingAllocator()
-    addresses: dict[int, int] = {}
-    blocks = [0] * len(events.births)
-    for event in events.order:
-        if event >= 0:
-            addresses[event] = allocator.allocate(events.births[event].size)
-            blocks[event] = allocator.size_of(addresses[event])
-        else:
-            allocator.release(addresses.pop(~event))
-    return Traced(events, blocks)
+    return Events(list(seen.births), list(seen.order), list(seen.spans), list(seen.recomputed))

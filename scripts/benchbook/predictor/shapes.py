@@ -53,7 +53,7 @@ def stack_of(config: Mapping[str, Any]) -> Stack:
         period for period in range(1, len(kinds) + 1) if kinds[period:] == kinds[: len(kinds) - period]
     )
     layers = depth_of(config) % period
-    while layers < max(2, period):
+    while layers < max(Stack.layers, 2 * period):
         layers += period
     return Stack(layers, period)
 
