@@ -137,16 +137,21 @@ def test_a_digest_does_not_depend_on_the_order_of_a_configuration() -> None:
     assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1}) != digest({"a": 1, "b": 3})
 
 
-def test_two_hundred_recorded_points_of_listed_models_are_within_one_percent() -> None:
+def test_two_hundred_recorded_points_are_within_one_percent_of_what_tensors_ask_for() -> None:
     points = load_points(HANDBOOK)
     assert points is not None
     assert len(points.points) >= 200
-    off = [
-        (point, error)
-        for point, error in zip(points.points, errors(HANDBOOK, points.points), strict=True)
-        if abs(error) > 0.01
-    ]
-    assert off == []
+    found = list(zip(points.points, errors(HANDBOOK, points.points), strict=True))
+    assert [(point, error) for point, error in found if abs(error.requested) > 0.01] == []
+
+
+def test_the_page_s_allowance_for_fragments_is_enough_for_every_recorded_point() -> None:
+    points = load_points(HANDBOOK)
+    assert points is not None
+    script = (HANDBOOK.docs / "assets" / "memory_model.js").read_text("utf-8")
+    assert "bytes * 1.05 + GIB" in script
+    found = list(zip(points.points, errors(HANDBOOK, points.points), strict=True))
+    assert [(point, error) for point, error in found if (1 + error.allocated) * 1.05 < 1] == []
 
 
 def test_the_site_gets_every_file_in_few_bytes(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from benchbook.calculator.listing import FAMILIES, coefficients_path, config_of, load_coefficients
 from benchbook.calculator.memory_model import Setup, calculate
+from benchbook.calculator.points import error
 from benchbook.calculator.random_setups import draw
 from benchbook.predictor.points import predicted
 from benchbook.predictor.prediction import predict
@@ -18,14 +19,17 @@ HANDBOOK = Project(Path(__file__).parents[1])
 # Those that are predicted whole in a second; the others are in the recorded points.
 SMALL = ("distilbert-base-uncased", "bert-base-uncased", "gpt2", "bart-base")
 
+# Of what tensors ask for, and of the blocks that they get: the latter is what the page adds for fragments.
+EXACT, FRAGMENTS = 0.01, 0.05
 
-def test_forty_setups_of_small_models_are_within_one_percent() -> None:
+
+def test_forty_setups_of_small_models_are_as_near_as_the_page_promises() -> None:
     models = {name: load_coefficients(coefficients_path(HANDBOOK, name)) for name in SMALL}
     configs = {name: config_of(HANDBOOK, name) for name in SMALL}
     off = []
     for point in predicted(configs, draw(models, 40, seed=2)):
-        found = calculate(models[point.model], point.setup)
-        if abs(found.total / point.predicted - 1) > 0.01:
+        found = error(point, models[point.model])
+        if abs(found.requested) > EXACT or abs(found.allocated) > FRAGMENTS:
             off.append((point, found))
     assert off == []
 

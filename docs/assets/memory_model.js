@@ -1,5 +1,5 @@
 // Bytes of a training step or of a generation, from coefficients that the predictor derived: sums of monomials.
-// `evaluate` in scripts/benchbook/predictor/coefficients.py computes the same; a test holds the two together.
+// `calculate` in scripts/benchbook/calculator/memory_model.py computes the same; a test holds the two together.
 
 export const GIB = 2 ** 30;
 export const PARTS = ["weights", "gradients", "optimizer_states", "activations", "copies", "cache", "temporary", "workspaces"];

@@ -8,7 +8,7 @@ from statistics import median
 from jinja2 import Template
 
 from benchbook.calculator.listing import KINDS, all_models, kind_text
-from benchbook.calculator.points import Points, errors, load_points
+from benchbook.calculator.points import Error, Points, errors, load_points
 from benchbook.pages.languages import Language
 from benchbook.pages.references import UnresolvedError
 from benchbook.project import Project
@@ -31,7 +31,9 @@ def render_errors(project: Project, language: Language, template: Template) -> s
     )
 
 
-def _rows(project: Project, points: Points, language: Language) -> list[tuple[str, int, tuple[str, ...]]]:
+def _rows(
+    project: Project, points: Points, language: Language
+) -> list[tuple[str, int, list[tuple[str, str]]]]:
     """Of each kind of model, and of all: its name, how many points, and their errors."""
     kinds = {one.name: one.kind for one in all_models(project)}
     found = list(zip(points.points, errors(project, points.points), strict=True))
@@ -45,7 +47,14 @@ def _rows(project: Project, points: Points, language: Language) -> list[tuple[st
     return [*rows, (language.text("calc_all"), len(everything), _summary(everything, language))]
 
 
-def _summary(found: Sequence[float], language: Language) -> tuple[str, ...]:
-    """The median of the errors' sizes and the largest error, each as a number and as text."""
-    typical, largest = median(map(abs, found)), max(found, key=abs)
-    return f"{typical:.5f}", language.percent(typical), f"{largest:.5f}", language.signed_percent(largest)
+def _summary(found: Sequence[Error], language: Language) -> list[tuple[str, str]]:
+    """Of what is requested and of what is allocated, the median of the errors' sizes and the largest error.
+
+    Each is a number and a text.
+    """
+    cells = []
+    for shares in zip(*found, strict=True):
+        typical, largest = median(map(abs, shares)), max(shares, key=abs)
+        cells.append((f"{typical:.5f}", language.percent(typical)))
+        cells.append((f"{largest:.5f}", language.signed_percent(largest)))
+    return cells

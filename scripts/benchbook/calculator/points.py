@@ -7,23 +7,31 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchbook.calculator.listing import coefficients_path, load_coefficients, points_path
-from benchbook.calculator.memory_model import Setup, calculate
+from benchbook.calculator.memory_model import Coefficients, Setup, calculate
 from benchbook.project import Project
 from benchbook.records import dump_json, write_text
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 @dataclass(frozen=True)
 class Point:
-    """One setup of one model, and the predicted peak in bytes."""
+    """One setup of one model, and what was predicted of it.
+
+    Parameters:
+        model: Its name.
+        setup: Of its run.
+        requested: The most bytes that tensors ask for at once.
+        allocated: The most bytes of the blocks that torch's allocator gives them.
+    """
 
     model: str
     setup: Setup
-    predicted: int
+    requested: int
+    allocated: int
 
 
 @dataclass(frozen=True)
@@ -43,7 +51,7 @@ def load_points(project: Project) -> Points | None:
     if not path.is_file():
         return None
     table = json.loads(path.read_text("utf-8"))
-    points = [Point(one["model"], Setup(**one["setup"]), one["predicted"]) for one in table["points"]]
+    points = [Point(**{**one, "setup": Setup(**one["setup"])}) for one in table["points"]]
     return Points(**{**table, "points": tuple(points)})
 
 
@@ -54,12 +62,22 @@ def write_points(project: Project, points: Points) -> Path:
     return path
 
 
-def errors(project: Project, points: Sequence[Point]) -> list[float]:
-    """By what share the calculator says more than was predicted, point by point."""
-    return [
-        calculate(_coefficients(coefficients_path(project, one.model)), one.setup).total / one.predicted - 1
-        for one in points
-    ]
+class Error(NamedTuple):
+    """By what share the calculator says more than tensors ask for, and than is allocated for them."""
+
+    requested: float
+    allocated: float
+
+
+def error(point: Point, coefficients: Coefficients) -> Error:
+    """How far the calculator is from the predictor at a point."""
+    total = calculate(coefficients, point.setup).total
+    return Error(total / point.requested - 1, total / point.allocated - 1)
+
+
+def errors(project: Project, points: Sequence[Point]) -> list[Error]:
+    """How far the calculator is from the predictor, point by point."""
+    return [error(one, _coefficients(coefficients_path(project, one.model))) for one in points]
 
 
 @cache
