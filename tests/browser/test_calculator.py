@@ -247,7 +247,7 @@ def test_without_a_script_it_says_what_it_needs_and_shows_its_errors(
     open_page: OpenPage, site_url: str
 ) -> None:
     page = open_page(site_url + address("en", GUIDE), java_script_enabled=False)
-    assert "JavaScript" in page.locator(".bb-plain").first.inner_text()
+    assert "JavaScript" in page.locator("p.bb-plain").inner_text()
     assert not page.locator("#calc").is_visible()
     assert page.locator("#errors ~ .table-scroll tbody tr").count() >= 4
 
