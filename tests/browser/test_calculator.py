@@ -101,6 +101,7 @@ def test_a_choice_is_kept_in_the_address_and_comes_back(open_page: OpenPage, sit
 
 def test_the_gpu_chosen_on_another_page_is_the_one_here(page: Page, site_url: str) -> None:
     page.goto(site_url + address("en", GUIDE))
+    ready(page)
     page.evaluate("localStorage.setItem('benchbook.gpu', '24')")
     page.goto(site_url + address("ja", GUIDE))
     ready(page)
@@ -249,7 +250,7 @@ def test_without_a_script_it_says_what_it_needs_and_shows_its_errors(
     page = open_page(site_url + address("en", GUIDE), java_script_enabled=False)
     assert "JavaScript" in page.locator("p.bb-plain").inner_text()
     assert not page.locator("#calc").is_visible()
-    assert page.locator("#errors ~ .table-scroll tbody tr").count() >= 4
+    assert page.locator("#errors ~ .bb-table").first.locator("tbody tr").count() >= 4
 
 
 def test_the_scripts_are_small_and_ask_no_other_host(page: Page, site: Path, site_url: str) -> None:

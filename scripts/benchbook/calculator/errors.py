@@ -54,7 +54,8 @@ def _summary(found: Sequence[Error], language: Language) -> list[tuple[str, str]
     """
     cells = []
     for shares in zip(*found, strict=True):
-        typical, largest = median(map(abs, shares)), max(shares, key=abs)
+        # What is less than a hundredth of a percent is nothing.
+        typical, largest = round(median(map(abs, shares)), 4), max(shares, key=abs)
         cells.append((f"{typical:.5f}", language.percent(typical)))
         cells.append((f"{largest:.5f}", language.signed_percent(largest)))
     return cells
