@@ -134,13 +134,11 @@ def test_a_length_per_step_that_never_changes_changes_nothing() -> None:
 
 
 def test_lengths_that_grow_leave_segments_behind_that_falling_ones_use_again() -> None:
-    lengths = (32, 64, 96, 128)
+    lengths = tuple(range(16, 129, 16))
     growing, falling = (predict(LLAMA, step(batch=64, lengths=order)) for order in (lengths, lengths[::-1]))
     assert growing.peak_reserved is not None
     assert falling.peak_reserved is not None
-    assert growing.peak_reserved - growing.peak_allocated > 3 * (
-        falling.peak_reserved - falling.peak_allocated
-    )
+    assert growing.peak_reserved > 1.25 * falling.peak_reserved
 
 
 @pytest.mark.parametrize(
