@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,8 +51,8 @@ COEFFICIENTS = {
 }
 
 
-def training(batch: int = 1, **choices: object) -> Setup:
-    return Setup("training", "fp32", "sdpa", batch, 100, **choices)  # type: ignore[arg-type]
+def training(batch: int = 1, **choices: Any) -> Setup:
+    return Setup("training", "fp32", "sdpa", batch, 100, **choices)
 
 
 def peak(setup: Setup) -> tuple[str, float]:

@@ -12,7 +12,7 @@ from benchbook.predictor.points import predicted
 from benchbook.predictor.prediction import predict
 from benchbook.predictor.shapes import FAMILIES as SHAPES
 from benchbook.predictor.shapes import derive_model
-from benchbook.predictor.workload import Training
+from benchbook.predictor.workload import Precision, Training
 from benchbook.project import Project
 
 HANDBOOK = Project(Path(__file__).parents[1])
@@ -59,8 +59,9 @@ def test_a_model_of_a_family_s_making_is_within_two_percent_of_the_predictor() -
         "tie_word_embeddings": True,
     }
     coefficients = load_coefficients(coefficients_path(HANDBOOK, "decoder-tied"))
-    for batch, sequence, precision in ((1, 128, "fp32"), (8, 1024, "bf16_autocast"), (3, 500, "bf16")):
+    cases: list[tuple[int, int, Precision]] = [(1, 128, "fp32"), (8, 1024, "bf16_autocast"), (3, 500, "bf16")]
+    for batch, sequence, precision in cases:
         setup = Setup("training", precision, "sdpa", batch, sequence)
         found = calculate(coefficients, setup, {**dimensions, "vocabulary": 49152})
-        whole = predict(config, Training(batch, sequence, precision)).peak_allocated  # type: ignore[arg-type]
+        whole = predict(config, Training(batch, sequence, precision)).peak_allocated
         assert abs(found.total / whole - 1) < 0.02
