@@ -69,7 +69,8 @@ def attribute(events: Events, segments: bool) -> Attribution:
         events: With at least one birth.
         segments: Serve requests as CUDA's caching allocator does; otherwise byte by byte.
     """
-    replay = _through_segments(events) if segments else _byte_by_byte(events)
+    requested = _byte_by_byte(events)
+    replay = _through_segments(events) if segments else requested
     peak = max(replay.held)
     at = replay.held.index(peak)
     starts = [span.first for span in events.spans]
@@ -86,7 +87,7 @@ def attribute(events: Events, segments: bool) -> Attribution:
     return Attribution(
         peak,
         replay.reserved,
-        max(_byte_by_byte(events).held),
+        max(requested.held),
         events.spans[last_span].moment,
         dict(categories.most_common()),
         dict(layers.most_common()),
