@@ -1,0 +1,135 @@
+"""What evaluating with Trainer holds: logits of the whole evaluation set, or less."""
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["torch>=2.11", "transformers>=5.23", "accelerate>=1.15", "numpy>=2.0"]
+#
+# [tool.benchbook]
+# needs = ["accelerator", "cpu"]
+# timeout = 600
+# repeats = 2
+# meters = ["cpu_allocator"]
+# # Faster on a CPU: what is freed stays with the process. Torch's bytes are the same.
+# environment = { MALLOC_MMAP_MAX_ = "0", MALLOC_TRIM_THRESHOLD_ = "100000000000" }
+# [tool.benchbook.metrics]
+# held_predictions = { unit = "B", better = "lower" }
+# loss = { unit = "1" }
+# accuracy = { unit = "1" }
+# [tool.benchbook.matrix]
+# change = ["none", "preprocess_logits", "loss_only"]
+# batches = [2, 4, 8]
+# [tool.benchbook.on.accelerator]
+# hidden_size = 2048
+# layers = 16
+# heads = 32
+# key_value_heads = 8
+# intermediate_size = 8192
+# vocab_size = 128256
+# [tool.benchbook.smallest]
+# vocab_size = 512
+# sequence_length = 32
+# layers = 1
+# ///
+
+# %% parameters
+change = "none"
+batches = 2
+batch_size = 4
+sequence_length = 256
+hidden_size = 384
+layers = 4
+heads = 6
+key_value_heads = 2
+intermediate_size = 1024
+vocab_size = 32000
+
+# %% setup
+import tempfile
+
+import torch
+from transformers import (
+    AutoModelForCausalLM,
+    LlamaConfig,
+    PrinterCallback,
+    Trainer,
+    TrainingArguments,
+    set_seed,
+)
+
+device = torch.accelerator.current_accelerator(check_available=True) or torch.device(
+    "cpu"
+)
+
+# %% model
+set_seed(0)
+config = LlamaConfig(  # random weights
+    vocab_size=vocab_size,
+    hidden_size=hidden_size,
+    intermediate_size=intermediate_size,
+    num_hidden_layers=layers,
+    num_attention_heads=heads,
+    num_key_value_heads=key_value_heads,
+)
+model = AutoModelForCausalLM.from_config(config)
+token_ids = torch.randint(0, vocab_size, (batches * batch_size, sequence_length))
+eval_dataset = [{"input_ids": ids, "labels": ids} for ids in token_ids]
+
+
+# %% remedy
+def best_tokens(logits, labels):
+    return logits.argmax(dim=-1)
+
+
+# %% metrics
+prediction_bytes, first_best = [], []
+
+
+def compute_metrics(evaluated):
+    best = evaluated.predictions
+    prediction_bytes.append(best.nbytes)
+    if best.ndim == 3:
+        best = best.argmax(axis=-1)
+    first_best.append(best[0])
+    hits = best[:, :-1] == evaluated.label_ids[:, 1:]
+    return {"accuracy": hits.mean().item()}
+
+
+# %% trainer
+trainer = Trainer(
+    model=model,
+    args=TrainingArguments(
+        output_dir=tempfile.mkdtemp(),
+        per_device_eval_batch_size=batch_size,
+        disable_tqdm=True,
+    ),
+    eval_dataset=eval_dataset,
+    compute_metrics=None if change == "loss_only" else compute_metrics,
+    preprocess_logits_for_metrics=best_tokens
+    if change == "preprocess_logits"
+    else None,
+)
+trainer.remove_callback(PrinterCallback)
+
+# %% evaluate
+evaluated = trainer.evaluate()
+
+# %% results
+held_predictions = sum(prediction_bytes)
+loss = evaluated["eval_loss"]
+accuracy = evaluated.get("eval_accuracy", 0.0)
+print(f"predictions of {batches} batches: {held_predictions / 2**20:.1f} MiB")
+
+# %% checks
+import math
+
+assert model.device.type == device.type
+assert math.isclose(loss, math.log(vocab_size), rel_tol=0.05)
+tokens = batches * batch_size * sequence_length
+per_token = {"none": 4 * vocab_size, "preprocess_logits": 8, "loss_only": 0}[change]
+assert held_predictions == tokens * per_token
+
+# The same best tokens, whether found for each batch or afterwards.
+if change != "loss_only":
+    with torch.no_grad():
+        logits = model(token_ids[:1].to(device)).logits
+    best = logits.argmax(dim=-1)[0].cpu().numpy()
+    assert (best == first_best[0]).mean() > 0.99

@@ -1,0 +1,251 @@
+"""What adapters leave of the memory of fine-tuning: LoRA, on a base in fp32, in bf16, and in 4 bits.
+
+The decoder is deeper than elsewhere in this guide, and its embedding serves as its head too, so that most of its
+parameters lie in linear layers, as in a model of a billion: those are what adapters and 4 bits change.
+"""
+# /// script
+# requires-python = ">=3.11"
+# dependencies = [
+#   "torch>=2.11", "transformers>=5.23", "accelerate>=1.15", "peft>=0.20",
+#   "bitsandbytes>=0.50", "numpy>=2.0",
+# ]
+#
+# [tool.benchbook]
+# needs = ["cpu", "accelerator"]
+# timeout = 600
+# repeats = 2
+# # Faster on a CPU: what is freed stays with the process. Torch's bytes are the same.
+# environment = { MALLOC_MMAP_MAX_ = "0", MALLOC_TRIM_THRESHOLD_ = "100000000000" }
+# [tool.benchbook.metrics]
+# parameter_count = { unit = "count" }
+# trainable_parameters = { unit = "count", better = "lower" }
+# weight_bytes = { unit = "B", better = "lower", memory = "device" }
+# gradient_bytes = { unit = "B", better = "lower", memory = "device" }
+# state_bytes = { unit = "B", better = "lower", memory = "device" }
+# static_memory = { unit = "B", better = "lower", memory = "device" }
+# peak_memory = { unit = "B", better = "lower", memory = "device" }
+# linear_bytes_per_parameter = { unit = "B/parameter", better = "lower" }
+# [tool.benchbook.matrix]
+# method = [
+#     "full", "full_bf16", "lora_qv", "lora", "lora_bf16_no_autocast", "lora_bf16",
+#     "qlora", "lora_checkpointing", "qlora_checkpointing",
+# ]
+# [tool.benchbook.on.accelerator]
+# hidden_size = 2048
+# layers = 16
+# heads = 32
+# kv_heads = 8
+# intermediate_size = 8192
+# vocab_size = 128256
+# sequence_length = 2048
+# [tool.benchbook.smallest]
+# layers = 1
+# vocab_size = 2048
+# sequence_length = 32
+# ///
+
+# %% parameters
+method = "full"
+hidden_size = 512
+layers = 12
+heads = 8
+kv_heads = 2
+intermediate_size = 1408
+vocab_size = 32000
+batch_size = 4
+sequence_length = 256
+
+# %% setup
+import tempfile
+from itertools import accumulate
+
+import torch
+from peft import LoraConfig
+from torch.profiler import ProfilerActivity, profile
+from transformers import AutoModelForCausalLM, BitsAndBytesConfig, LlamaConfig
+from transformers import PrinterCallback, Trainer, TrainingArguments, set_seed
+from transformers.utils.logging import disable_progress_bar
+
+disable_progress_bar()
+device = torch.accelerator.current_accelerator(check_available=True) or torch.device(
+    "cpu"
+)
+adapted = "lora" in method
+quantized = method.startswith("qlora")
+dtype = torch.bfloat16 if quantized or "bf16" in method else torch.float32
+autocast = method in ("lora_bf16", "qlora", "qlora_checkpointing")
+checkpointing = method.endswith("checkpointing")
+
+# %% checkpoint
+set_seed(0)
+config = LlamaConfig(
+    vocab_size=vocab_size,
+    hidden_size=hidden_size,
+    num_hidden_layers=layers,
+    num_attention_heads=heads,
+    num_key_value_heads=kv_heads,
+    intermediate_size=intermediate_size,
+    tie_word_embeddings=True,
+)
+folder = tempfile.TemporaryDirectory()
+AutoModelForCausalLM.from_config(config).save_pretrained(folder.name)
+checkpoint = folder.name
+
+# %% four_bit
+four_bit = BitsAndBytesConfig(
+    load_in_4bit=True,
+    bnb_4bit_quant_type="nf4",
+    bnb_4bit_use_double_quant=True,
+    bnb_4bit_compute_dtype=torch.bfloat16,
+)
+
+# %% load
+model = AutoModelForCausalLM.from_pretrained(
+    checkpoint, dtype=dtype, quantization_config=four_bit if quantized else None
+)
+
+# %% before
+model = model.to(device).train()  # in inference, a CPU lays 4-bit weights out anew
+base = dict(model.named_parameters())
+parameter_count = model.num_parameters()
+before = {name: weight.detach().cpu().clone() for name, weight in base.items()}
+tokens = torch.randint(0, vocab_size, (batch_size, sequence_length))
+with torch.no_grad():
+    base_loss = model(tokens.to(device), labels=tokens.to(device)).loss.item()
+targets = ["q_proj", "v_proj"] if method == "lora_qv" else "all-linear"
+
+# %% adapters
+lora = LoraConfig(r=8, lora_alpha=16, target_modules=targets)
+if adapted:
+    model.add_adapter(lora)  # freezes everything else
+
+# %% fp32_adapters
+trained = [weight for weight in model.parameters() if weight.requires_grad]
+if adapted:  # or AdamW would round each of its updates to a bf16 base's type
+    for weight in trained:
+        weight.data = weight.data.float()
+
+# %% train
+arguments = TrainingArguments(
+    output_dir="output",
+    per_device_train_batch_size=batch_size,
+    activation_checkpointing=checkpointing,
+    bf16=autocast,  # computes with fp32 adapters in bf16 too
+    use_cpu=device.type == "cpu",  # without it, bf16 asks for a GPU
+    learning_rate=1e-3,
+    max_steps=2,
+    logging_steps=1,
+    train_sampling_strategy="sequential",
+    save_strategy="no",
+    disable_tqdm=True,
+)
+rows = [{"input_ids": row, "labels": row} for row in tokens]
+trainer = Trainer(model, arguments, train_dataset=rows)
+trainer.remove_callback(PrinterCallback)
+trainer.train()
+
+
+# %% held
+def bytes_of(weight):
+    """Of a weight; one in 4 bits has the scales of its blocks beside it."""
+    state = getattr(weight, "quant_state", None)
+    parts = [weight]
+    if state is not None:
+        parts += [state.absmax, state.state2.absmax]
+    return sum(part.nbytes for part in parts)
+
+
+optimizer = trainer.optimizer.optimizer  # inside Accelerate's
+states = [state for each in optimizer.state.values() for state in each.values()]
+state_bytes = sum(state.nbytes for state in states if torch.is_tensor(state))
+weight_bytes = sum(bytes_of(weight) for weight in model.parameters())
+trainable_parameters = sum(weight.numel() for weight in trained)
+
+# %% one_more_step
+model.zero_grad()
+batch = tokens.to(device)
+
+
+def step():
+    with torch.autocast(device.type, torch.bfloat16, enabled=autocast):
+        loss = model(batch, labels=batch).loss
+    loss.backward()
+    gradients = sum(weight.grad.nbytes for weight in trained)
+    optimizer.step()
+    optimizer.zero_grad()
+    return gradients
+
+
+if device.type == "cpu":
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
+        gradient_bytes = step()
+    events = profiled.profiler.kineto_results.events()
+    changes = [event for event in events if event.name() == "[memory]"]
+    changes.sort(key=lambda event: event.start_ns())
+    above = max(accumulate((change.nbytes() for change in changes), initial=0))
+    peak_memory = weight_bytes + state_bytes + batch.nbytes + above
+else:
+    torch.accelerator.reset_peak_memory_stats()
+    gradient_bytes = step()
+    peak_memory = torch.accelerator.max_memory_allocated()
+static_memory = weight_bytes + gradient_bytes + state_bytes
+print(f"{trainable_parameters:,} of {parameter_count:,} parameters train")
+print(f"weights, gradients, states: {static_memory / 2**20:.1f} MiB")
+print(f"peak:                       {peak_memory / 2**20:.1f} MiB")
+
+# %% linear_layers
+linear = [
+    weight for name, weight in base.items() if "_proj" in name and "lora_" not in name
+]
+linear_count = (
+    layers
+    * hidden_size
+    * (2 * hidden_size + 2 * kv_heads * hidden_size // heads + 3 * intermediate_size)
+)
+linear_bytes_per_parameter = sum(map(bytes_of, linear)) / linear_count
+print(f"a linear layer of the base: {linear_bytes_per_parameter:.3f} B per parameter")
+
+# %% checks
+import math
+
+losses = [log["loss"] for log in trainer.state.log_history if "loss" in log]
+assert len(losses) == trainer.state.global_step == 2
+assert {weight.device.type for weight in model.parameters()} == {device.type}
+assert model.is_activation_checkpointing == checkpointing
+assert trainer.accelerator.mixed_precision == ("bf16" if autocast else "no")
+norms = (2 * layers + 1) * hidden_size
+assert parameter_count == linear_count + vocab_size * hidden_size + norms
+
+# What should train trains, and nothing else moves. In bf16, the weights of a normalisation,
+# all 1, do not either: 1.001 is rounded to 1 again.
+moved = {
+    name
+    for name, weight in base.items()
+    if not weight.detach().cpu().equal(before[name])
+}
+in_place = {name for name in base if dtype == torch.bfloat16 and "norm" in name}
+assert moved == (set() if adapted else set(base) - in_place), moved
+of_rank = 8 * layers
+q_and_v = 2 * hidden_size + hidden_size + hidden_size * kv_heads // heads
+k_and_o = q_and_v
+per_layer = q_and_v if method == "lora_qv" else q_and_v + k_and_o
+per_layer += 0 if method == "lora_qv" else 3 * (hidden_size + intermediate_size)
+assert trainable_parameters == (of_rank * per_layer if adapted else parameter_count)
+if adapted:  # the second matrix of an adapter begins as zeros
+    second = [w for name, w in model.named_parameters() if "lora_B" in name]
+    assert all(weight.count_nonzero() > 0 for weight in second)
+    assert math.isclose(
+        losses[0], base_loss, rel_tol=1e-5 if dtype.itemsize == 4 else 1e-2
+    )
+
+# Bytes, by hand.
+trained_bytes = 4 if adapted else dtype.itemsize
+assert gradient_bytes == trained_bytes * trainable_parameters
+steps_taken = 4 * len(trained)  # a count beside each pair of states
+assert state_bytes == 2 * gradient_bytes + steps_taken
+blocks = [math.ceil(2 * weight.numel() / 64) for weight in linear]
+scales = sum(count + 4 * math.ceil(count / 256) for count in blocks)
+assert linear_bytes_per_parameter == (
+    0.5 + scales / linear_count if quantized else dtype.itemsize
+)
+assert peak_memory > static_memory - gradient_bytes
