@@ -18,31 +18,32 @@
 # method = ["max_length", "longest", "grouped", "packed"]
 # [tool.benchbook.on.accelerator]
 # hidden_size = 2048
-# layers = 16
+# layers = 8
 # heads = 32
 # key_value_heads = 8
 # intermediate_size = 8192
 # vocab_size = 128256
-# sequences = 64
+# sequences = 128
 # longest = 2048
 # median_length = 512
 # [tool.benchbook.smallest]
 # layers = 1
 # vocab_size = 512
+# sequences = 32
 # ///
 
 # %% parameters
 method = "max_length"
-sequences = 24
+sequences = 128  # below eight batches, Trainer groups none
 batch_size = 8  # padding needs lengths to differ within a batch
 longest = 256
 median_length = 64  # of a log-normal distribution with sigma 0.8, from 8 to `longest`
-hidden_size = 384
+hidden_size = 256
 layers = 4
-heads = 6
+heads = 4
 key_value_heads = 2
-intermediate_size = 1024
-vocab_size = 32000
+intermediate_size = 768
+vocab_size = 8192
 seed = 42
 
 # %% setup
