@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchbook.claims.comparison import LEAST_PAIRS, Relation, Side, compare, decide, direction
+from benchbook.claims.comparison import LEAST_PAIRS, Relation, Side, compare, decide, direction, left_open
 
 TURNED: dict[Relation, Relation] = {"less": "greater", "greater": "less", "equal": "equal"}
 times = st.lists(st.floats(0.5, 2), min_size=LEAST_PAIRS, max_size=12)
@@ -124,9 +124,21 @@ def test_bytes_of_a_shared_device_do() -> None:
     assert outcome(replace(measured(100), shared=True), measured(200), "less") == "holds"
 
 
-def test_a_campaign_in_which_the_same_differs_from_itself_decides_nothing_about_time() -> None:
-    noisy = compare(around(3.0, noise=0.4), around(1.0, noise=0.4, seed=1))
-    assert decide(noisy, "greater") == ("too close to call", "unsteady")
+def test_where_the_same_differs_from_itself_only_more_than_that_counts() -> None:
+    near = compare(around(1.2, noise=0.15), around(1.0, noise=0.15, seed=1))
+    assert near.interval is not None
+    assert near.interval[0] > 1 > near.interval[0] / near.noise
+    assert decide(near, "greater") == ("too close to call", "unsteady")
+    assert decide(near, "less") == ("too close to call", "unsteady")
+    assert (direction(near), left_open(near)) == (None, "unsteady")
+    far = compare(around(3.0, noise=0.15), around(1.0, noise=0.15, seed=1))
+    assert far.noise > 1
+    assert decide(far, "greater", ratio=2) == ("holds", None)
+    assert decide(far, "equal", tolerance=0.1) == ("refuted", None)
+    assert decide(far, "greater", ratio=2.8)[0] == "too close to call"
+
+
+def test_in_a_steady_campaign_the_interval_stands_as_it_is() -> None:
     jumping = timed(*[3.0, 3.1] * 4)
     found = compare(timed(*(value * 2 for value in jumping.samples)), Side((1.0,)))
     assert found.same is not None
@@ -134,7 +146,7 @@ def test_a_campaign_in_which_the_same_differs_from_itself_decides_nothing_about_
 
 
 def test_a_warm_up_that_slows_every_second_run_is_seen_against_a_constant() -> None:
-    found = compare(timed(*[1.0, 1.5, 1.5, 1.0] * 2), Side((0.1,)))
+    found = compare(timed(*[1.0, 1.5, 1.5, 1.0] * 2), Side((0.9,)))
     assert decide(found, "greater") == ("too close to call", "unsteady")
 
 

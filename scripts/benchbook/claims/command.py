@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from benchbook.claims.comparison import Comparison, Relation, Side, compare, decide, direction
+from benchbook.claims.comparison import Comparison, Doubt, Relation, Side, compare, decide, direction, left_open
 from benchbook.claims.declaration import Constant, side_of
 from benchbook.claims.judging import check_comparable, judging_machines, side_of_measurement, with_unit
 from benchbook.claims.words import doubt_text, found_text, interval_text
@@ -48,6 +48,7 @@ class Answer:
 
     row: Row
     found: Comparison
+    doubt: Doubt | None
     text: str
     held: bool | None
 
@@ -68,7 +69,7 @@ class Answer:
             "same": found.same,
             "exact": found.exact,
             "answer": self.text,
-            "doubt": found.doubt,
+            "doubt": self.doubt,
             "held": self.held,
         }
 
@@ -256,9 +257,11 @@ def _answer(row: Row, question: Question) -> Answer:
     if question.expect is not None:
         held = decide(found, question.expect, question.ratio, question.tolerance)[0] == "holds"
     if found.first is None:
-        return Answer(row, found, "not measured", held)
-    reason = doubt_text(found.doubt or "open", found)
-    return Answer(row, found, ANSWERS[way] if way else f"too close to call: {reason}", held)
+        return Answer(row, found, found.doubt, "not measured", held)
+    if way is not None:
+        return Answer(row, found, None, ANSWERS[way], held)
+    doubt = left_open(found, question.ratio)
+    return Answer(row, found, doubt, f"too close to call: {doubt_text(doubt, found)}", held)
 
 
 def _print(answers: Sequence[Answer]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from benchbook.paired import Interval, median_interval, ratio_interval, sign_flip_p
@@ -23,7 +23,7 @@ P = 0.05
 LEAST_RUNS = 2
 # Bytes and counts whose runs differ by less than this agree.
 AGREE = 0.001
-# A campaign in which the same differs from itself by more than this decides nothing about time.
+# Where the same differs from itself by more than this, a time has to differ by more than the same does.
 STEADY = 0.05
 
 
@@ -72,7 +72,7 @@ class Comparison:
             where it is exact or there are no pairs.
         pairs: How many pairs of runs of one campaign there are.
         same: Where the ratio of each side to itself lies; None where time is not compared.
-        doubt: Why the ratio decides nothing, if so.
+        doubt: Why the ratio decides nothing, whatever is asked.
     """
 
     first: float | None = None
@@ -84,6 +84,13 @@ class Comparison:
     pairs: int = 0
     same: Interval | None = None
     doubt: Doubt | None = None
+
+    @property
+    def noise(self) -> float:
+        """By which factor the same may differ from itself, where that is more than a steady campaign's; else 1."""
+        if self.same is None or 1 - STEADY <= self.same[0] <= 1 <= self.same[1] <= 1 + STEADY:
+            return 1.0
+        return max(self.same[1], 1 / self.same[0])
 
 
 def compare(first: Side, second: Side, times: float = 1.0) -> Comparison:
@@ -112,7 +119,7 @@ def compare(first: Side, second: Side, times: float = 1.0) -> Comparison:
         p=sign_flip_p([one - math.log(times) for one in logs]),
         pairs=len(logs),
         same=same,
-        doubt=_doubt(first, second, len(logs), same),
+        doubt=_doubt(first, second, len(logs)),
     )
 
 
@@ -139,13 +146,11 @@ def _same(first: Side, second: Side) -> Interval | None:
     return lower, upper
 
 
-def _doubt(first: Side, second: Side, pairs: int, same: Interval | None) -> Doubt | None:
+def _doubt(first: Side, second: Side, pairs: int) -> Doubt | None:
     if (first.timed and first.shared) or (second.timed and second.shared):
         return "shared"
     if pairs < LEAST_PAIRS:
         return "few pairs"
-    if same is not None and not (1 - STEADY <= same[0] <= 1 <= same[1] <= 1 + STEADY):
-        return "unsteady"
     return None
 
 
@@ -165,11 +170,27 @@ def decide(
         return "not measured", "missing"
     if found.doubt is not None:
         return "too close to call", found.doubt
+    judged = _judge(found, relation, ratio, tolerance, times)
+    if judged[1] is None and _judge(_widened(found), relation, ratio, tolerance, times) != judged:
+        return "too close to call", "unsteady"
+    return judged
+
+
+def _judge(
+    found: Comparison, relation: Relation, ratio: float, tolerance: float, times: float
+) -> tuple[Outcome, Doubt | None]:
     if relation == "equal":
         return _equal(found, tolerance, times)
     if relation == "less":
         return _more(_turned(found), ratio, 1 / times)
     return _more(found, ratio, times)
+
+
+def _widened(found: Comparison) -> Comparison:
+    """The same with an interval that takes in how far the same differs from itself."""
+    if found.interval is None:
+        return found
+    return replace(found, interval=(found.interval[0] / found.noise, found.interval[1] * found.noise))
 
 
 def _equal(found: Comparison, tolerance: float, times: float) -> tuple[Outcome, Doubt | None]:
@@ -219,3 +240,11 @@ def direction(found: Comparison, ratio: float = 1.0) -> Relation | None:
     """Which way the two differ by at least `ratio`, "equal" where they are the same; None if that is open."""
     ways: Sequence[Relation] = ("less", "greater", "equal") if found.exact else ("less", "greater")
     return next((way for way in ways if decide(found, way, ratio)[0] == "holds"), None)
+
+
+def left_open(found: Comparison, ratio: float = 1.0) -> Doubt:
+    """Why `direction` names none."""
+    ways: Sequence[Relation] = ("less", "greater")
+    if "unsteady" in (decide(found, way, ratio)[1] for way in ways):
+        return "unsteady"
+    return found.doubt or "open"

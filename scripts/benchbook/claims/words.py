@@ -31,7 +31,7 @@ def doubt_text(doubt: Doubt | None, found: Comparison) -> str:
         "few pairs": f"{found.pairs} pair(s) of runs are fewer than the {LEAST_PAIRS} that decide",
         "two campaigns": "the two were not measured in one campaign",
         "shared": "others used the device meanwhile",
-        "unsteady": f"the same differs from itself ({same}), so the campaign decides nothing about time",
+        "unsteady": f"the same differs from itself ({same}), and the difference is not beyond that",
         "signs": "numbers that scatter around 0 have no ratio",
         "small": "the difference is smaller than the one that matters",
         "open": "the interval leaves both open",
