@@ -14,7 +14,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from benchbook.claims.comparison import Comparison, Doubt, Relation, Side, compare, decide, direction, left_open
+from benchbook.claims.comparison import (
+    Comparison,
+    Doubt,
+    Relation,
+    Side,
+    compare,
+    decide,
+    direction,
+    left_open,
+)
 from benchbook.claims.declaration import Constant, side_of
 from benchbook.claims.judging import check_comparable, judging_machines, side_of_measurement, with_unit
 from benchbook.claims.words import doubt_text, found_text, interval_text

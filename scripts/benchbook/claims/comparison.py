@@ -87,7 +87,7 @@ class Comparison:
 
     @property
     def noise(self) -> float:
-        """By which factor the same may differ from itself, where that is more than a steady campaign's; else 1."""
+        """By which factor the same differs from itself; 1 where that is no more than in a steady campaign."""
         if self.same is None or 1 - STEADY <= self.same[0] <= 1 <= self.same[1] <= 1 + STEADY:
             return 1.0
         return max(self.same[1], 1 / self.same[0])
