@@ -97,6 +97,7 @@ def test_a_difference_smaller_than_the_one_that_matters_is_too_close() -> None:
     found = compare(around(1.1), around(1.0, seed=1))
     assert decide(found, "greater", ratio=1.05) == ("holds", None)
     assert decide(found, "greater", ratio=1.2) == ("too close to call", "small")
+    assert decide(found, "greater", ratio=found.ratio or 0) == ("too close to call", "open")
 
 
 def test_a_difference_that_the_runs_do_not_show_is_too_close() -> None:

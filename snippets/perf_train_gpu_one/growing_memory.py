@@ -8,7 +8,7 @@
 # timeout = 600
 # repeats = 2
 # # Faster on a CPU: what is freed stays with the process. Torch's bytes are the same.
-# environment = { MALLOC_MMAP_MAX_ = "0", MALLOC_TRIM_THRESHOLD_ = "100000000000" }
+# environment = { MALLOC_MMAP_MAX_ = "0", MALLOC_TRIM_THRESHOLD_ = "100000000000", KINETO_LOG_LEVEL = "6" }
 # [tool.benchbook.metrics]
 # allocated_after_step = { unit = "B", better = "lower", memory = "device" }
 # growth_per_step = { unit = "B", better = "lower", memory = "device" }

@@ -61,6 +61,9 @@ from transformers import (
     TrainingArguments,
     set_seed,
 )
+from transformers.utils.logging import disable_progress_bar
+
+disable_progress_bar()
 
 device = torch.accelerator.current_accelerator(check_available=True) or torch.device(
     "cpu"

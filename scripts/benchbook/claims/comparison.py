@@ -233,7 +233,7 @@ def _more(found: Comparison, ratio: float, times: float) -> tuple[Outcome, Doubt
         return "holds", None
     if upper < 1:
         return "refuted", None
-    return "too close to call", "small" if lower > 1 else "open"
+    return "too close to call", "small" if lower > 1 and upper < ratio else "open"
 
 
 def direction(found: Comparison, ratio: float = 1.0) -> Relation | None:

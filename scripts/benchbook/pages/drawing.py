@@ -128,7 +128,7 @@ def _ticks(values: Sequence[float]) -> dict[str, Any]:
     """Where the horizontal axis has its ticks: at the points of a short sweep, at steps of a long one."""
     points = sorted(set(values))
     if len(points) <= 8:
-        return {"values": points, "labelOverlap": "greedy"}
+        return {"values": points, "labelOverlap": "greedy", "labelSeparation": 6}
     return {"tickCount": 5, "tickMinStep": 1 if all(value == int(value) for value in points) else 0}
 
 
