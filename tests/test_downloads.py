@@ -10,9 +10,10 @@ import pytest
 
 from benchbook.pages.downloads import Downloads, notebook, notebook_path, record_path, script_path
 from benchbook.pages.library import Library
+from benchbook.pages.reproduce import append_files
 from benchbook.project import Project
 from benchbook.script import read_script
-from handbooks import CPU, copy_handbook, edit
+from handbooks import CPU, copy_handbook, edit, plain, start
 
 
 @pytest.fixture
@@ -80,3 +81,14 @@ def test_a_changed_script_gets_its_notebook_anew(project: Project) -> None:
     library.refresh("")
     downloads.write(library, site)
     assert "A changed docstring" in (site / notebook_path("memory/losses.py")).read_text("utf-8")
+
+
+def test_the_foot_of_a_page_lists_every_script_of_its_guide(project: Project) -> None:
+    never = project.snippets / "memory/never.py"
+    never.write_text((project.snippets / "memory/losses.py").read_text("utf-8"), "utf-8")
+    build = start(project)
+    assert append_files(build, "<p>no number</p>") == "<p>no number</p>"
+    build.here.scripts.add("memory/methods.py")
+    shown = plain(append_files(build, ""))
+    assert "memory/methods.py script · executed notebook · raw record" in shown
+    assert "memory/never.py script · notebook · not measured" in shown

@@ -11,18 +11,19 @@ from benchbook.pages.quantities import NO_BREAK_SPACE
 
 
 def append_files(build: Build, html: str) -> str:
-    """`html` with a list of the scripts that the current page shows, each with its downloads."""
+    """`html` with a list of the guide's scripts and of those it shows of others, each with its downloads."""
     page, language = build.here, build.here.language
     # These show something of many guides; each has its own list.
     if not page.scripts or page.guide in ("index", "claims"):
         return html
     items = ""
-    for script in sorted(page.scripts):
+    own = {script for script in build.library.project.scripts() if script.startswith(f"{page.guide}/")}
+    for script in sorted(page.scripts | own):
+        machines = build.library.machines_with(script)
         links = [
             (language.text("script"), script_path(script)),
-            (language.text("notebook"), notebook_path(script)),
+            (language.text("notebook" if machines else "notebook_without_outputs"), notebook_path(script)),
         ]
-        machines = build.library.machines_with(script)
         for machine in machines:
             text = language.text("raw_record")
             if len(machines) > 1:
@@ -31,6 +32,8 @@ def append_files(build: Build, html: str) -> str:
         shown = f"{NO_BREAK_SPACE}· ".join(
             f'<a href="{escape(page.root + to)}" download><bdi>{escape(text)}</bdi></a>' for text, to in links
         )
+        if not machines:
+            shown += f"{NO_BREAK_SPACE}· {escape(language.text('not_measured'))}"
         items += f'<li><code lang="en" dir="ltr">{escape(script)}</code> {shown}</li>'
     title = escape(language.text("fact_files"))
     return (
