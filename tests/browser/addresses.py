@@ -19,3 +19,8 @@ def address(language: str, guide: str = "index") -> str:
 
 GUIDES = tuple(path.stem for path in sorted((ROOT / "docs" / "en").glob("*.md")))
 ADDRESSES = tuple(address(language, guide) for language in LANGUAGES for guide in GUIDES)
+
+
+def written_in(guide: str) -> list[str]:
+    """The languages that `guide` is written in; the others show the English text."""
+    return [code for code in LANGUAGES if (ROOT / "docs" / code / f"{guide}.md").exists()]

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from browser.addresses import ADDRESSES, LANGUAGES, PHONE, TRANSLATIONS, address
+from browser.addresses import ADDRESSES, GUIDES, LANGUAGES, PHONE, TRANSLATIONS, address, written_in
 
 OpenPage = Callable[..., Page]
 
@@ -45,17 +45,23 @@ def test_a_page_loads_nothing_of_the_search_before_it_is_opened(
     assert not [url for url in asked if "pagefind" in url or "search" in url]
 
 
-@pytest.mark.parametrize("where", ADDRESSES)
+@pytest.mark.parametrize("guide", GUIDES)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_a_page_has_a_description_a_title_and_absolute_links_to_its_languages(
-    page: Page, site_url: str, where: str
+    page: Page, site_url: str, language: str, guide: str
 ) -> None:
-    page.goto(site_url + where)
+    page.goto(site_url + address(language, guide))
     assert page.locator("meta[name=description]").get_attribute("content")
     assert page.title()
     links = page.locator("link[rel=alternate][hreflang]")
     codes = [link.get_attribute("hreflang") for link in links.all()]
-    assert sorted(map(str, codes)) == sorted([*LANGUAGES, "x-default"])
+    written = written_in(guide)
+    assert sorted(map(str, codes)) == (sorted([*written, "x-default"]) if language in written else [])
     assert all((link.get_attribute("href") or "").startswith("https://") for link in links.all())
+    original = address(language if language in written else "en", guide)
+    canonical = page.locator("link[rel=canonical]").get_attribute("href") or ""
+    assert canonical.startswith("https://")
+    assert canonical.endswith(f"/handbook/{original}")
 
 
 def test_the_arabic_page_runs_right_to_left_with_code_left_to_right(page: Page, fixture_url: str) -> None:
@@ -66,6 +72,15 @@ def test_the_arabic_page_runs_right_to_left_with_code_left_to_right(page: Page, 
     for block in page.locator("article :is(pre, code)").all():
         assert block.evaluate(direction) == "ltr"
         assert block.evaluate("element => getComputedStyle(element).textAlign") in {"left", "start"}
+
+
+def test_an_untranslated_page_keeps_its_own_direction_within_arabic(page: Page, fixture_url: str) -> None:
+    page.goto(fixture_url + "ar/english_only/")
+    assert page.locator("body").evaluate("element => getComputedStyle(element).direction") == "rtl"
+    item = page.locator("article > ul > li").first
+    margins = "element => [getComputedStyle(element).marginLeft, getComputedStyle(element).marginRight].map(parseFloat)"
+    left, right = item.evaluate(margins)
+    assert left > right == 0
 
 
 def test_a_number_and_its_unit_stay_in_order_inside_arabic(page: Page, fixture_url: str) -> None:

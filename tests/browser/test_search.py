@@ -59,8 +59,13 @@ def test_a_query_finds_the_page_in_its_own_language_only(
 @pytest.mark.parametrize(
     ("code", "query", "guide"),
     [
-        ("en", "CUDA out of memory", "index"),
+        ("en", "CUDA out of memory", "perf_train_gpu_one"),
         ("en", "CUDA out of memory", "model_memory_anatomy"),
+        ("en", "gradient checkpointing", "perf_train_gpu_one"),
+        ("en", "torch.compile", "perf_train_gpu_one"),
+        ("en", "QLoRA", "perf_train_gpu_one"),
+        ("en", "flash attention", "perf_train_gpu_one"),
+        ("en", "Attempting to unscale FP16 gradients", "perf_train_gpu_one"),
         ("en", "out of memory", "model_memory_anatomy"),
         ("en", "GPU memory usage", "model_memory_anatomy"),
         ("en", "optimizer state memory", "model_memory_anatomy"),
