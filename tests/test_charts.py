@@ -72,6 +72,14 @@ def test_a_drawing_is_kept_from_one_build_to_the_next(tmp_path: Path) -> None:
     assert draw(lines, log_y=True, cache=tmp_path) != "<svg/>"
 
 
+def test_a_label_that_would_lie_on_another_is_left_out() -> None:
+    sweep = [Line(tuple((float(2**power), 1.0) for power in range(7)))]
+    labels = re.findall(r'<text text-anchor="middle"[^>]*>([^<]*)<', draw(sweep))
+    assert labels == ["1", "8", "16", "32", "64"]
+    spread = re.findall(r'<text text-anchor="middle"[^>]*>([^<]*)<', draw(sweep, log_x=True))
+    assert spread == ["1", "2", "4", "8", "16", "32", "64"]
+
+
 def test_a_line_keeps_its_colour_where_another_has_no_point() -> None:
     project = Project(FIXTURE)
     text = SWEEP + "\nwhere: {batch_size: 4}"

@@ -20,7 +20,7 @@ _INK, _GRID = "#010203", "#040506"
 _SERIES = tuple(f"#0a0b{index:02x}" for index in range(6))
 MAX_SERIES = len(_SERIES)
 # Change it with what `_themed` does, so that no kept drawing outlives its look.
-_THEME = 2
+_THEME = 3
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 
 
@@ -140,6 +140,8 @@ def _themed(svg: str) -> str:
     # The page names the figure; inside it, the drawing is decoration.
     svg = re.sub(r' (?:role|aria-roledescription|aria-label)="[^"]*"', "", svg)
     svg = re.sub(r'<path class="(?:background|foreground)"[^>]*/>', "", svg)
+    # Vega keeps the label of a tick that would overlap another, unseen.
+    svg = re.sub(r'<text [^>]*(?<=\s)opacity="0"[^>]*>[^<]*</text>', "", svg)
     svg = re.sub(r' (?:class|pointer-events|opacity|font-family|aria-hidden)="[^"]*"', "", svg)
     svg = re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", svg)
     head = re.match(r"<svg [^>]*>", svg)
