@@ -24,9 +24,3 @@ ADDRESSES = tuple(address(language, guide) for language in LANGUAGES for guide i
 def written_in(guide: str) -> list[str]:
     """The languages that `guide` is written in; the others show the English text."""
     return [code for code in LANGUAGES if (ROOT / "docs" / code / f"{guide}.md").exists()]
-
-
-# The English text that an untranslated page shows is the same in each language: once, from right to left, is enough.
-READ = tuple(
-    address(code, guide) for guide in GUIDES for code in LANGUAGES if code in (*written_in(guide), "ar")
-)

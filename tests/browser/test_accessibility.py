@@ -6,7 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from browser.addresses import DESKTOP, PHONE, READ
+from browser.addresses import ADDRESSES, DESKTOP, PHONE
 
 OpenPage = Callable[..., Page]
 
@@ -19,7 +19,7 @@ def violations(page: Page) -> list[str]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
-@pytest.mark.parametrize("where", READ)
+@pytest.mark.parametrize("where", ADDRESSES)
 def test_a_page_has_no_violation(
     open_page: OpenPage, site_url: str, where: str, viewport: dict[str, int], scheme: str
 ) -> None:
