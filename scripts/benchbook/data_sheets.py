@@ -21,16 +21,30 @@ class Sheet:
     Parameters:
         model: The words of its name that tell it from others.
         memory_gb: Of one device, as it is sold.
+        memory_mib: The same as the driver reports it (https://thundergolfer.com/blog/nvidia-gpu-memory-capacity
+            lists what NVML says of each model); None where no source was found.
         gigabytes_per_second: To and from that memory.
-        tflops: The largest figure of the sheet, in its narrowest format and with sparsity.
+        tflops: Matrix products by number format, dense: a sheet's headline is often twice that, "with sparsity".
+            "bf16" is fp16, too.
         source: The sheet.
     """
 
     model: str
     memory_gb: int
+    memory_mib: int | None
     gigabytes_per_second: float
-    tflops: float
+    tflops: dict[str, float]
     source: str
+
+    @property
+    def most_tflops(self) -> float:
+        """In its fastest format."""
+        return max(self.tflops.values())
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the driver reports, or at least what the name says."""
+        return self.memory_gb * 10**9 if self.memory_mib is None else self.memory_mib * 2**20
 
 
 @cache

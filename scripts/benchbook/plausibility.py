@@ -185,7 +185,7 @@ def _odd_metrics(
             continue
         ceiling = None
         if metric.unit == "TFLOP/s":
-            ceiling = sheet.tflops * 1e12
+            ceiling = sheet.most_tflops * 1e12
         elif metric.memory == "device" and metric.unit in {"B/s", "GB/s"}:
             ceiling = sheet.gigabytes_per_second * 1e9
         if ceiling is not None and most > ceiling * count:

@@ -13,7 +13,6 @@ from benchbook.predictor.gpus import Gpu, gpu_named
 from benchbook.predictor.workload import UnpredictableError
 from benchbook.project import Project
 
-GB = 10**9
 # The cell of a script that does nothing but wake the device.
 CONTEXT_CELL = "first_tensor"
 
@@ -57,7 +56,7 @@ def room_of(name: str, project: Project | None) -> Room:
         found = next((each for each, described in machines.items() if _gpu_of(described) == gpu), None)
     sheet = sheet_of({"accelerator": {"name": gpu.name}})
     recorded = machines[found]["accelerator"].get("memory_bytes") if found is not None else None
-    memory = recorded or (sheet.memory_gb * GB if sheet is not None else None)
+    memory = recorded or (sheet.memory_bytes if sheet is not None else None)
     context = _context(project, found) if project is not None and found is not None else None
     return Room(gpu, memory, context, found)
 
