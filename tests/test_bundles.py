@@ -306,7 +306,7 @@ def test_another_machine_under_a_name_that_is_taken_is_refused(project: Project,
 @pytest.mark.parametrize(
     ("metric", "value", "reason"),
     [
-        ('{ unit = "TFLOP/s" }', 4000.0, "more than the 3958 of H200's data sheet"),
+        ('{ unit = "TFLOP/s" }', 4000.0, "more than the 1979 of H200's data sheet"),
         ('{ unit = "GB/s", memory = "device" }', 4900.0, "more than the 4800 of H200's data sheet"),
         ('{ unit = "GiB", memory = "device" }', 141.5, "more than the machine's"),
         ('{ unit = "TFLOP/s" }', 900.0, None),
