@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
+from benchbook.arithmetic import NotArithmeticError, names_in
 from benchbook.problems import Problem, did_you_mean
 from benchbook.units import UNITS
 
@@ -20,6 +21,11 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,79}\Z")
 METERS_ON_REQUEST = ("cpu_allocator",)
 # What a point of a matrix may set beside parameters.
 RESERVED = ("ranks", "environment", "meters", "repeats")
+# How many processes measure what scatters, and what does not: one more than it takes to see that it agrees.
+NOISY_REPEATS, EXACT_REPEATS = 8, 2
+# What a run has to do on an accelerator: values drawn by the host, operations by number format, bytes to and
+# from the device's memory, and seconds of whatever else.
+WORK = ("host_values", "fp32", "tf32", "bf16", "fp8", "bytes", "seconds")
 
 Scalar = bool | int | float | str | None
 ParameterValue = Scalar | list[Scalar]
@@ -34,6 +40,9 @@ class Metric:
         unit: One of `benchbook.units.UNITS`.
         better: "lower", "higher" or None where neither is better.
         memory: "device" if it counts bytes of the device's memory, so that a page can say where it fits.
+        repeats: How many processes it takes; None for as many as its unit asks for.
+        blocks: Whether the script gives a list, one value for each timed block of the process. The median of
+            the blocks is the sample of that process; blocks are never taken for processes.
 
     """
 
@@ -41,11 +50,22 @@ class Metric:
     unit: str
     better: str | None = None
     memory: str | None = None
+    repeats: int | None = None
+    blocks: bool = False
+
+    @property
+    def processes(self) -> int:
+        """How many fresh processes it takes to be believed."""
+        return self.repeats or (NOISY_REPEATS if UNITS[self.unit].noisy else EXACT_REPEATS)
 
 
 @dataclass(frozen=True)
 class ScriptMetadata:
-    """What the head of a script declares; `lines` maps each key to its line in the file."""
+    """What the head of a script declares; `lines` maps each key to its line in the file.
+
+    `worth` says what is recorded first where time is short: the scripts with the largest are the first group.
+    `work` is what one run has to do (`WORK`), each a number or an arithmetic expression of parameters.
+    """
 
     requires_python: str
     dependencies: tuple[str, ...]
@@ -58,7 +78,10 @@ class ScriptMetadata:
     inputs: tuple[str, ...] = ()
     metrics: dict[str, Metric] = field(default_factory=dict)
     on: dict[str, dict[str, ParameterValue]] = field(default_factory=dict)
+    repeats_on: dict[str, int] = field(default_factory=dict)
     smallest: dict[str, ParameterValue] = field(default_factory=dict)
+    worth: int = 0
+    work: dict[str, str | float] = field(default_factory=dict)
     matrix: tuple[dict[str, Any], ...] = ()
     lines: dict[str, int] = field(default_factory=dict)
 
@@ -112,12 +135,6 @@ def is_parameter_value(value: object) -> bool:
     )
 
 
-def _is_scalar(value: object) -> bool:
-    if isinstance(value, float):
-        return math.isfinite(value)
-    return value is None or isinstance(value, (bool, int, str))
-
-
 def is_name(text: str) -> bool:
     """Whether parameters and metrics can be called so: references and records spell names in ASCII."""
     return NAME.match(text) is not None
@@ -136,6 +153,10 @@ def _is_environment(value: object) -> bool:
 
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _is_worth(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 9
 
 
 def _is_seconds(value: object) -> bool:
@@ -176,6 +197,8 @@ KEYS: dict[str, tuple[Callable[[object], bool], str]] = {
     "metrics": (lambda value: isinstance(value, dict), "a table of metrics"),
     "on": (lambda value: isinstance(value, dict), "a table of kinds of machine"),
     "smallest": (lambda value: isinstance(value, dict), "a table of parameters"),
+    "worth": (_is_worth, "a whole number from 0 to 9, the largest for what is recorded first"),
+    "work": (lambda value: isinstance(value, dict), f"a table of {', '.join(WORK)}"),
     "matrix": (_is_matrix, "a table of lists (a product) or a list of tables (points)"),
 }
 
@@ -206,6 +229,8 @@ def _problems(table: Mapping[str, Any], path: str, lines: Mapping[str, int]) -> 
             yield Problem(path, at(key), f"`{key}` is {value!r}", f"make it {KEYS[key][1]}")
         elif key == "matrix":
             yield from _point_problems(value, path, at)
+        elif key == "work":
+            yield from _work_problems(value, path, at)
     metrics = own.get("metrics", {})
     for name, declared in metrics.items() if isinstance(metrics, dict) else ():
         yield from _metric_problems(name, declared, path, at(name))
@@ -215,6 +240,22 @@ def _problems(table: Mapping[str, Any], path: str, lines: Mapping[str, int]) -> 
             yield Problem(
                 path, at(kind), f"[tool.benchbook.on] `{kind}` is no table", "set parameters below it"
             )
+        elif "repeats" in override and not _is_count(override["repeats"]):
+            what = f"[tool.benchbook.on.{kind}] has the `repeats` {override['repeats']!r}"
+            yield Problem(path, at("repeats"), what, f"make it {KEYS['repeats'][1]}")
+
+
+def _work_problems(work: Mapping[str, Any], path: str, at: Callable[[str], int]) -> Iterator[Problem]:
+    for key, value in work.items():
+        if key not in WORK:
+            what = f"[tool.benchbook.work] has the unknown key `{key}`"
+            yield Problem(path, at(key), what, did_you_mean(key, WORK, "key"))
+            continue
+        try:
+            names_in(value)
+        except NotArithmeticError as error:
+            what = f"the work `{key}` is {value!r}, which {error}"
+            yield Problem(path, at(key), what, "write a number, or an expression of parameters")
 
 
 def _point_problems(matrix: Any, path: str, at: Callable[[str], int]) -> Iterator[Problem]:
@@ -243,12 +284,20 @@ def _metric_problems(name: str, declared: object, path: str, line: int) -> Itera
     if declared["unit"] not in UNITS:
         what = f"the metric `{name}` has the unknown unit `{declared['unit']}`"
         yield Problem(path, line, what, did_you_mean(declared["unit"], UNITS, "unit"))
-    allowed: dict[str, tuple[object, ...]] = {"better": ("lower", "higher"), "memory": ("device",)}
+    allowed: dict[str, tuple[object, ...]] = {
+        "better": ("lower", "higher"),
+        "memory": ("device",),
+        "blocks": (True, False),
+    }
     for key, value in declared.items():
         if key == "unit":
             continue
-        if key not in allowed:
-            mend = did_you_mean(key, ["unit", *allowed], "key")
+        if key == "repeats":
+            if not _is_count(value):
+                what = f"`repeats` of the metric `{name}` is {value!r}"
+                yield Problem(path, line, what, f"make it {KEYS['repeats'][1]}")
+        elif key not in allowed:
+            mend = did_you_mean(key, ["unit", "repeats", *allowed], "key")
             yield Problem(path, line, f"the metric `{name}` has the unknown key `{key}`", mend)
         elif value not in allowed[key]:
             mend = f"make it one of {', '.join(map(str, allowed[key]))}"
@@ -261,6 +310,9 @@ def _build(table: Mapping[str, Any], lines: dict[str, int]) -> ScriptMetadata:
         if key in own:
             own[key] = tuple(own[key])
     own["metrics"] = {name: Metric(name, **declared) for name, declared in own.get("metrics", {}).items()}
+    tables = own.get("on", {})
+    own["repeats_on"] = {kind: table["repeats"] for kind, table in tables.items() if "repeats" in table}
+    own["on"] = {kind: {k: v for k, v in table.items() if k != "repeats"} for kind, table in tables.items()}
     own["matrix"] = tuple(_points(own.get("matrix", ())))
     return ScriptMetadata(
         requires_python=table["requires-python"],

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 
+from benchbook.arithmetic import names_in
 from benchbook.metadata import RESERVED, ParameterValue, ScriptMetadata, is_name, is_parameter_value
 from benchbook.problems import Problem, did_you_mean
 
@@ -78,6 +79,10 @@ def override_problems(
             elif not is_parameter_value(value):
                 what = f"[tool.benchbook.{title}] sets `{name}` to {value}, which is no plain value"
                 yield Problem(path, metadata.line_of(name), what, PLAIN)
+    for key, expression in metadata.work.items():
+        for name in sorted(names_in(expression) - set(shown)):
+            what = f"the work `{key}` names `{name}`, which is no parameter"
+            yield Problem(path, metadata.line_of(key), what, did_you_mean(name, shown, "parameter"))
     names: set[str] = set()
     for point in metadata.matrix:
         for axis, value in point.items():

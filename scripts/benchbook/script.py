@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from benchbook.metadata import ParameterValue, ScriptMetadata, read_metadata
+from benchbook.metadata import EXACT_REPEATS, ParameterValue, ScriptMetadata, read_metadata
 from benchbook.parameters import axis_text, differs, override_problems, shown_parameters
 from benchbook.problems import BenchbookError, Problem
 from benchbook.units import UNITS
@@ -148,6 +148,12 @@ class Script:
         """Whether it yields what scatters from run to run, and is compared within one campaign only."""
         return any(UNITS[metric.unit].noisy for metric in self.metadata.metrics.values())
 
+    @property
+    def _repeats(self) -> int:
+        """How many fresh processes measure a variant, where neither its point nor the machine's kind says."""
+        metrics = self.metadata.metrics.values()
+        return self.metadata.repeats or max((metric.processes for metric in metrics), default=EXACT_REPEATS)
+
     def runs_on(self, kinds: Iterable[str]) -> bool:
         """Whether it can run on a machine of these kinds (`machine_kinds`)."""
         return not set(self.metadata.needs).isdisjoint(kinds)
@@ -162,11 +168,13 @@ class Script:
 
         """
         base = dict(self.shown)
+        repeats = self._repeats
         for kind in kinds:
             base.update(self.metadata.on.get(kind, {}))
+            repeats = self.metadata.repeats_on.get(kind, repeats)
         found: dict[tuple[Any, ...], Variant] = {}
         for point in self.metadata.matrix or ({},):
-            variant = self._variant(base, point, smallest)
+            variant = self._variant(base, point, repeats, smallest)
             key = (
                 variant.ranks,
                 repr(sorted(variant.parameters.items())),
@@ -176,7 +184,7 @@ class Script:
         return tuple(found.values())
 
     def _variant(
-        self, base: Mapping[str, ParameterValue], point: Mapping[str, Any], smallest: bool
+        self, base: Mapping[str, ParameterValue], point: Mapping[str, Any], repeats: int, smallest: bool
     ) -> Variant:
         metadata = self.metadata
         axes = {name: value for name, value in point.items() if name == "ranks" or name in self.shown}
@@ -194,7 +202,7 @@ class Script:
             | metadata.environment
             | dict(point.get("environment", {})),
             meters=tuple(point.get("meters", metadata.meters)),
-            repeats=int(point.get("repeats", metadata.repeats or (8 if self.is_timed else 3))),
+            repeats=int(point.get("repeats", repeats)),
             timeout=metadata.timeout,
         )
 

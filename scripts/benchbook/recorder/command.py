@@ -24,7 +24,7 @@ from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 from benchbook.recorder import verification
 from benchbook.recorder.hosts import interpreter
-from benchbook.recorder.plan import Plan, left, make_plan
+from benchbook.recorder.plan import Plan, Task, left, make_plan
 from benchbook.recorder.sharing import matrix
 from benchbook.recorder.sitting import Sitting
 from benchbook.recorder.stores import Bundle, Checkout, Store
@@ -190,10 +190,17 @@ def _interrupt_on_terminate() -> Any:
 
 def _print_plan(plan: Plan, machine: Machine, as_json: bool, runners: int) -> None:
     if as_json:
-        known = [task.seconds for task in plan.tasks if task.seconds is not None]
         table = {
             "machine": machine.name,
-            "expected_minutes": round(sum(known) / 60, 2) if len(known) == len(plan.tasks) else None,
+            "expected_minutes": _minutes(plan.tasks),
+            "groups": [
+                {
+                    "worth": worth,
+                    "runs": sum(task.runs for task in tasks),
+                    "expected_minutes": _minutes(tasks),
+                }
+                for worth, tasks in plan.groups
+            ],
             "scripts": [task.table() for task in plan.tasks],
             "needs_another_machine": list(plan.elsewhere),
             "matrix": matrix(plan.tasks, runners),
@@ -204,15 +211,32 @@ def _print_plan(plan: Plan, machine: Machine, as_json: bool, runners: int) -> No
     rows = Table(title=f"{machine.name}: {left(plan.tasks)}", box=None, title_justify="left")
     for title in ("script", "variant", "runs", "minutes", "why"):
         rows.add_column(title, justify="right" if title in {"runs", "minutes"} else "left", overflow="fold")
-    for task in plan.tasks:
-        for variant in task.variants:
-            each = task.run_seconds[variant.name]
-            minutes = "?" if each is None else f"{variant.repeats * each / 60:.1f}"
-            reason = task.verdicts[variant.name].reason
-            # The name once, as above a group.
-            name = task.script.reference if variant is task.variants[0] else ""
-            rows.add_row(name, variant.name, str(variant.repeats), minutes, reason)
+    grouped = tuple(plan.groups)
+    for worth, tasks in grouped:
+        if len(grouped) > 1:
+            runs = str(sum(task.runs for task in tasks))
+            rows.add_row(f"[bold]worth {worth}[/]", "", runs, _shown(_minutes(tasks)), "")
+        for task in tasks:
+            rows.add_row(task.script.reference, "", str(task.runs), _shown(_minutes([task])), "")
+            for variant in task.variants:
+                each = task.run_seconds[variant.name]
+                mark = "≈ " if variant.name in task.estimated else ""
+                minutes = _shown(None if each is None else variant.repeats * each / 60, mark)
+                reason = task.verdicts[variant.name].reason
+                rows.add_row("", variant.name, str(variant.repeats), minutes, reason)
     Console().print(rows)
+    if any(task.estimated for task in plan.tasks):
+        print("≈ estimated from the operations and bytes that a script declares; it never ran there")
+
+
+def _minutes(tasks: Sequence[Task]) -> float | None:
+    """The minutes of all `tasks` together, None where nothing tells of one of them."""
+    known = [task.seconds for task in tasks if task.seconds is not None]
+    return round(sum(known) / 60, 2) if len(known) == len(tasks) else None
+
+
+def _shown(minutes: float | None, mark: str = "") -> str:
+    return "?" if minutes is None else f"{mark}{minutes:.1f}"
 
 
 def _report(console: Console, problems: Sequence[Problem]) -> int:

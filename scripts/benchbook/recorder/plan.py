@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import itertools
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from benchbook.data_sheets import Sheet, sheet_of
 from benchbook.freshness import Verdict, input_digests, judge
 from benchbook.machines.description import Machine
 from benchbook.metadata import NEEDS
 from benchbook.problems import BenchbookError, Problem, did_you_mean
 from benchbook.project import Project
+from benchbook.recorder.estimate import expected_seconds
 from benchbook.records import Record, VariantRecord
 from benchbook.script import Script, Variant, read_script
 from benchbook.stats import median
 
 Which = Literal["stale", "all"]
 
-# What starting a process and reading its results adds to the cells of a run, and a fork server to a script.
+# What starting a process and reading its results adds to the cells of a run, and a fork server to a script:
+# one for each environment.
 RUN_SECONDS, SCRIPT_SECONDS = 0.1, 4.0
 
 
@@ -34,7 +38,8 @@ class Task:
         declared: The names of all its variants, in order.
         variants: In the declared order, the baseline among them.
         verdicts: On each of them, why it runs (or "baseline" for one that is fresh).
-        run_seconds: Of one run of each by earlier records, None where there is none.
+        run_seconds: Of one run of each by earlier records, else estimated; None where nothing tells.
+        estimated: Those of which it is an estimate.
     """
 
     script: Script
@@ -45,6 +50,12 @@ class Task:
     variants: tuple[Variant, ...]
     verdicts: dict[str, Verdict]
     run_seconds: dict[str, float | None]
+    estimated: frozenset[str] = frozenset()
+
+    @property
+    def worth(self) -> int:
+        """What is recorded first where time is short has the largest."""
+        return self.script.metadata.worth
 
     @property
     def runs(self) -> int:
@@ -53,8 +64,8 @@ class Task:
 
     @property
     def seconds(self) -> float | None:
-        """How long it takes by earlier records, None if one of its variants never ran here."""
-        total = SCRIPT_SECONDS
+        """How long it takes by earlier records or an estimate, None if neither tells of one of its variants."""
+        total = SCRIPT_SECONDS * len({tuple(sorted(each.environment.items())) for each in self.variants})
         for variant in self.variants:
             each = self.run_seconds[variant.name]
             if each is None:
@@ -67,8 +78,10 @@ class Task:
         seconds = self.seconds
         return {
             "script": self.script.reference,
+            "worth": self.worth,
             "runs": self.runs,
             "expected_minutes": None if seconds is None else round(seconds / 60, 2),
+            "estimated": bool(self.estimated),
             "at_most_minutes": round(sum(v.repeats * v.timeout for v in self.variants) / 60, 2),
             "variants": [
                 {
@@ -84,11 +97,27 @@ class Task:
 
 @dataclass(frozen=True)
 class Plan:
-    """What will run, what cannot, and what was left out because this machine is of another kind."""
+    """What will run, in that order, what cannot, and what was left out as for another kind of machine."""
 
     tasks: tuple[Task, ...]
     problems: tuple[Problem, ...]
     elsewhere: tuple[str, ...]
+
+    @property
+    def groups(self) -> Iterator[tuple[int, tuple[Task, ...]]]:
+        """The tasks of the same worth, the largest first."""
+        for worth, tasks in itertools.groupby(self.tasks, key=lambda task: task.worth):
+            yield worth, tuple(tasks)
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """Which variants of a script are meant, and how often; as `make_plan` is told."""
+
+    which: Which
+    variant: str | None
+    repeats: int | None
+    smallest: bool
 
 
 def make_plan(
@@ -121,6 +150,7 @@ def make_plan(
     problems: list[Problem] = []
     elsewhere: list[str] = []
     without: dict[str, list[str]] = {}
+    wanted = _Wanted(which, variant, repeats, smallest)
     for path in choose(project, scripts):
         try:
             script = read_script(path, project.root)
@@ -131,7 +161,11 @@ def make_plan(
             if variant is not None and variant not in names and not smallest:
                 without[script.path] = names
                 continue
-            task = _task(project, script, path, machine, load, which, variant, repeats, smallest)
+            inputs = _inputs(script, path)
+            if smallest:
+                task = _smallest_task(script, path, inputs, machine)
+            else:
+                task = _task(script, path, inputs, machine, load(script), wanted)
         except BenchbookError as error:
             problems += error.problems
             continue
@@ -148,6 +182,7 @@ def make_plan(
         what = f"needs {needs}, which {machine.name} has not"
         mend = f"record it where there is one, or add one of {', '.join(NEEDS)} to its `needs`"
         raise BenchbookError(Problem(project.relative(path), 1, what, mend))
+    tasks.sort(key=lambda task: -task.worth)
     return Plan(tuple(tasks), tuple(problems), tuple(elsewhere))
 
 
@@ -179,59 +214,70 @@ def choose(project: Project, named: Sequence[str]) -> tuple[Path, ...]:
     return tuple(path for key, path in known.items() if key in chosen)
 
 
-def _task(
-    project: Project,
-    script: Script,
-    path: Path,
-    machine: Machine,
-    load: Callable[[Script], Record | None],
-    which: Which,
-    wanted: str | None,
-    repeats: int | None,
-    smallest: bool,
-) -> Task:
+def _inputs(script: Script, path: Path) -> dict[str, str]:
     inputs = input_digests(script, path.parent)
     for name, digest in inputs.items():
         if digest == "missing":
             line = script.metadata.line_of("inputs")
             raise BenchbookError(Problem(script.path, line, f"its input {name} is not there", "add the file"))
-    variants = script.variants(machine.kinds, smallest)
-    if smallest:
-        once = tuple(replace(variant, repeats=1) for variant in variants)
-        verdicts = {variant.name: Verdict("missing", "at its smallest") for variant in once}
-        return Task(
-            script,
-            path,
-            inputs,
-            None,
-            tuple(verdicts),
-            once,
-            verdicts,
-            {variant.name: None for variant in once},
-        )
-    record = load(script)
+    return inputs
+
+
+def _smallest_task(script: Script, path: Path, inputs: dict[str, str], machine: Machine) -> Task:
+    """Every variant at its smallest, once."""
+    once = tuple(replace(variant, repeats=1) for variant in script.variants(machine.kinds, smallest=True))
+    verdicts = {variant.name: Verdict("missing", "at its smallest") for variant in once}
+    unknown = {variant.name: None for variant in once}
+    return Task(script, path, inputs, None, tuple(verdicts), once, verdicts, dict(unknown))
+
+
+def _task(
+    script: Script,
+    path: Path,
+    inputs: dict[str, str],
+    machine: Machine,
+    record: Record | None,
+    wanted: _Wanted,
+) -> Task:
+    variants = script.variants(machine.kinds)
     verdicts = {variant.name: judge(script, variant, record, inputs) for variant in variants}
-    if wanted is not None:
-        names = {wanted}
+    everything = wanted.which == "all"
+    if wanted.variant is not None:
+        names = {wanted.variant}
     else:
-        names = {name for name, verdict in verdicts.items() if which == "all" or verdict.state != "fresh"}
-    if names and (wanted is not None or script.is_timed):
+        names = {name for name, verdict in verdicts.items() if everything or verdict.state != "fresh"}
+    if names and (wanted.variant is not None or script.is_timed):
         names.add(variants[0].name)
     chosen = [variant for variant in variants if variant.name in names]
-    if repeats is not None:
-        chosen = [replace(variant, repeats=repeats) for variant in chosen]
-    if (
-        verdicts
-        and variants[0].name in names
-        and verdicts[variants[0].name].state == "fresh"
-        and which != "all"
-    ):
-        verdicts[variants[0].name] = Verdict("fresh", "baseline beside what is recorded")
+    if wanted.repeats is not None:
+        chosen = [replace(variant, repeats=wanted.repeats) for variant in chosen]
+    first = variants[0].name
+    if first in names and verdicts[first].state == "fresh" and not everything:
+        verdicts[first] = Verdict("fresh", "baseline beside what is recorded")
     measured = record.variants if record is not None else {}
     seconds = {variant.name: run_seconds(measured.get(variant.name)) for variant in chosen}
+    sheet = sheet_of({"accelerator": machine.accelerator or {"name": machine.name}})
+    estimates = _estimates(script, [each for each in chosen if seconds[each.name] is None], sheet)
+    declared = tuple(each.name for each in variants)
     return Task(
-        script, path, inputs, record, tuple(each.name for each in variants), tuple(chosen), verdicts, seconds
+        script,
+        path,
+        inputs,
+        record,
+        declared,
+        tuple(chosen),
+        verdicts,
+        seconds | estimates,
+        frozenset(estimates),
     )
+
+
+def _estimates(script: Script, variants: Sequence[Variant], sheet: Sheet | None) -> dict[str, float | None]:
+    """The seconds of one run of each of `variants` that can be estimated."""
+    if sheet is None:
+        return {}
+    found = {variant.name: expected_seconds(script, variant, sheet) for variant in variants}
+    return {name: seconds for name, seconds in found.items() if seconds is not None}
 
 
 def run_seconds(variant: VariantRecord | None) -> float | None:

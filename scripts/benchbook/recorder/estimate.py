@@ -1,0 +1,63 @@
+"""Estimate how long a run takes on a GPU it never ran on, from the work that its script declares: a roofline.
+
+Williams, Waterman and Patterson (2009), "Roofline: an insightful visual performance model for multicore
+architectures": a device is busy for as long as its arithmetic or its memory needs, whichever is longer.
+"""
+
+from __future__ import annotations
+
+from benchbook.arithmetic import NotArithmeticError, compute
+from benchbook.data_sheets import Sheet
+from benchbook.problems import BenchbookError, Problem
+from benchbook.script import Script, Variant
+
+# Of the sheet's rates, what models of this size come to; the best published trainings reach 0.6 of them.
+SHARE = 0.4
+# Random weights drawn on the host: 335 million of BERT-large took 2.3 s, 1.24 billion of Llama 3.2 10.9 s.
+HOST_VALUES_PER_SECOND = 1.2e8
+# A context, the first kernels of each library, and what a script imports that cannot be imported ahead.
+START_SECONDS = 2.5
+FORMATS = ("fp32", "tf32", "bf16", "fp8")
+# Formats that a device without them computes in the next wider one.
+WIDER = {"fp8": "bf16", "tf32": "fp32", "bf16": "fp32"}
+
+
+def expected_seconds(script: Script, variant: Variant, sheet: Sheet) -> float | None:
+    """How long one run of a variant may take on a device, in seconds; None where its script declares no work.
+
+    Parameters:
+        script: Whose.
+        variant: As it runs there.
+        sheet: What the device can do.
+
+    Raises:
+        BenchbookError: A declared expression has no value; with its line.
+    """
+    work = script.metadata.work
+    if not work:
+        return None
+    amounts = {}
+    for key, expression in work.items():
+        try:
+            amounts[key] = max(0.0, compute(expression, variant.parameters))
+        except NotArithmeticError as error:
+            what = f"the work `{key}` of variant {variant.name} {error}"
+            mend = "correct the expression"
+            raise BenchbookError(Problem(script.path, script.metadata.line_of(key), what, mend)) from error
+    moving = amounts.get("bytes", 0.0) / (sheet.gigabytes_per_second * 1e9)
+    return (
+        START_SECONDS
+        + amounts.get("host_values", 0.0) / HOST_VALUES_PER_SECOND
+        + max(_computing(amounts, sheet), moving) / SHARE
+        + amounts.get("seconds", 0.0)
+    )
+
+
+def _computing(amounts: dict[str, float], sheet: Sheet) -> float:
+    return sum(amount / (_rate(key, sheet) * 1e12) for key, amount in amounts.items() if key in FORMATS)
+
+
+def _rate(number_format: str, sheet: Sheet) -> float:
+    while number_format not in sheet.tflops:
+        number_format = WIDER[number_format]
+    return sheet.tflops[number_format]
