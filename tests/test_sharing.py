@@ -44,7 +44,7 @@ def test_the_longest_goes_alone() -> None:
         "sums/s000.py",
         "sums/s001.py sums/s002.py sums/s003.py",
     ]
-    assert shares[0]["expected_minutes"] == pytest.approx(300 / 60, abs=0.1)
+    assert shares[0]["expected_minutes"] == pytest.approx(2 * 100 / 60, abs=0.1)
 
 
 def test_what_was_never_timed_has_no_expected_minutes() -> None:

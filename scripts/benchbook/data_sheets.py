@@ -24,8 +24,8 @@ class Sheet:
         memory_mib: The same as the driver reports it (https://thundergolfer.com/blog/nvidia-gpu-memory-capacity
             lists what NVML says of each model); None where no source was found.
         gigabytes_per_second: To and from that memory.
-        tflops: Matrix products by number format, dense: a sheet's headline is often twice that, "with sparsity".
-            "bf16" is fp16, too.
+        tflops: Matrix products by number format, dense: a sheet's headline is often twice that, for sparse
+            ones. "bf16" is fp16, too.
         source: The sheet.
     """
 

@@ -193,14 +193,7 @@ def _print_plan(plan: Plan, machine: Machine, as_json: bool, runners: int) -> No
         table = {
             "machine": machine.name,
             "expected_minutes": _minutes(plan.tasks),
-            "groups": [
-                {
-                    "worth": worth,
-                    "runs": sum(task.runs for task in tasks),
-                    "expected_minutes": _minutes(tasks),
-                }
-                for worth, tasks in plan.groups
-            ],
+            "groups": [_group_table(worth, tasks) for worth, tasks in plan.groups],
             "scripts": [task.table() for task in plan.tasks],
             "needs_another_machine": list(plan.elsewhere),
             "matrix": matrix(plan.tasks, runners),
@@ -227,6 +220,11 @@ def _print_plan(plan: Plan, machine: Machine, as_json: bool, runners: int) -> No
     Console().print(rows)
     if any(task.estimated for task in plan.tasks):
         print("≈ estimated from the operations and bytes that a script declares; it never ran there")
+
+
+def _group_table(worth: int, tasks: Sequence[Task]) -> dict[str, Any]:
+    runs = sum(task.runs for task in tasks)
+    return {"worth": worth, "runs": runs, "expected_minutes": _minutes(tasks)}
 
 
 def _minutes(tasks: Sequence[Task]) -> float | None:

@@ -64,7 +64,7 @@ class Task:
 
     @property
     def seconds(self) -> float | None:
-        """How long it takes by earlier records or an estimate, None if neither tells of one of its variants."""
+        """How long it takes by earlier records or an estimate, None if nothing tells of one of its variants."""
         total = SCRIPT_SECONDS * len({tuple(sorted(each.environment.items())) for each in self.variants})
         for variant in self.variants:
             each = self.run_seconds[variant.name]
@@ -117,7 +117,6 @@ class _Wanted:
     which: Which
     variant: str | None
     repeats: int | None
-    smallest: bool
 
 
 def make_plan(
@@ -150,7 +149,7 @@ def make_plan(
     problems: list[Problem] = []
     elsewhere: list[str] = []
     without: dict[str, list[str]] = {}
-    wanted = _Wanted(which, variant, repeats, smallest)
+    wanted = _Wanted(which, variant, repeats)
     for path in choose(project, scripts):
         try:
             script = read_script(path, project.root)
