@@ -28,6 +28,7 @@ class FakeGpu:
     second_version: bool = True
     power: int | None = 700000
     parent: FakeGpu | None = None
+    capability: tuple[int, int] = (9, 0)
 
 
 class FakeNvml:
@@ -39,12 +40,24 @@ class FakeNvml:
 
     def __init__(self, *gpus: FakeGpu) -> None:
         self.gpus = list(gpus)
+        self.started = False
         for gpu in gpus:
             for instance in gpu.instances:
                 instance.parent = gpu
 
     def nvmlInit(self) -> None:  # noqa: N802
-        pass
+        self.started = True
+
+    def nvmlShutdown(self) -> None:  # noqa: N802
+        self.started = False
+
+    def nvmlDeviceGetCount(self) -> int:  # noqa: N802
+        return len(self.gpus)
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> FakeGpu:  # noqa: N802
+        if index < len(self.gpus):
+            return self.gpus[index]
+        raise NVMLError("not found")
 
     def nvmlDeviceGetHandleByUUID(self, uuid: str) -> FakeGpu:  # noqa: N802
         instances = [instance for gpu in self.gpus for instance in gpu.instances]
@@ -111,7 +124,9 @@ class FakeNvml:
         return 31
 
     def nvmlDeviceGetCudaComputeCapability(self, gpu: FakeGpu) -> tuple[int, int]:  # noqa: N802
-        return (9, 0)
+        if gpu.parent is not None:
+            raise NVMLError("not supported")
+        return gpu.capability
 
     def nvmlDeviceGetEccMode(self, gpu: FakeGpu) -> list[int]:  # noqa: N802
         return [1, 1]

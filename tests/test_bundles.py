@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import json
 import shutil
@@ -13,6 +14,7 @@ import pytest
 
 from benchbook import bundles
 from benchbook.bundles import import_bundles
+from benchbook.origins import difference
 from benchbook.problems import BenchbookError
 from benchbook.project import Project
 from benchbook.records import dump_record, load_record
@@ -79,7 +81,7 @@ def campaign(bundle: dict[str, Any]) -> dict[str, Any]:
 Damage = Callable[[dict[str, Any]], object]
 DAMAGES: dict[str, tuple[Damage, str]] = {
     "other code": (lambda b: variant(b).update(code="sha256:" + "0" * 64), "recorded from other code"),
-    "too few runs": (lambda b: variant(b).update(runs=variant(b)["runs"][:2]), "holds 2 runs"),
+    "too few runs": (lambda b: variant(b).update(runs=variant(b)["runs"][:1]), "holds 1 runs"),
     "unknown script": (
         lambda b: b["records"][0].update(script="sums/sub.py"),
         "is no script of this checkout",
@@ -287,6 +289,14 @@ def test_one_record_in_two_bundles_is_refused(project: Project, tmp_path: Path) 
     paths = [write(tmp_path / f"{n}.json", packed(bundle_of())) for n in range(2)]
     with pytest.raises(BenchbookError, match=r"so does 0\.json"):
         import_bundles(project, paths)
+
+
+def test_the_same_gpu_in_a_host_of_another_make_is_the_same_machine() -> None:
+    here, there = (copy.deepcopy(MACHINE_JSON | GPU_JSON) for _ in range(2))
+    there["cpu"] |= {"model": "another", "cores": 192}
+    assert difference(here, there) is None
+    there["accelerator"]["count"] = 2
+    assert difference(here, there) == "accelerator count"
 
 
 def test_another_machine_under_a_name_that_is_taken_is_refused(project: Project, tmp_path: Path) -> None:

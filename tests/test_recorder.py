@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import os
 import select
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -25,6 +27,7 @@ from benchbook.machines.description import describe
 from benchbook.machines.nvml import Identity, Nvml
 from benchbook.problems import BenchbookError
 from benchbook.project import Project
+from benchbook.recorder import campaign as campaigns
 from benchbook.recorder import command as recording
 from benchbook.recorder.campaign import BudgetError, Turn, gather, header, order, variant_record
 from benchbook.recorder.circumstances import DeviceWatch, commit
@@ -348,7 +351,7 @@ def journal_of(project: Project, task: Task, **key: Any) -> Journal:
     return open_journal(project.root / "j.jsonl", header(task, campaign, key), NOON)
 
 
-def good(variant: Variant) -> Result:
+def good(variant: Variant, _limit: float = math.inf) -> Result:
     rank = {"metrics": {"doubled": variant.parameters["n"]}, "cells": {}, "baseline_memory": 1}
     return Result(OK, None, {}, [rank], 1.0)
 
@@ -357,10 +360,14 @@ def ignore(_turn: Turn, _result: Result | None) -> None:
     pass
 
 
-def dies_after(count: int) -> Callable[[Variant], Result]:
+def forever() -> float:
+    return math.inf
+
+
+def dies_after(count: int) -> Callable[[Variant, float], Result]:
     runs = iter(range(count))
 
-    def run(variant: Variant) -> Result:
+    def run(variant: Variant, _limit: float) -> Result:
         if next(runs, None) is None:
             raise KeyboardInterrupt
         return good(variant)
@@ -372,16 +379,16 @@ def dies_after(count: int) -> Callable[[Variant], Result]:
 def test_a_recording_killed_at_any_run_goes_on_from_there(project: Project, after: int) -> None:
     task = task_of(project)
     with pytest.raises(KeyboardInterrupt):
-        gather(task, journal_of(project, task), dies_after(after), lambda _: True, ignore)
+        gather(task, journal_of(project, task), dies_after(after), forever, ignore)
     resumed = journal_of(project, task)
     assert len(resumed.finished) == after
     ran: list[str] = []
 
-    def run(variant: Variant) -> Result:
+    def run(variant: Variant, _limit: float) -> Result:
         ran.append(variant.name)
         return good(variant)
 
-    gathered = gather(task, resumed, run, lambda _: True, ignore)
+    gathered = gather(task, resumed, run, forever, ignore)
     assert len(ran) == 4 - after
     places = [finished.place for runs in gathered.runs.values() for finished in runs]
     assert sorted(places) == [0, 1, 2, 3]
@@ -390,7 +397,7 @@ def test_a_recording_killed_at_any_run_goes_on_from_there(project: Project, afte
 def test_a_line_that_was_being_written_is_forgotten(project: Project) -> None:
     task = task_of(project)
     with pytest.raises(KeyboardInterrupt):
-        gather(task, journal_of(project, task), dies_after(2), lambda _: True, ignore)
+        gather(task, journal_of(project, task), dies_after(2), forever, ignore)
     path = project.root / "j.jsonl"
     path.write_text(path.read_text("utf-8")[:-20], "utf-8")
     assert len(journal_of(project, task).finished) == 1
@@ -416,17 +423,41 @@ def test_a_sitting_of_last_month_is_not_gone_on_with(project: Project) -> None:
 def test_a_budget_stops_before_the_run_that_would_overrun_it(project: Project) -> None:
     task = task_of(project)
     journal = journal_of(project, task)
-    left = iter([True, True, False])
+    left = iter([9.0, 9.0, 0.0])
     with pytest.raises(BudgetError):
-        gather(task, journal, good, lambda _: next(left), ignore)
+        gather(task, journal, good, lambda: next(left), ignore)
     assert len(journal.finished) == 2
 
 
 def test_the_next_run_is_expected_to_take_what_the_last_one_took(project: Project) -> None:
     task = task_of(project)
-    asked: list[float] = []
-    gather(task, journal_of(project, task), good, lambda seconds: not asked.append(seconds), ignore)
-    assert sorted(asked) == [0.0, 0.0, 1.0, 1.0]
+    journal = journal_of(project, task)
+    # A run took a second: half of one is enough where nothing is known, and then no more.
+    with pytest.raises(BudgetError):
+        gather(task, journal, good, lambda: 0.5, ignore)
+    assert {finished.round for finished in journal.finished} == {0}
+    assert len(journal.finished) == 2
+
+
+def test_a_run_ends_with_the_budget_and_that_says_nothing_of_it(project: Project) -> None:
+    task = task_of(project)
+    journal = journal_of(project, task)
+
+    def hangs(_variant: Variant, limit: float) -> Result:
+        assert limit == 3.0
+        return Result(TIMED_OUT, Failure(1, "still in the cell", "make it shorter"), seconds=limit)
+
+    with pytest.raises(BudgetError):
+        gather(task, journal, hangs, lambda: 3.0, ignore)
+    assert journal.finished == []
+
+
+def test_a_script_that_hangs_is_ended_within_the_budget(project: Project) -> None:
+    add_script(project.root, "import time\ntime.sleep(60)")
+    began = time.monotonic()
+    assert record(project, budget_seconds=3.0) == 0
+    assert time.monotonic() - began < 30
+    assert not project.records.exists()
 
 
 def test_a_budget_that_is_spent_says_what_is_left_and_writes_nothing_yet(
@@ -435,6 +466,49 @@ def test_a_budget_that_is_spent_says_what_is_left_and_writes_nothing_yet(
     add_script(project.root, BODY, SWEEP)
     assert record(project, budget_seconds=0.0) == 0
     assert "the budget is spent; left: 1 script(s), 4 run(s)" in capsys.readouterr().err
+    assert not project.records.exists()
+
+
+def stopped(
+    project: Project, monkeypatch: pytest.MonkeyPatch, after: int, error: type[BaseException]
+) -> None:
+    """Record until so many runs are done, and meet `error` then."""
+    run_once, runs = campaigns.run_once, iter(range(after))
+
+    def until(*arguments: Any, **options: Any) -> Result:
+        if next(runs, None) is None:
+            raise error
+        return run_once(*arguments, **options)
+
+    monkeypatch.setattr(campaigns, "run_once", until)
+    record(project)
+    monkeypatch.setattr(campaigns, "run_once", run_once)
+
+
+@pytest.mark.parametrize("error", [BudgetError, KeyboardInterrupt])
+def test_what_is_whole_is_written_when_a_recording_stops_and_the_rest_comes_later(
+    project: Project, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    add_script(project.root, BODY, SWEEP)
+    stopped(project, monkeypatch, 3, error)
+    begun = written(project)
+    assert [len(variant.runs) for variant in begun.variants.values()] == [2]
+    assert record(project) == 0
+    done = written(project)
+    assert [len(variant.runs) for variant in done.variants.values()] == [2, 2]
+    # One campaign, as if nobody had stopped it: its times may be compared, and it is one line of the history.
+    assert len({variant.campaign for variant in done.variants.values()}) == len(done.campaigns) == 1
+    assert sorted(run.place for variant in done.variants.values() for run in variant.runs) == [0, 1, 2, 3]
+    assert [(line["variants"], sorted(line["medians"])) for line in done.history] == [
+        ([*begun.variants, *(set(done.variants) - set(begun.variants))], ["n=1", "n=2"])
+    ]
+
+
+def test_a_stopped_recording_hands_over_nothing_that_is_not_whole(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_script(project.root, BODY, SWEEP)
+    stopped(project, monkeypatch, 2, BudgetError)
     assert not project.records.exists()
 
 
@@ -453,13 +527,13 @@ def test_a_variant_that_fails_once_is_not_recorded_from_its_other_runs(project: 
     task = task_of(project)
     seen: Counter[str] = Counter()
 
-    def run(variant: Variant) -> Result:
+    def run(variant: Variant, _limit: float) -> Result:
         seen[variant.name] += 1
         if variant.name == "n=1" and seen["n=1"] == 2:
             return Result(FAILED, Failure(9, "fell", "mend it"))
         return good(variant)
 
-    gathered = gather(task, journal_of(project, task), run, lambda _: True, ignore)
+    gathered = gather(task, journal_of(project, task), run, forever, ignore)
     assert list(gathered.runs) == ["n=2"]
     assert [problem.line for problem in gathered.problems] == [9]
 
@@ -469,6 +543,7 @@ COMMAND = """
 import signal
 import sys
 from pathlib import Path
+from benchbook.recorder import campaign as campaigns
 from benchbook.recorder import command as recording
 from benchbook.project import Project
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -122,6 +123,36 @@ def test_a_deprecation_is_an_error(host: Host, tmp_path: Path, kind: str) -> Non
     assert result.outcome == FAILED
     assert result.failure
     assert "deprecated" in result.failure.what
+
+
+# What a library warns of without naming its caller, and what it warns its caller of.
+LIBRARY = """
+import warnings
+
+def old_inside():
+    warnings.warn("old inside", FutureWarning)
+
+def old_call():
+    warnings.warn("old call", FutureWarning, stacklevel=2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "strict", "outcome"),
+    [
+        ("old_inside", False, OK),
+        ("old_inside", True, FAILED),
+        ("old_call", False, FAILED),
+        ("old_call", True, FAILED),
+    ],
+)
+def test_a_librarys_own_deprecation_costs_no_recording_and_fails_a_trial(
+    host: Host, tmp_path: Path, call: str, strict: bool, outcome: str
+) -> None:
+    body = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nimport library\nlibrary.{call}()"
+    (tmp_path / "library.py").write_text(LIBRARY)
+    result = host.run(replace(job_of(tmp_path, body), strict=strict))
+    assert result.outcome == outcome
 
 
 def test_any_other_warning_is_shown_and_no_more(host: Host, tmp_path: Path) -> None:

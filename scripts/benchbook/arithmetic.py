@@ -88,11 +88,8 @@ def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
         case ast.List(elts=items) | ast.Tuple(elts=items):
             return [_value(item, values) for item in items]
         case ast.Dict(keys=keys, values=items) if None not in keys:
-            return {
-                _value(key, values): _value(item, values)
-                for key, item in zip(keys, items, strict=True)
-                if key
-            }
+            pairs = zip(keys, items, strict=True)
+            return {_value(key, values): _value(item, values) for key, item in pairs if key is not None}
         case ast.Subscript(value=inner, slice=index):
             return _value(inner, values)[_value(index, values)]
         case ast.UnaryOp(op=sign, operand=inner) if type(sign) in OPERATORS:

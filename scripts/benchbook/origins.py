@@ -18,7 +18,8 @@ from benchbook.records import OWNER_MARK, Publication, load_record, record_from
 from benchbook.script import Script, machine_kinds
 from benchbook.validation import RECORD_AGAIN
 
-# What two descriptions of one machine agree on, whatever was updated between them.
+# What two descriptions of one machine agree on, whatever was updated between them. Where there is an
+# accelerator, it alone is the machine: the same model is lent in hosts of several makes.
 HARDWARE = ("name", "vendor", "memory_bytes", "count", "mig", "partition")
 PROCESSOR = ("model", "vendor", "cores")
 
@@ -77,9 +78,10 @@ def _described_here(project: Project, name: str) -> Mapping[str, Any] | None:
 
 def _compared(here: Mapping[str, Any], there: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     yield from ((key, here.get(key), there.get(key)) for key in ("kind", "owner", "published"))
-    for part, keys in (("accelerator", HARDWARE), ("cpu", PROCESSOR)):
-        one, other = here.get(part) or {}, there.get(part) or {}
-        yield from ((f"{part} {key}", one.get(key), other.get(key)) for key in keys)
+    has_accelerator = here.get("accelerator") is not None and there.get("accelerator") is not None
+    part, keys = ("accelerator", HARDWARE) if has_accelerator else ("cpu", PROCESSOR)
+    one, other = here.get(part) or {}, there.get(part) or {}
+    yield from ((f"{part} {key}", one.get(key), other.get(key)) for key in keys)
 
 
 def record_origin_problems(

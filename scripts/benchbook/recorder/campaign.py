@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -44,8 +45,19 @@ def order(campaign: str, script: str, repeats: dict[str, int]) -> tuple[Turn, ..
     return tuple(turns)
 
 
-def make_job(script: Script, variant: Variant, path: str, root: str) -> Job:
-    """The job that runs `variant` once."""
+def make_job(
+    script: Script, variant: Variant, path: str, root: str, limit: float = math.inf, strict: bool = False
+) -> Job:
+    """The job that runs `variant` once, for `limit` seconds at most.
+
+    Parameters:
+        script: Whose.
+        variant: What runs.
+        path: The file.
+        root: The project's folder.
+        limit: Seconds that are left, where that is less than it may take.
+        strict: Whether a library's deprecation is an error too, and not only the script's own.
+    """
     return Job(
         script=path,
         root=root,
@@ -55,20 +67,23 @@ def make_job(script: Script, variant: Variant, path: str, root: str) -> Job:
         metrics=list(script.metadata.metrics),
         meters=list(variant.meters),
         ranks=variant.ranks,
-        timeout=variant.timeout,
+        timeout=min(variant.timeout, limit),
         docstring=script.docstring,
+        strict=strict,
     )
 
 
-def run_once(hosts: Hosts, task: Task, variant: Variant, root: str) -> Result:
-    """Run a variant once, a second time if the host and not the script gave way.
+def run_once(
+    hosts: Hosts, task: Task, variant: Variant, root: str, limit: float = math.inf, strict: bool = False
+) -> Result:
+    """Run a variant once, a second time if the host and not the script gave way; else as `make_job` says.
 
     Raises:
         BenchbookError: There is no host to run it.
     """
     script = task.script
     preload = preload_names(cell.source for cell in script.cells)
-    job = make_job(script, variant, str(task.path.resolve()), root)
+    job = make_job(script, variant, str(task.path.resolve()), root, limit, strict)
     words = ""
     for _ in range(2):
         host = hosts.host(variant.environment, preload, script.path)
@@ -82,7 +97,7 @@ def run_once(hosts: Hosts, task: Task, variant: Variant, root: str) -> Result:
 
 
 class BudgetError(Exception):
-    """The next run would end after the time that was given."""
+    """The time that was given is spent: the next run would not end within it, or the last one did not."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +111,8 @@ class Gathered:
 def gather(
     task: Task,
     journal: Journal,
-    run: Callable[[Variant], Result],
-    has_time: Callable[[float], bool],
+    run: Callable[[Variant, float], Result],
+    time_left: Callable[[], float],
     progress: Callable[[Turn, Result | None], None],
 ) -> Gathered:
     """Take every turn that the journal does not hold yet.
@@ -105,12 +120,12 @@ def gather(
     Parameters:
         task: What runs.
         journal: Of this campaign.
-        run: Runs a variant once.
-        has_time: Whether there is time for a run that may take so many seconds.
+        run: Runs a variant once, for so many seconds at most.
+        time_left: Seconds until everything must have ended; infinite where nobody set an end.
         progress: Told of each turn before it (without a result) and after.
 
     Raises:
-        BudgetError: There is no time for the next turn; the journal holds all before it.
+        BudgetError: The time is spent; the journal holds every run that ended within it.
     """
     variants = {variant.name: variant for variant in task.variants}
     repeats = {name: int(table["repeats"]) for name, table in journal.header["variants"].items()}
@@ -122,15 +137,19 @@ def gather(
     for turn in order(journal.header["campaign"]["id"], task.script.reference, repeats):
         if turn.variant not in variants or turn.variant in settled or (turn.variant, turn.round) in done:
             continue
-        if not has_time(seconds.get(turn.variant) or 0.0):
+        variant, limit = variants[turn.variant], time_left()
+        if limit <= 0 or limit < (seconds.get(turn.variant) or 0.0):
             raise BudgetError
         progress(turn, None)
-        result = run(variants[turn.variant])
+        result = run(variant, limit)
+        if result.outcome == TIMED_OUT and limit < variant.timeout:
+            # It was given less than it asks for: that says nothing of it.
+            raise BudgetError
         progress(turn, result)
         seconds[turn.variant] = result.seconds
         if result.outcome == FAILED:
             settled.add(turn.variant)
-            problems.append(problem_of(task.script, variants[turn.variant], result))
+            problems.append(problem_of(task.script, variant, result))
             continue
         journal.add(Finished(turn.variant, turn.round, turn.place, result))
         if result.outcome != OK:
@@ -141,6 +160,24 @@ def gather(
         if finished.variant in variants and finished.variant not in failed:
             runs.setdefault(finished.variant, []).append(finished)
     return Gathered(runs, problems)
+
+
+def whole(task: Task, journal: Journal) -> Gathered:
+    """What a campaign that was stopped has of whole variants: every round of them, or how else they ended."""
+    repeats = {name: int(table["repeats"]) for name, table in journal.header["variants"].items()}
+    runs: dict[str, list[Finished]] = {}
+    for finished in journal.finished:
+        runs.setdefault(finished.variant, []).append(finished)
+    wanted = {variant.name for variant in task.variants}
+    return Gathered(
+        {
+            name: found
+            for name, found in runs.items()
+            if name in wanted
+            and (len(found) == repeats[name] or any(one.result.outcome != OK for one in found))
+        },
+        [],
+    )
 
 
 def problem_of(script: Script, variant: Variant, result: Result) -> Problem:
@@ -187,11 +224,17 @@ def lay_over(
         "variants": written,
         "medians": {name: medians(variants[name].runs) for name in written},
     }
+    history = list(old.history)
+    if history and history[-1]["campaign"] == campaign_id:
+        # What was whole when it was stopped is in the record already.
+        before = history.pop()
+        line["variants"] = [*dict.fromkeys([*before["variants"], *written])]
+        line["medians"] = before["medians"] | line["medians"]
     # In the order the script declares them; those it no longer has come last.
     place = {name: number for number, name in enumerate(task.declared)}
     ranked = sorted(variants, key=lambda name: place.get(name, len(place)))
     ordered = {name: variants[name] for name in ranked}
-    return replace(old, campaigns=campaigns, variants=ordered, history=(*old.history, line)), problems
+    return replace(old, campaigns=campaigns, variants=ordered, history=(*history, line)), problems
 
 
 def _unchanged(old: VariantRecord, new: VariantRecord) -> bool:

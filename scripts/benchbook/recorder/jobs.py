@@ -24,6 +24,7 @@ class Job:
         ranks: How many processes run it together.
         timeout: Seconds after which they are killed.
         docstring: Of the script.
+        strict: Whether a deprecation is an error wherever it comes from, not only in the script's own lines.
     """
 
     script: str
@@ -36,6 +37,7 @@ class Job:
     ranks: int = 1
     timeout: float = 600.0
     docstring: str = ""
+    strict: bool = False
 
     def table(self) -> dict[str, Any]:
         """This job as JSON objects."""

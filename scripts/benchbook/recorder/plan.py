@@ -64,7 +64,7 @@ class Task:
 
     @property
     def seconds(self) -> float | None:
-        """How long it takes by earlier records or an estimate, None if nothing tells of one of its variants."""
+        """How long it takes by earlier records or estimates; None if neither tells of one of its variants."""
         total = SCRIPT_SECONDS * len({tuple(sorted(each.environment.items())) for each in self.variants})
         for variant in self.variants:
             each = self.run_seconds[variant.name]

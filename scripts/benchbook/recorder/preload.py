@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
+
+from benchbook.machines.nvml import Nvml, open_nvml
 
 NAMES = "BENCHBOOK_PRELOAD"
 # With it, torch counts NVIDIA devices without starting CUDA, which would not survive a fork.
@@ -18,14 +22,92 @@ DEVICES = ("/dev/nvidia-uvm", "/dev/kfd", "/dev/dri/")
 _culprit = ""
 
 
-def preload(names: list[str]) -> None:
+def preload(names: Sequence[str]) -> None:
     """Import each of `names`: `module`, or `module:attribute` for one that is imported on first use.
 
     What cannot be imported is left out here: the script will meet it, and say so on its own line.
     """
-    global _culprit
     before = os.environ.get(COUNT_BY_NVML)
     os.environ[COUNT_BY_NVML] = "1"
+    with capability_by_nvml() if _uses_torch(names) else contextlib.nullcontext():
+        _import_all(names)
+    if before is None:
+        del os.environ[COUNT_BY_NVML]
+    else:
+        os.environ[COUNT_BY_NVML] = before
+
+
+def _uses_torch(names: Sequence[str]) -> bool:
+    return any(name.partition(":")[0].partition(".")[0] != "numpy" for name in names)
+
+
+@contextlib.contextmanager
+def capability_by_nvml() -> Iterator[None]:
+    """Let NVML say which compute capability a device has, for as long as this lasts.
+
+    bitsandbytes asks torch for it as it is imported, and so whoever imports that: peft, and with it Trainer.
+    Torch would start CUDA to answer, and a server that has started CUDA cannot be forked.
+    """
+    nvml = open_nvml()
+    if nvml is None:
+        yield
+        return
+    try:
+        cuda: Any = importlib.import_module("torch").cuda
+        known = capabilities(nvml, os.environ.get("CUDA_VISIBLE_DEVICES"))
+    except ImportError:
+        yield
+        return
+    finally:
+        # What it keeps open is not the scripts' to inherit.
+        nvml.ask("nvmlShutdown")
+    ask = cuda.get_device_capability
+
+    def answer(device: Any = None) -> tuple[int, int]:
+        # A number, a torch.device or a torch.cuda.device; the first where none is named.
+        index = device if isinstance(device, int) else getattr(device, "idx", getattr(device, "index", None))
+        place = index or 0
+        return known[place] if 0 <= place < len(known) else ask(device)
+
+    cuda.get_device_capability = answer
+    try:
+        yield
+    finally:
+        cuda.get_device_capability = ask
+
+
+def capabilities(nvml: Nvml, visible: str | None) -> list[tuple[int, int]]:
+    """The compute capability of each device that CUDA would show, in its order; up to one that is unknown.
+
+    Parameters:
+        nvml: A started library.
+        visible: The value of `CUDA_VISIBLE_DEVICES`, None where it is not set.
+    """
+    if visible is None:
+        handles = [
+            nvml.ask("nvmlDeviceGetHandleByIndex", index)
+            for index in range(nvml.ask("nvmlDeviceGetCount") or 0)
+        ]
+    else:
+        handles = [_handle(nvml, name.strip()) for name in visible.split(",")]
+    found: list[tuple[int, int]] = []
+    for handle in handles:
+        known = None if handle is None else nvml.ask("nvmlDeviceGetCudaComputeCapability", nvml.whole(handle))
+        if known is None:
+            break
+        found.append((int(known[0]), int(known[1])))
+    return found
+
+
+def _handle(nvml: Nvml, name: str) -> Any:
+    """The device that an item of `CUDA_VISIBLE_DEVICES` names, None if there is none."""
+    if name.isdigit():
+        return nvml.ask("nvmlDeviceGetHandleByIndex", int(name))
+    return nvml.ask("nvmlDeviceGetHandleByUUID", name)
+
+
+def _import_all(names: Sequence[str]) -> None:
+    global _culprit
     for name in names:
         module, _, attribute = name.partition(":")
         threads = threading.active_count()
@@ -37,10 +119,6 @@ def preload(names: list[str]) -> None:
             continue
         if not _culprit and (threading.active_count() > threads or touches_a_device(_open_files())):
             _culprit = name
-    if before is None:
-        del os.environ[COUNT_BY_NVML]
-    else:
-        os.environ[COUNT_BY_NVML] = before
 
 
 def why_unfit() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import math
 import os
 import secrets
 import time
@@ -22,7 +23,7 @@ from benchbook.recorder import campaign as campaigns
 from benchbook.recorder.circumstances import DeviceWatch, commit
 from benchbook.recorder.hosts import Hosts, preload_names
 from benchbook.recorder.jobs import OK, Result
-from benchbook.recorder.journal import Finished, open_journal
+from benchbook.recorder.journal import Finished, Journal, open_journal
 from benchbook.recorder.plan import Task, left
 from benchbook.recorder.stores import Store
 from benchbook.records import Campaign
@@ -86,7 +87,7 @@ class Sitting:
                 for turn in campaigns.order(secrets.token_hex(4), task.script.reference, repeats):
                     done = finished.setdefault(turn.variant, [])
                     failed = done and done[-1].result.outcome != OK
-                    if failed or not self._has_time(task.run_seconds[turn.variant] or 0.0):
+                    if failed or self._time_left() < (task.run_seconds[turn.variant] or 0.0):
                         continue
                     result = campaigns.run_once(hosts, task, variants[turn.variant], self._root)
                     self._say(task.script, turn.variant, turn.place + 1, total, result)
@@ -139,7 +140,7 @@ class Sitting:
             for task in tasks:
                 for variant in task.variants:
                     try:
-                        result = campaigns.run_once(hosts, task, variant, self._root)
+                        result = campaigns.run_once(hosts, task, variant, self._root, strict=True)
                     except BenchbookError as error:
                         problems += error.problems
                         break
@@ -192,14 +193,32 @@ class Sitting:
             else:
                 self._say(task.script, turn.variant, turn.place + 1, total, result)
 
+        def run(variant: Variant, limit: float) -> Result:
+            return campaigns.run_once(hosts, task, variant, self._root, limit)
+
+        def save(gathered: campaigns.Gathered) -> list[Problem]:
+            return self._save(task, journal, gathered, packages, watch)
+
         with self.console.status(task.script.reference) as status:
-            gathered = campaigns.gather(
-                task,
-                journal,
-                lambda variant: campaigns.run_once(hosts, task, variant, self._root),
-                self._has_time,
-                tell,
-            )
+            try:
+                gathered = campaigns.gather(task, journal, run, self._time_left, tell)
+            except (campaigns.BudgetError, KeyboardInterrupt):
+                # The journal keeps the rest, to be gone on with.
+                save(campaigns.whole(task, journal))
+                raise
+        problems = save(gathered)
+        journal.close()
+        return [*gathered.problems, *problems]
+
+    def _save(
+        self,
+        task: Task,
+        journal: Journal,
+        gathered: campaigns.Gathered,
+        packages: dict[str, str],
+        watch: DeviceWatch,
+    ) -> list[Problem]:
+        """Put what was gathered into the store; what could not be taken over."""
         opened = journal.header["campaign"]
         foreign = watch.foreign()
         done = Campaign(
@@ -215,11 +234,10 @@ class Sitting:
         record, problems = campaigns.lay_over(task, self.machine.name, opened["id"], done, gathered)
         if record is not None:
             self.console.print(f"  wrote {self.store.save(record)}", soft_wrap=True)
-        journal.close()
-        return [*gathered.problems, *problems]
+        return problems
 
-    def _has_time(self, seconds: float) -> bool:
-        return self.ends is None or time.monotonic() + seconds <= self.ends
+    def _time_left(self) -> float:
+        return math.inf if self.ends is None else self.ends - time.monotonic()
 
     def _say(self, script: Script, variant: str, place: int, total: int, result: Result) -> None:
         colour = "green" if result.outcome == OK else "red"
