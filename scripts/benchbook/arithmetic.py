@@ -61,7 +61,7 @@ def compute(expression: str | float, values: Mapping[str, Any]) -> float:
     try:
         value = _value(_parsed(expression), values)
         number = float(value)
-    except (ArithmeticError, TypeError, ValueError, KeyError) as error:
+    except (ArithmeticError, TypeError, ValueError, LookupError) as error:
         raise NotArithmeticError(f"has no value ({type(error).__name__}: {error})") from error
     if not number < float("inf"):
         raise NotArithmeticError("has no finite value")
@@ -91,7 +91,8 @@ def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
             pairs = zip(keys, items, strict=True)
             return {_value(key, values): _value(item, values) for key, item in pairs if key is not None}
         case ast.Subscript(value=inner, slice=index):
-            return _value(inner, values)[_value(index, values)]
+            items, place = _value(inner, values), _value(index, values)
+            return items[int(place)] if isinstance(items, list) else items[place]
         case ast.UnaryOp(op=sign, operand=inner) if type(sign) in OPERATORS:
             return OPERATORS[type(sign)](_value(inner, values))
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in OPERATORS:

@@ -64,12 +64,21 @@ def plausibility_problems(
             yield Problem(
                 path, line, f"variant {name}: its metrics differ from the declared ones ({odd})", RECORD_AGAIN
             )
+        timed = {metric.name for metric in declared.values() if metric.blocks}
+        if variant["code"] == script.code_digest and any(
+            set(rank.get("blocks", {})) != timed for run in variant["runs"] for rank in _ranks(run)
+        ):
+            what = (
+                f"its runs do not hold blocks of {', '.join(sorted(timed)) or 'nothing'} alone, as declared"
+            )
+            yield Problem(path, line, f"variant {name}: {what}", RECORD_AGAIN)
         known = {metric: declared[metric] for metric in sorted(measured & set(declared))}
         for what in (
             *_odd_memory(variant["runs"], machine),
             *_odd_parameters(variant["runs"]),
             *_odd_metrics(variant["runs"], known, machine, sheet),
             *_odd_seconds(variant["runs"]),
+            *_odd_blocks(variant["runs"], known),
         ):
             yield Problem(path, line, f"variant {name}: {what}", RECORD_AGAIN)
 
@@ -204,3 +213,17 @@ def _odd_seconds(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         times = [run["cells"].get(cell, {}).get("seconds") for run in runs]
         if times[0] and all(time == times[0] for time in times):
             yield f"{cell}.seconds is the same in {len(times)} runs, as no time is"
+
+
+def _odd_blocks(runs: Sequence[Mapping[str, Any]], declared: Mapping[str, Metric]) -> Iterator[str]:
+    """Timed blocks of one process that took the same time to the last digit, or none."""
+    for name, metric in declared.items():
+        if UNITS[metric.unit].dimension not in {"time", "rate"}:
+            continue
+        for values in (rank.get("blocks", {}).get(name, ()) for run in runs for rank in _ranks(run)):
+            if any(value <= 0 for value in values):
+                yield f"a block of {name} is not positive"
+                return
+            if len(values) >= SAMPLES_THAT_SCATTER and len(set(values)) == 1:
+                yield f"{name} is the same in {len(values)} blocks, as no time is"
+                return

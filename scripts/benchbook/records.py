@@ -33,11 +33,15 @@ Meters = dict[str, float | int | None]
 
 @dataclass(frozen=True)
 class RankRun:
-    """What one process of a run yielded: metrics by name, meters by cell, bytes held at its start."""
+    """What one process of a run yielded: metrics by name, meters by cell, bytes held at its start.
+
+    `blocks` holds the values of a metric that was timed in several blocks; the metric is their median.
+    """
 
     metrics: dict[str, MetricValue]
     cells: dict[str, Meters]
     baseline_memory: int | None = None
+    blocks: dict[str, list[Number]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,7 @@ class Run:
         cells: The meters of rank 0, by cell.
         baseline_memory: Bytes of process memory before the first cell, rank 0.
         other_ranks: The processes beside rank 0.
+        blocks: Those of rank 0, as in `RankRun`: samples of one process, never taken for runs.
 
     """
 
@@ -58,6 +63,7 @@ class Run:
     cells: dict[str, Meters]
     baseline_memory: int | None = None
     other_ranks: tuple[RankRun, ...] = ()
+    blocks: dict[str, list[Number]] = field(default_factory=dict)
 
     def meter(self, cell: str, name: str) -> float | int | None:
         """The largest reading of one meter around one cell over all ranks, None where no rank has one."""
@@ -214,10 +220,15 @@ def load_record(path: Path, shown_path: str | None = None) -> Record | None:
         raise BenchbookError(Problem(shown, 1, f"{NOT_A_RECORD} ({error})", mend)) from error
 
 
-def dump_record(record: Record) -> str:
-    """The text of a record: keys in a fixed order, a run per line, so that a re-recording diffs readably."""
+def record_table(record: Record) -> dict[str, Any]:
+    """`record` as JSON objects, keys in a fixed order, without the blocks that a run has not."""
     table = asdict(record)
-    ordered = {
+    for variant in table["variants"].values():
+        for run in variant["runs"]:
+            for rank in (run, *run["other_ranks"]):
+                if not rank["blocks"]:
+                    del rank["blocks"]
+    return {
         "schema": table["schema"],
         "script": table["script"],
         "machine": table["machine"],
@@ -226,7 +237,11 @@ def dump_record(record: Record) -> str:
         "variants": table["variants"],
         "history": list(table["history"]),
     }
-    return dump_json(ordered, flat={"runs", "history"})
+
+
+def dump_record(record: Record) -> str:
+    """The text of a record: a run per line, so that a re-recording diffs readably."""
+    return dump_json(record_table(record), flat={"runs", "history"})
 
 
 def dump_json(value: Any, flat: frozenset[str] | set[str] = frozenset(), indent: int = 0) -> str:

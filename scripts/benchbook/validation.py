@@ -21,6 +21,7 @@ from pydantic import (
 from benchbook.identity import find
 from benchbook.problems import Problem
 from benchbook.records import MACHINE_NAME, PUBLISHED, is_published
+from benchbook.stats import median
 from benchbook.units import METERS
 
 # No description and no record has this many levels; what is below them is refused for its shape.
@@ -109,6 +110,15 @@ class RankModel(Strict):
     metrics: dict[Name, Value | Series]
     cells: dict[Name, dict[Literal[tuple(METERS)], Annotated[Value, Field(ge=0)] | None]]  # type: ignore[valid-type]
     baseline_memory: Bytes | None = None
+    blocks: dict[Name, Annotated[list[Finite | Whole], Field(min_length=1)]] = {}
+
+    @model_validator(mode="after")
+    def medians_of_blocks(self) -> RankModel:
+        """A metric that was timed in blocks is their median."""
+        for name, values in self.blocks.items():
+            if self.metrics.get(name) != median(values):
+                raise ValueError(f"{name} is not the median of its blocks")
+        return self
 
 
 class RunModel(RankModel):

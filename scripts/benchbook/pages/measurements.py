@@ -52,6 +52,7 @@ class Measurement:
         samples: One per run, in the order of the runs; empty if the machine yielded none.
         device_memory: Whether it counts bytes of the device's memory.
         flag: Whether it is a yes or a no.
+        blocks: Of each run, the values of the blocks that it was timed in; none where it was not.
     """
 
     source: Recorded
@@ -59,11 +60,21 @@ class Measurement:
     samples: tuple[float, ...]
     device_memory: bool = False
     flag: bool = False
+    blocks: tuple[tuple[float, ...], ...] = ()
 
     @property
     def summary(self) -> stats.Summary | None:
         """Median and quartiles; None without a sample."""
         return stats.summary(self.samples) if self.samples else None
+
+    @property
+    def within_runs(self) -> stats.Summary | None:
+        """Of the blocks of the run whose blocks scatter most; None where it was not timed in blocks.
+
+        What processes differ by beyond that is their own: the count of runs is what a comparison rests on.
+        """
+        summaries = [stats.summary(each) for each in self.blocks]
+        return max(summaries, key=lambda each: each.spread or 0.0, default=None)
 
     @property
     def value(self) -> float | None:
@@ -116,7 +127,9 @@ def measure(library: Library, target: Target, machine: Machine) -> Measurement |
     values = [_value(run, target.reference) for run in runs]
     samples = tuple(item for item in values if item is not None)
     flag = bool(samples) and all(isinstance(item, bool) for item in samples)
-    return Measurement(source, target.unit, samples, target.device_memory, flag)
+    timed = [run.blocks.get(target.reference.name, []) for run in runs]
+    blocks = tuple(tuple(map(float, each)) for each in timed if each)
+    return Measurement(source, target.unit, samples, target.device_memory, flag, blocks)
 
 
 def measure_series(library: Library, target: Target, machine: Machine) -> tuple[float, ...] | None:

@@ -174,6 +174,10 @@ def result_rows(measurement: Measurement, language: Language, name: str) -> list
     rows.append(("result", "text", _with(language, unit.text, counted)))
     if summary.spread:
         rows.append(("spread", "text", language.text("spread", spread=language.percent(summary.spread))))
+    if within := measurement.within_runs:
+        blocks = language.text("blocks", n=within.count)
+        spread = language.text("spread", spread=language.percent(within.spread or 0.0))
+        rows.append(("blocks", "text", f"{blocks}{language.text('comma')}{spread}"))
     if summary.count > 1:
         samples = [
             language.isolated(language.quantity(sample, measurement.unit).text)

@@ -65,6 +65,7 @@ def make_job(
         cells=[(cell.name, cell.start, cell.source) for cell in script.cells],
         overridden=variant.overridden,
         metrics=list(script.metadata.metrics),
+        blocks=[metric.name for metric in script.metadata.metrics.values() if metric.blocks],
         meters=list(variant.meters),
         ranks=variant.ranks,
         timeout=min(variant.timeout, limit),
@@ -282,8 +283,10 @@ def _run(finished: Finished) -> Run:
         cells=first["cells"],
         baseline_memory=first["baseline_memory"],
         other_ranks=tuple(
-            RankRun(rank["metrics"], rank["cells"], rank["baseline_memory"]) for rank in others
+            RankRun(rank["metrics"], rank["cells"], rank["baseline_memory"], rank.get("blocks", {}))
+            for rank in others
         ),
+        blocks=first.get("blocks", {}),
     )
 
 

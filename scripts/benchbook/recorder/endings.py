@@ -106,6 +106,19 @@ def read_metrics(names: Sequence[str], values: Mapping[str, Any], source: str) -
     return {name: _metric(name, values, source) for name in names}
 
 
+def read_blocks(name: str, value: Any, source: str) -> list[float]:
+    """The values of a metric that is timed in blocks, as `read_metrics` found them.
+
+    Raises:
+        MetricError: It is one number.
+    """
+    if isinstance(value, list):
+        return value
+    mend = "give it a list with the value of each timed block, or leave `blocks` out of its declaration"
+    line = assigned_on(name, source)
+    raise MetricError(Failure(line, f"the metric `{name}` has blocks, and is one number", mend))
+
+
 def _metric(name: str, values: Mapping[str, Any], source: str) -> Any:
     line = assigned_on(name, source)
     if name not in values:

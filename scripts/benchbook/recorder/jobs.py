@@ -20,6 +20,7 @@ class Job:
         cells: Name, first line and code of each.
         overridden: Those set otherwise once the `parameters` cell has run.
         metrics: Names to read after the last cell.
+        blocks: Those of them that hold a value for each timed block.
         meters: Meters on request.
         ranks: How many processes run it together.
         timeout: Seconds after which they are killed.
@@ -33,6 +34,7 @@ class Job:
     cells: list[tuple[str, int, str]]
     overridden: dict[str, Any] = field(default_factory=dict)
     metrics: list[str] = field(default_factory=list)
+    blocks: list[str] = field(default_factory=list)
     meters: list[str] = field(default_factory=list)
     ranks: int = 1
     timeout: float = 600.0

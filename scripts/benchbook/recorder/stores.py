@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,6 +19,7 @@ from benchbook.records import (
     load_record,
     read_packed,
     record_from,
+    record_table,
     write_record,
     write_text,
 )
@@ -76,7 +76,7 @@ class Bundle:
         """Put a record in place, whole; the name of the file, for messages."""
         self._records[record.script] = record
         machine = machine_table(self._machine)
-        records = [asdict(each) for _, each in sorted(self._records.items())]
+        records = [record_table(each) for _, each in sorted(self._records.items())]
         table = {
             "schema": BUNDLE_SCHEMA,
             "digest": bundle_digest(machine, records),

@@ -202,7 +202,12 @@ class Supervisor:
             # A spike between two samples may be missed; what is held at the end of the cell is not.
             if peak is not None and after is not None:
                 cells[cell]["device_memory_peak"] = max(peak, after)
-        return {"metrics": answer["metrics"], "cells": cells, "baseline_memory": answer["baseline_memory"]}
+        return {
+            "metrics": answer["metrics"],
+            "blocks": answer["blocks"],
+            "cells": cells,
+            "baseline_memory": answer["baseline_memory"],
+        }
 
 
 def _environment_of_rank(rank: int, ranks: int, port: int) -> dict[str, str]:

@@ -21,8 +21,16 @@ from typing import Any
 
 import benchbook
 from benchbook.machines.meters import CellMeters
-from benchbook.recorder.endings import MetricError, explain, outcome_of, read_metrics, shown_traceback
+from benchbook.recorder.endings import (
+    MetricError,
+    explain,
+    outcome_of,
+    read_blocks,
+    read_metrics,
+    shown_traceback,
+)
 from benchbook.recorder.jobs import FAILED, OK, Failure, Job
+from benchbook.stats import median
 
 PARAMETERS = "parameters"
 DEPRECATIONS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning)
@@ -135,12 +143,14 @@ def _run_cells(job: Job, seat: Seat, progress: FileIO) -> dict[str, Any]:
                 namespace.update(job.overridden)
     try:
         metrics = read_metrics(job.metrics, namespace, job.source)
+        blocks = {name: read_blocks(name, metrics[name], job.source) for name in job.blocks}
     except MetricError as error:
         return {"outcome": FAILED, "failure": asdict(error.failure)}
     meters.finish()
     return {
         "outcome": OK,
-        "metrics": metrics,
+        "metrics": metrics | {name: median(values) for name, values in blocks.items()},
+        "blocks": blocks,
         "cells": meters.cells,
         "spans": meters.spans,
         "device": meters.device,

@@ -1,0 +1,115 @@
+"""What is timed in several blocks of one process stays told apart from what several processes measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchbook.machines.description import describe
+from benchbook.pages.languages import load_language
+from benchbook.pages.measurements import Measurement
+from benchbook.pages.provenance import result_rows
+from benchbook.plausibility import plausibility_problems
+from benchbook.project import Project
+from benchbook.recorder import command as recording
+from benchbook.records import dump_record, load_record
+from benchbook.units import UNITS
+from benchbook.validation import record_problems
+from builders import MACHINE_JSON
+from running import add_script, small_project
+
+HERE = describe(None)
+ROOT = Path(__file__).resolve().parents[1]
+TABLE = """
+    needs = ["cpu"]
+    repeats = 2
+    [tool.benchbook.metrics]
+    step_seconds = { unit = "s", better = "lower", blocks = true }
+"""
+BODY = "# %% time\nimport time\nbegan = time.perf_counter()\nstep_seconds = [time.perf_counter() - began for _ in range(3)]\n\n# %% checks\nassert step_seconds"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    monkeypatch.setattr(recording, "find_accelerators", lambda *_: None)
+    return small_project(tmp_path)
+
+
+def recorded(project: Project, body: str = BODY) -> dict[str, Any]:
+    add_script(project.root, body, TABLE)
+    recording.record_command(project, [])
+    record = load_record(project.record_path(HERE.name, "guide/small.py"))
+    assert record is not None
+    table: dict[str, Any] = json.loads(dump_record(record))
+    return table
+
+
+def test_the_sample_of_a_process_is_the_median_of_its_blocks_and_each_is_kept(project: Project) -> None:
+    table = recorded(project)
+    runs = table["variants"]["default"]["runs"]
+    assert [len(run["blocks"]["step_seconds"]) for run in runs] == [3, 3]
+    assert [run["metrics"]["step_seconds"] for run in runs] == [
+        sorted(run["blocks"]["step_seconds"])[1] for run in runs
+    ]
+    assert record_problems(table, "small.json") == []
+
+
+def test_a_metric_without_a_list_has_no_blocks(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    add_script(project.root, "# %% time\nstep_seconds = 1.0\n\n# %% checks\nassert step_seconds", TABLE)
+    assert recording.record_command(project, []) == 1
+    assert "small.py:14: the metric `step_seconds` has blocks, and is one number" in capsys.readouterr().err
+
+
+def test_a_record_without_blocks_says_nothing_of_them(project: Project) -> None:
+    add_script(project.root, "pass")
+    recording.record_command(project, [])
+    assert "blocks" not in project.record_path(HERE.name, "guide/small.py").read_text("utf-8")
+
+
+def test_a_metric_that_is_not_the_median_of_its_blocks_is_refused(project: Project) -> None:
+    table = recorded(project)
+    table["variants"]["default"]["runs"][0]["metrics"]["step_seconds"] = 0.5
+    (problem,) = record_problems(table, "small.json")
+    assert "step_seconds is not the median of its blocks" in problem.what
+
+
+@pytest.mark.parametrize(
+    ("blocks", "said"),
+    [
+        ([0.5, 0.5, 0.5], "step_seconds is the same in 3 blocks, as no time is"),
+        ([-1.0, 0.5, 0.6], "a block of step_seconds is not positive"),
+        (None, "its runs do not hold blocks of step_seconds alone"),
+    ],
+)
+def test_blocks_that_no_clock_can_have_read_are_refused(
+    project: Project, blocks: list[float] | None, said: str
+) -> None:
+    table = recorded(project)
+    run = table["variants"]["default"]["runs"][0]
+    if blocks is None:
+        del run["blocks"]
+    else:
+        run["blocks"]["step_seconds"], run["metrics"]["step_seconds"] = blocks, sorted(blocks)[1]
+    script = add_script(project.root, BODY, TABLE)
+    found = [problem.what for problem in plausibility_problems(table, MACHINE_JSON, script, "small.json")]
+    assert any(said in what for what in found), found
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", "3 timed blocks, ±5.0%"),
+        ("zh", "3 个计时段，±5.0%"),
+        ("ja", "計時区間 3 個、±5.0%"),
+    ],
+)
+def test_a_page_shows_how_blocks_scatter_beside_how_processes_do(language: str, said: str) -> None:
+    source: Any = type("Quoted", (), {"quoted": False})()
+    measured = Measurement(source, UNITS["s"], (1.0, 2.0), blocks=((0.9, 1.0, 1.1), (2.0, 2.0, 2.0)))
+    rows = {key: text for key, _, text in result_rows(measured, load_language(ROOT / "docs", language), "x")}
+    assert rows["blocks"].replace("\u00a0", "") == said
+    assert "1" in rows["samples"]
+    assert "2" in rows["samples"]

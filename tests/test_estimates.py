@@ -1,0 +1,236 @@
+"""A plan has minutes for a GPU that nothing ran on, from what its scripts declare to do, and later from records."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchbook.arithmetic import NotArithmeticError, compute, names_in
+from benchbook.data_sheets import sheets
+from benchbook.problems import BenchbookError
+from benchbook.project import Project, find_project
+from benchbook.recorder import command as recording
+from benchbook.recorder.estimate import SHARE, START_SECONDS, expected_seconds
+from benchbook.recorder.plan import make_plan
+from benchbook.script import Script, parse_script
+from running import add_script, script_text, small_project
+
+H100 = next(sheet for sheet in sheets() if sheet.model == "H100")
+VALUES = {"layers": 2, "width": 3.0, "precision": "fp32", "sizes": [1, 2, 3], "fast": True}
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        (7, 7),
+        ("2 * layers + width ** 2 / 3 - -1", 8),
+        ("10 if precision == 'fp32' and fast else 20", 10),
+        ("10 if precision in ['bf16', 'fp16'] or not fast else 20", 20),
+        ("{'fp32': 4, 'bf16': 2}[precision] * sum(sizes)", 24),
+        ("max(sizes) + min(sizes[0], 9) + len(sizes)", 7),
+    ],
+)
+def test_an_expression_comes_to_what_python_would_say(expression: str | float, value: float) -> None:
+    assert compute(expression, VALUES) == value
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "__import__('os').system('true')",
+        "(lambda: 1)()",
+        "[x for x in sizes]",
+        "precision.upper()",
+        "f'{layers}'",
+        "open('/etc/passwd')",
+        "precision * 9",
+        "9 ** 9 ** 9 ** 9",
+        "1 / 0",
+        "float('nan')",
+        "unknown",
+        "sizes[9]",
+        "2 *",
+        "",
+        "layers\n+ import",
+        "(" * 500 + "1" + ")" * 500,
+        "1" * 3000,
+    ],
+)
+def test_anything_but_arithmetic_has_no_value(expression: str) -> None:
+    with pytest.raises(NotArithmeticError):
+        compute(expression, VALUES)
+
+
+@given(st.text(max_size=80))
+def test_no_text_does_anything_else(text: str) -> None:
+    try:
+        names_in(text)
+        compute(text, VALUES)
+    except NotArithmeticError:
+        pass
+
+
+WORK = """
+    needs = ["accelerator"]
+    repeats = 2
+    [tool.benchbook.metrics]
+    doubled = { unit = "count" }
+    [tool.benchbook.matrix]
+    n = [1, 3]
+    [tool.benchbook.work]
+"""
+BODY = "# %% parameters\nn = 1\n\n# %% work\ndoubled = 2 * n\n\n# %% checks\nassert doubled"
+
+
+def working(work: str) -> Script:
+    return parse_script(
+        script_text(BODY, WORK + "\n".join(f"    {line}" for line in work.splitlines())),
+        "snippets/guide/small.py",
+        "guide/small.py",
+    )
+
+
+def seconds(work: str) -> list[float | None]:
+    script = working(work)
+    return [expected_seconds(script, variant, H100) for variant in script.variants(("accelerator", "cuda"))]
+
+
+def test_a_run_takes_what_arithmetic_or_memory_needs_whichever_is_longer() -> None:
+    # One second of each at the rates of the sheet, and then three.
+    assert seconds('fp32 = "67e12 * n"\nbytes = 1e9') == pytest.approx(
+        [START_SECONDS + 1 / SHARE, START_SECONDS + 3 / SHARE]
+    )
+    assert seconds('fp32 = 1e9\nbytes = "3350e9 * n"') == pytest.approx(
+        [START_SECONDS + 1 / SHARE, START_SECONDS + 3 / SHARE]
+    )
+
+
+def test_each_number_format_has_its_own_rate_and_sparsity_none() -> None:
+    assert seconds("bf16 = 989.5e12")[0] == seconds("tf32 = 494.5e12")[0] == seconds("fp8 = 1979e12")[0]
+
+
+def test_a_format_that_a_device_has_not_is_computed_in_a_wider_one() -> None:
+    volta = next(sheet for sheet in sheets() if sheet.model == "V100")
+    script = working("fp8 = 130e12\ntf32 = 16.4e12")
+    found = expected_seconds(script, script.variants(("cuda",))[0], volta)
+    assert found == pytest.approx(START_SECONDS + 2 / SHARE)
+
+
+def test_what_the_host_draws_and_whatever_else_comes_on_top() -> None:
+    assert seconds('host_values = "1.2e8 * n"\nseconds = 4') == pytest.approx(
+        [START_SECONDS + 5, START_SECONDS + 7]
+    )
+
+
+def test_a_script_that_declares_no_work_has_no_estimate() -> None:
+    assert seconds("") == [None, None]
+
+
+def test_an_expression_without_a_value_names_its_line() -> None:
+    with pytest.raises(BenchbookError, match=r"small\.py:1\d: the work `fp32` of variant n=1 has no value"):
+        seconds('fp32 = "1 / (n - 1)"')
+
+
+@pytest.mark.parametrize(
+    ("work", "said"),
+    [
+        ('fp32 = "6 * width"', "names `width`, which is no parameter"),
+        ("fp33 = 1", "unknown key `fp33`"),
+        ("fp32 = [1]", "which is no arithmetic"),
+        ('fp32 = "2 +"', "which is no arithmetic"),
+    ],
+)
+def test_work_that_cannot_be_meant_is_refused_with_its_line(work: str, said: str) -> None:
+    with pytest.raises(BenchbookError) as caught:
+        working(work)
+    (problem,) = caught.value.problems
+    assert said in problem.what
+    assert problem.line > 8
+
+
+# What is recorded first
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return small_project(tmp_path)
+
+
+def planned(project: Project, capsys: pytest.CaptureFixture[str], machine: str = "nvidia-h100-80gb") -> Any:
+    recording.record_command(project, [], machine=machine, plan=True, plan_json=True)
+    return json.loads(capsys.readouterr().out)
+
+
+def test_what_is_worth_most_comes_first_and_each_group_has_its_minutes(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, worth in (("early", 2), ("middle", 5), ("late", 5), ("least", 0)):
+        work = f'needs = ["accelerator"]\nworth = {worth}\n[tool.benchbook.work]\nseconds = 57.4'
+        add_script(project.root, "pass", work, f"guide/{name}.py")
+    table = planned(project, capsys)
+    assert [script["script"] for script in table["scripts"]] == [
+        "guide/late.py",
+        "guide/middle.py",
+        "guide/early.py",
+        "guide/least.py",
+    ]
+    # Two runs of 60 seconds each, and 4 for the server.
+    minutes = pytest.approx(2 + 4 / 60, abs=0.01)
+    assert [(group["worth"], group["runs"]) for group in table["groups"]] == [(5, 4), (2, 2), (0, 2)]
+    assert table["groups"][1]["expected_minutes"] == minutes
+    assert table["expected_minutes"] == pytest.approx(4 * (2 + 4 / 60), abs=0.02)
+    assert all(script["estimated"] for script in table["scripts"])
+
+
+def test_a_plan_in_words_says_what_is_estimated(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    add_script(project.root, "pass", 'needs = ["accelerator"]\n[tool.benchbook.work]\nseconds = 57.4')
+    recording.record_command(project, [], machine="nvidia-h100-80gb", plan=True)
+    said = capsys.readouterr().out
+    assert "≈ 2.0" in said
+    assert "estimated from the operations and bytes" in said
+
+
+def test_repeats_are_those_of_the_kind_of_machine() -> None:
+    table = 'needs = ["cpu", "accelerator"]\nrepeats = 5\n[tool.benchbook.on.accelerator]\nrepeats = 3\n'
+    table += "[tool.benchbook.on.nvidia-h100-80gb]\nrepeats = 2"
+    script = parse_script(script_text("pass", table), "snippets/guide/small.py", "guide/small.py")
+    kinds = [("cpu", "cpu-2core"), ("accelerator", "cuda", "nvidia-t4"), ("accelerator", "nvidia-h100-80gb")]
+    assert [script.variants(kind)[0].repeats for kind in kinds] == [5, 3, 2]
+
+
+def test_a_metric_asks_for_its_own_repeats() -> None:
+    def repeats(metrics: str) -> int:
+        text = script_text("pass", f'needs = ["cpu"]\n[tool.benchbook.metrics]\n{metrics}')
+        return parse_script(text, "snippets/guide/small.py", "guide/small.py").variants(("cpu",))[0].repeats
+
+    assert repeats('bytes = { unit = "B" }') == 2
+    assert repeats('bytes = { unit = "B" }\ntime = { unit = "s" }') == 8
+    assert repeats('bytes = { unit = "B" }\ntime = { unit = "s", repeats = 4 }') == 4
+
+
+# The scripts of this handbook
+
+
+@pytest.mark.parametrize("machine", ["nvidia-h100-80gb", "nvidia-h200-141gb", "nvidia-a100-80gb"])
+def test_every_script_for_an_accelerator_has_a_figure(machine: str) -> None:
+    project = find_project(Path(__file__).parent)
+    described = recording.planned_machine(project, machine)
+    assert described is not None
+    plan = make_plan(project, [], described, lambda _: None, which="all")
+    assert plan.problems == ()
+    assert [task.script.reference for task in plan.tasks if task.seconds is None] == []
+
+
+def test_the_first_two_groups_fit_into_sixteen_minutes_of_an_h100() -> None:
+    project = find_project(Path(__file__).parent)
+    described = recording.planned_machine(project, "nvidia-h100-80gb")
+    assert described is not None
+    plan = make_plan(project, [], described, lambda _: None, which="all")
+    first, second = list(plan.groups)[:2]
+    seconds = [task.seconds or 0.0 for _, tasks in (first, second) for task in tasks]
+    assert 60 < sum(seconds) <= 16 * 60
