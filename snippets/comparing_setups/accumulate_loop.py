@@ -5,12 +5,15 @@
 #
 # [tool.benchbook]
 # needs = ["cpu", "accelerator"]
+# worth = 1
 # timeout = 120
 # [tool.benchbook.metrics]
 # zero_grad_last_difference = { unit = "1", better = "lower" }
 # zero_grad_first_difference = { unit = "1", better = "lower" }
 # last_group_share = { unit = "1" }
 # optimizer_steps = { unit = "steps" }
+# [tool.benchbook.work]
+# seconds = 1
 # ///
 
 # %% parameters

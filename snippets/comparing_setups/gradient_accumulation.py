@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["cpu", "accelerator"]
+# worth = 1
 # timeout = 120
 # [tool.benchbook.metrics]
 # equal_difference = { unit = "1", better = "lower" }
@@ -13,6 +14,8 @@
 # big_batch_loss = { unit = "1" }
 # mean_of_means_loss = { unit = "1" }
 # token_normalised_loss = { unit = "1" }
+# [tool.benchbook.work]
+# seconds = 1
 # ///
 
 # %% parameters

@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["cpu", "accelerator"]
+# worth = 1
 # timeout = 300
 # [tool.benchbook.metrics]
 # saved_for_backward = { unit = "B", better = "lower", memory = "device" }
@@ -18,6 +19,10 @@
 # timed_steps = 50
 # [tool.benchbook.smallest]
 # timed_steps = 1
+# [tool.benchbook.work]
+# host_values = 6.3e6
+# fp32 = "6 * 5.5e6 * batch_size * sequence_length * (4 + warmup_steps + timed_steps)"
+# seconds = "1 + 0.006 * (4 + warmup_steps + timed_steps) * batch_size / micro_batch_size"
 # ///
 
 # %% parameters

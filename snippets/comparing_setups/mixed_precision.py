@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["cpu", "accelerator"]
+# worth = 1
 # timeout = 300
 # [tool.benchbook.metrics]
 # loss_difference = { unit = "1", better = "lower" }
@@ -19,6 +20,17 @@
 # timed_steps = 50
 # [tool.benchbook.smallest]
 # timed_steps = 1
+# [tool.benchbook.work]
+# host_values = 6.3e6
+# fp32 = '''
+# (6 * 5.5e6 * batch_size * sequence_length
+#  * (2 + (3 + warmup_steps + timed_steps if mixed_precision == 'no' else 0)))
+# '''
+# bf16 = '''
+# (6 * 5.5e6 * batch_size * sequence_length * (3 + warmup_steps + timed_steps)
+#  if mixed_precision == 'bf16' else 0)
+# '''
+# seconds = "1 + 0.008 * (10 + warmup_steps + timed_steps)"
 # ///
 
 # %% parameters

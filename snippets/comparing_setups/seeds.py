@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["cpu", "accelerator"]
+# worth = 1
 # timeout = 120
 # [tool.benchbook.metrics]
 # sources_repeated = { unit = "count" }
@@ -14,6 +15,8 @@
 # positions_kept_by_seedable_sampler = { unit = "percent" }
 # [tool.benchbook.smallest]
 # samples = 100
+# [tool.benchbook.work]
+# seconds = 1
 # ///
 
 # %% parameters

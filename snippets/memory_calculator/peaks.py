@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["accelerator", "cpu"]
+# worth = 5
 # timeout = 300
 # repeats = 2
 # meters = ["cpu_allocator"]
@@ -43,6 +44,32 @@
 # [tool.benchbook.smallest]
 # divisor = 8
 # batch_size = 2
+# [tool.benchbook.work]
+# host_values = '''
+# {'bert-large': 335e6, 'gpt2-medium': 355e6, 'llama-3.2-1b': 1.24e9,
+#  't5-large': 738e6, 'mixtral-small': 1.53e9}[model_name]
+# '''
+# fp32 = '''
+# (batch_size * sequence_length * {
+#     'bert-large': 604e6 + 98304 * sequence_length,
+#     'gpt2-medium': 707e6 + 98304 * sequence_length,
+#     'llama-3.2-1b': 2.47e9 + 131072 * sequence_length,
+#     't5-large': 1.475e9 + 294912 * sequence_length,
+#     'mixtral-small': 872e6 + 65536 * sequence_length,
+#  }[model_name] * (3 * accumulation * (4 if checkpointing else 3) + 1)
+#  if precision == 'fp32' else 0)
+# '''
+# bf16 = '''
+# (batch_size * sequence_length * {
+#     'bert-large': 604e6 + 98304 * sequence_length,
+#     'gpt2-medium': 707e6 + 98304 * sequence_length,
+#     'llama-3.2-1b': 2.47e9 + 131072 * sequence_length,
+#     't5-large': 1.475e9 + 294912 * sequence_length,
+#     'mixtral-small': 872e6 + 65536 * sequence_length,
+#  }[model_name] * (3 * accumulation * (4 if checkpointing else 3) + 1)
+#  if precision != 'fp32' else 0)
+# '''
+# seconds = 1.5
 # ///
 
 # %% parameters

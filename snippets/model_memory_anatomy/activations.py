@@ -11,6 +11,7 @@ keeps s*b*h*(66 + 9*a*s/h) bytes, and 66*s*b*h where the attention matrix is not
 #
 # [tool.benchbook]
 # needs = ["cpu", "accelerator"]
+# worth = 4
 # timeout = 300
 # repeats = 2
 # environment = { MALLOC_MMAP_MAX_ = "0", MALLOC_TRIM_THRESHOLD_ = "100000000000" }
@@ -43,6 +44,12 @@ keeps s*b*h*(66 + 9*a*s/h) bytes, and 66*s*b*h where the attention matrix is not
 # layers = 2
 # batch_size = 1
 # sequence_length = 128
+# [tool.benchbook.work]
+# host_values = "32.8e6 + 12.6e6 * layers"
+# fp32 = '''
+# 2 * batch_size * sequence_length * layers * (12.6e6 + 2048 * sequence_length)
+# '''
+# seconds = 0.5
 # ///
 
 # %% parameters

@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["cpu", "accelerator"]
+# worth = 4
 # timeout = 120
 # repeats = 8
 # [tool.benchbook.metrics]
@@ -19,6 +20,8 @@
 # environment = { CUDA_MODULE_LOADING = "EAGER" }
 # [tool.benchbook.smallest]
 # size = 64
+# [tool.benchbook.work]
+# seconds = "3 + (5 if modules == 'eager' else 0)"
 # ///
 
 # %% parameters

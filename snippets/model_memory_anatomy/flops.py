@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["cpu", "accelerator"]
+# worth = 1
 # timeout = 120
 # [tool.benchbook.metrics]
 # forward_flops = { unit = "FLOP" }
@@ -20,6 +21,8 @@
 # checkpointing = [false, true]
 # [tool.benchbook.smallest]
 # layers = 2
+# [tool.benchbook.work]
+# seconds = 3
 # ///
 
 # %% parameters

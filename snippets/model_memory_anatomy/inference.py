@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["cpu", "accelerator"]
+# worth = 4
 # timeout = 300
 # meters = ["cpu_allocator"]
 # environment = { MALLOC_MMAP_MAX_ = "0", MALLOC_TRIM_THRESHOLD_ = "100000000000" }
@@ -19,6 +20,15 @@
 # layers = 2
 # batch_size = 1
 # sequence_length = 128
+# [tool.benchbook.work]
+# host_values = "32.8e6 + 12.6e6 * layers"
+# fp32 = '''
+# 2 * layers * 13.6e6 * (256 + (0 if mode == 'inference_bf16' else batch_size * sequence_length))
+# '''
+# bf16 = '''
+# 2 * layers * 13.6e6 * batch_size * sequence_length if mode == 'inference_bf16' else 0
+# '''
+# seconds = 0.5
 # ///
 
 # %% parameters

@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["cpu", "accelerator"]
+# worth = 4
 # timeout = 120
 # matrix = [
 #     { tokens = 1024, kv_heads = 8 },
@@ -20,6 +21,8 @@
 # static_cache_memory = { unit = "B", better = "lower", memory = "device" }
 # [tool.benchbook.smallest]
 # tokens = 256
+# [tool.benchbook.work]
+# bytes = "32 * 2 * kv_heads * 128 * 2 * tokens * 6"
 # ///
 
 # %% parameters

@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["cpu", "accelerator"]
+# worth = 4
 # timeout = 300
 # meters = ["cpu_allocator"]
 # [tool.benchbook.metrics]
@@ -17,6 +18,13 @@
 # [tool.benchbook.smallest]
 # sequence_length = 64
 # hidden_size = 128
+# [tool.benchbook.work]
+# host_values = "vocabulary * hidden_size + 15 * layers * hidden_size**2"
+# bf16 = '''
+# (6 * batch_size * sequence_length
+#  * (vocabulary * hidden_size + 15 * layers * hidden_size**2 + 2 * layers * hidden_size * sequence_length))
+# '''
+# seconds = 0.5
 # ///
 
 # %% parameters

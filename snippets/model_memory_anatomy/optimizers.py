@@ -8,6 +8,7 @@
 #
 # [tool.benchbook]
 # needs = ["cpu", "accelerator"]
+# worth = 2
 # timeout = 600
 # repeats = 2
 # # Faster on a CPU: what is freed stays with the process. Torch's bytes are the same.
@@ -47,6 +48,12 @@
 # [tool.benchbook.smallest]
 # layers = 1
 # vocab_size = 2048
+# [tool.benchbook.work]
+# host_values = "1024 * vocab_size + 12.6e6 * layers"
+# fp32 = "3 * 6 * sequence_length * layers * (12.6e6 + 2048 * sequence_length)"
+# seconds = '''
+# 2 + (2 if optim in ['adamw_bnb_8bit', 'lion_32bit', 'lion_8bit', 'ademamix'] else 0)
+# '''
 # ///
 
 # %% parameters

@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["accelerator", "cpu"]
+# worth = 6
 # timeout = 900
 # repeats = 3
 # # Faster on a CPU: what is freed stays with the process. Torch's bytes are the same.
@@ -37,6 +38,17 @@
 # layers = 2
 # batch_size = 1
 # sequence_length = 64
+# [tool.benchbook.work]
+# host_values = "32.8e6 + 12.6e6 * layers"
+# fp32 = '''
+# (6 * batch_size * sequence_length * layers * (12.6e6 + 2048 * sequence_length)
+#  if precision == 'fp32' else 0)
+# '''
+# bf16 = '''
+# (6 * batch_size * sequence_length * layers * (12.6e6 + 2048 * sequence_length)
+#  if precision != 'fp32' else 0)
+# '''
+# seconds = 3
 # ///
 
 # %% parameters

@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["accelerator", "cpu"]
+# worth = 6
 # timeout = 900
 # repeats = 3
 # meters = ["cpu_allocator"]
@@ -20,6 +21,12 @@
 # batch_size = 1
 # sequence_length = 32
 # steps = 2
+# [tool.benchbook.work]
+# host_values = "32.8e6 + 12.6e6 * layers"
+# fp32 = '''
+# 6 * batch_size * sequence_length * layers * (12.6e6 + 2048 * sequence_length) * steps
+# '''
+# seconds = 2
 # ///
 
 # %% parameters

@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["accelerator", "cpu"]
+# worth = 6
 # timeout = 900
 # repeats = 2
 # meters = ["cpu_allocator"]
@@ -22,6 +23,21 @@
 # [tool.benchbook.smallest]
 # layers = 2
 # sequence_length = 32
+# [tool.benchbook.work]
+# host_values = "32.8e6 + 12.6e6 * layers"
+# fp32 = '''
+# (batch_size * sequence_length * layers * (12.6e6 + 2048 * sequence_length)
+#  * (8 if change in ['checkpointing', 'checkpointing_batch_1'] else 6)
+#  * (0.5 if change == 'sequence_256' else 1)
+#  if change not in ['bf16_autocast', 'bf16_weights'] else 0)
+# '''
+# bf16 = '''
+# (batch_size * sequence_length * layers * (12.6e6 + 2048 * sequence_length)
+#  * (8 if change in ['checkpointing', 'checkpointing_batch_1'] else 6)
+#  * (0.5 if change == 'sequence_256' else 1)
+#  if change in ['bf16_autocast', 'bf16_weights'] else 0)
+# '''
+# seconds = 3
 # ///
 
 # %% parameters

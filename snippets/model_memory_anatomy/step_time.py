@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["cpu", "accelerator"]
+# worth = 3
 # timeout = 300
 # repeats = 8
 # [tool.benchbook.metrics]
@@ -39,6 +40,13 @@
 # batch_size = 1
 # sequence_length = 32
 # timed_steps = 2
+# [tool.benchbook.work]
+# host_values = "32.8e6 + 12.6e6 * layers"
+# fp32 = '''
+# (6 * batch_size * sequence_length * layers * (12.6e6 + 2048 * sequence_length)
+#  * (warmup_steps + timed_steps + 1))
+# '''
+# seconds = 4
 # ///
 
 # %% parameters

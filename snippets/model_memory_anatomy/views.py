@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["cpu", "accelerator"]
+# worth = 4
 # timeout = 600
 # repeats = 3
 # [tool.benchbook.metrics]
@@ -25,6 +26,10 @@
 # [tool.benchbook.smallest]
 # layers = 2
 # sequence_length = 128
+# [tool.benchbook.work]
+# host_values = "32.8e6 + 12.6e6 * layers"
+# fp32 = "6 * steps * sequence_length * layers * (12.6e6 + 2048 * sequence_length)"
+# seconds = 0.5
 # ///
 
 # %% parameters

@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["accelerator", "cpu"]
+# worth = 1
 # timeout = 300
 # repeats = 8
 # environment = { MALLOC_MMAP_MAX_ = "0", MALLOC_TRIM_THRESHOLD_ = "100000000000" }
@@ -46,6 +47,17 @@
 # layers = 1
 # sequence_length = 16
 # timed_samples = 1
+# [tool.benchbook.work]
+# host_values = '''
+# layers * (4 * hidden_size**2 + 2 * hidden_size * intermediate_size) + 31000 * hidden_size
+# '''
+# fp32 = '''
+# (6 * sequence_length
+#  * layers * (4 * hidden_size**2 + 2 * hidden_size * intermediate_size + 2 * hidden_size * sequence_length)
+#  * (max(timed_samples, micro_batch_size * accumulation_steps)
+#     + micro_batch_size + micro_batch_size * accumulation_steps))
+# '''
+# seconds = 3
 # ///
 
 # %% parameters

@@ -9,6 +9,7 @@ the attention. A batch has as many tokens at any length, so that only what depen
 #
 # [tool.benchbook]
 # needs = ["cpu", "accelerator"]
+# worth = 1
 # timeout = 300
 # repeats = 8
 # environment = { MALLOC_MMAP_MAX_ = "0", MALLOC_TRIM_THRESHOLD_ = "100000000000" }
@@ -47,6 +48,25 @@ the attention. A batch has as many tokens at any length, so that only what depen
 # sequence_length = 64
 # tokens = 128
 # timed_steps = 1
+# [tool.benchbook.work]
+# host_values = '''
+# (vocab_size * hidden_size
+#  + layers * (hidden_size**2 * (2 + 2 * kv_heads / heads) + 3 * hidden_size * intermediate_size))
+# '''
+# fp32 = '''
+# (12 * (warmup_steps + timed_steps + 1) * tokens * layers * hidden_size * sequence_length
+#  if attention == 'math' else 0)
+# '''
+# bf16 = '''
+# (tokens * (6 * (warmup_steps + timed_steps + 1) + 2)
+#  * layers * (hidden_size**2 * (2 + 2 * kv_heads / heads) + 3 * hidden_size * intermediate_size
+#              + (0 if attention == 'math' else 2 * hidden_size * sequence_length)))
+# '''
+# bytes = '''
+# ((warmup_steps + timed_steps + 1) * tokens * sequence_length * layers * heads
+#  * {'eager': 50, 'math': 100, 'sdpa': 0}[attention])
+# '''
+# seconds = 4
 # ///
 
 # %% parameters

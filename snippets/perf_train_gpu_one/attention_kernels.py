@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["cuda"]
+# worth = 3
 # timeout = 300
 # repeats = 8
 # [tool.benchbook.metrics]
@@ -19,6 +20,20 @@
 # sequence_length = 128
 # tokens = 256
 # timed_steps = 1
+# [tool.benchbook.work]
+# fp32 = '''
+# (12 * tokens * sequence_length * heads * head_size
+#  * (warmup_steps + timed_steps + 2 if kernel == 'MATH' else 1))
+# '''
+# bf16 = '''
+# (12 * tokens * sequence_length * heads * head_size * (warmup_steps + timed_steps + 1)
+#  if kernel != 'MATH' else 0)
+# '''
+# bytes = '''
+# (120 * tokens * sequence_length * heads
+#  * (warmup_steps + timed_steps + 2 if kernel == 'MATH' else 1))
+# '''
+# seconds = "3 + (2 if kernel == 'CUDNN_ATTENTION' else 0)"
 # ///
 
 # %% parameters

@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["accelerator", "cpu"]
+# worth = 3
 # timeout = 300
 # repeats = 8
 # environment = { MALLOC_MMAP_MAX_ = "0", MALLOC_TRIM_THRESHOLD_ = "100000000000" }
@@ -24,6 +25,17 @@
 # layers = 1
 # sequence_length = 16
 # timed_samples = 1
+# [tool.benchbook.work]
+# host_values = '''
+# layers * (4 * hidden_size**2 + 2 * hidden_size * intermediate_size) + 31000 * hidden_size
+# '''
+# fp32 = '''
+# (6 * sequence_length * (max(timed_samples, batch_size) + 2 * batch_size)
+#  * layers * (4 * hidden_size**2 + 2 * hidden_size * intermediate_size + 2 * hidden_size * sequence_length))
+# '''
+# seconds = '''
+# 1 + (timed_samples / batch_size + 2) * max(0, 0.03 - 70e-6 * batch_size * sequence_length)
+# '''
 # ///
 
 # %% parameters

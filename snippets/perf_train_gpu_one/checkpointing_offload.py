@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["accelerator"]
+# worth = 1
 # timeout = 600
 # repeats = 8
 # [tool.benchbook.metrics]
@@ -23,6 +24,20 @@
 # vocab_size = 512
 # sequence_length = 64
 # timed_steps = 1
+# [tool.benchbook.work]
+# host_values = '''
+# (vocab_size * hidden_size
+#  + layers * (hidden_size**2 * (14 + 2 * kv_heads / heads)))
+# '''
+# bf16 = '''
+# (8 * (3 + timed_steps) * sequence_length
+#  * layers * (hidden_size**2 * (14 + 2 * kv_heads / heads)
+#              + 2 * hidden_size * sequence_length))
+# '''
+# seconds = '''
+# (2 + (3 + timed_steps) * 0.06
+#  + (6e-10 * (2 + timed_steps) * layers * sequence_length * hidden_size if offload else 0))
+# '''
 # ///
 
 # %% parameters

@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["accelerator", "cpu"]
+# worth = 1
 # timeout = 600
 # repeats = 8
 # # Faster on a CPU: what is freed stays with the process. Torch's bytes are the same.
@@ -37,6 +38,14 @@
 # batch_size = 2
 # sequence_length = 16
 # timed_steps = 1
+# [tool.benchbook.work]
+# host_values = "layers * 12 * hidden_size**2 + 31000 * hidden_size"
+# fp32 = '''
+# (6 * batch_size * sequence_length
+#  * layers * (12 * hidden_size**2 + 2 * hidden_size * sequence_length)
+#  * (4 + 2 * timed_steps))
+# '''
+# seconds = "2 + {'nothing': 0, 'model': 41, 'layers': 22}[compiled]"
 # ///
 
 # %% parameters

@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["accelerator", "cpu"]
+# worth = 1
 # timeout = 300
 # repeats = 8
 # environment = { MALLOC_MMAP_MAX_ = "0", MALLOC_TRIM_THRESHOLD_ = "100000000000" }
@@ -29,6 +30,18 @@
 # batch_size = 2
 # words_per_document = 600
 # timed_steps = 2
+# [tool.benchbook.work]
+# host_values = '''
+# layers * (4 * hidden_size**2 + 2 * hidden_size * intermediate_size) + 31000 * hidden_size
+# '''
+# fp32 = '''
+# (6 * batch_size * sequence_length * (warmup_steps + timed_steps)
+#  * layers * (4 * hidden_size**2 + 2 * hidden_size * intermediate_size + 2 * hidden_size * sequence_length))
+# '''
+# seconds = '''
+# (3 + (0 if num_workers else
+#       3e-6 * words_per_document * batch_size * (warmup_steps + timed_steps)))
+# '''
 # ///
 
 # %% parameters

@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["accelerator", "cpu"]
+# worth = 1
 # timeout = 300
 # repeats = 2
 # [tool.benchbook.metrics]
@@ -17,6 +18,9 @@
 # [tool.benchbook.smallest]
 # hidden_size = 48
 # layers = 1
+# [tool.benchbook.work]
+# host_values = "31000 * hidden_size + 12 * layers * hidden_size**2"
+# seconds = "14 if shapes == 'static' else 8"
 # ///
 
 # %% parameters

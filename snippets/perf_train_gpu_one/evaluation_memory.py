@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["accelerator", "cpu"]
+# worth = 1
 # timeout = 600
 # repeats = 2
 # meters = ["cpu_allocator"]
@@ -28,6 +29,18 @@
 # vocab_size = 512
 # sequence_length = 32
 # layers = 1
+# [tool.benchbook.work]
+# host_values = '''
+# (2 * vocab_size * hidden_size + layers
+#  * (hidden_size**2 * (2 + 2 * key_value_heads / heads) + 3 * hidden_size * intermediate_size))
+# '''
+# fp32 = '''
+# (2 * (batches * batch_size + 1) * sequence_length * (vocab_size * hidden_size + layers
+#  * (hidden_size**2 * (2 + 2 * key_value_heads / heads) + 3 * hidden_size * intermediate_size)))
+# '''
+# seconds = '''
+# (3 + (6e-9 * batches * batch_size * sequence_length * vocab_size if change == 'none' else 0))
+# '''
 # ///
 
 # %% parameters

@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["accelerator"]
+# worth = 6
 # timeout = 600
 # repeats = 2
 # [tool.benchbook.metrics]
@@ -38,6 +39,13 @@
 # [tool.benchbook.smallest]
 # layers = 1
 # batch_size = 2
+# [tool.benchbook.work]
+# host_values = "32.8e6 + 12.6e6 * layers"
+# fp32 = '''
+# (6 * batch_size * layers * (12.6e6 + 2048 * max(lengths))
+#  * (len(lengths) * max(lengths) if order == 'fixed' else sum(lengths)))
+# '''
+# seconds = "2 + (2 if allocator == 'empty_cache' else 0)"
 # ///
 
 # %% parameters

@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["accelerator", "cpu"]
+# worth = 4
 # timeout = 600
 # repeats = 2
 # # Faster on a CPU: what is freed stays with the process. Torch's bytes are the same.
@@ -28,6 +29,16 @@
 # layers = 1
 # batch_size = 2
 # sequence_length = 16
+# [tool.benchbook.work]
+# host_values = '''
+# layers * (4 * hidden_size**2 + 2 * hidden_size * intermediate_size) + 31000 * hidden_size
+# '''
+# fp32 = '''
+# (batch_size * sequence_length * steps
+#  * layers * (4 * hidden_size**2 + 2 * hidden_size * intermediate_size + 2 * hidden_size * sequence_length)
+#  * (2 if keeps in ['validation_loss', 'validation_no_grad'] else 6))
+# '''
+# seconds = 3
 # ///
 
 # %% parameters

@@ -8,6 +8,7 @@ The decoder is narrow and its vocabulary that of Llama 3, so that nothing else i
 #
 # [tool.benchbook]
 # needs = ["cpu", "accelerator"]
+# worth = 1
 # timeout = 600
 # repeats = 2
 # # Faster on a CPU: what is freed stays with the process. Torch's bytes are the same.
@@ -38,6 +39,26 @@ The decoder is narrow and its vocabulary that of Llama 3, so that nothing else i
 # layers = 1
 # vocab_size = 4096
 # sequence_length = 32
+# [tool.benchbook.work]
+# host_values = '''
+# (vocab_size * hidden_size
+#  + layers * (hidden_size**2 * (2 + 2 * kv_heads / heads) + 3 * hidden_size * intermediate_size))
+# '''
+# fp32 = '''
+# (batch_size * sequence_length * (6 * 3 + (4 if chunk else 0))
+#  * (vocab_size * hidden_size
+#     + layers * (hidden_size**2 * (2 + 2 * kv_heads / heads) + 3 * hidden_size * intermediate_size
+#                 + 2 * hidden_size * sequence_length))
+#  if dtype == 'float32' else 0)
+# '''
+# bf16 = '''
+# (batch_size * sequence_length * (6 * 3 + (4 if chunk else 0))
+#  * (vocab_size * hidden_size
+#     + layers * (hidden_size**2 * (2 + 2 * kv_heads / heads) + 3 * hidden_size * intermediate_size
+#                 + 2 * hidden_size * sequence_length))
+#  if dtype == 'bfloat16' else 0)
+# '''
+# seconds = 3
 # ///
 
 # %% parameters

@@ -7,6 +7,7 @@
 #
 # [tool.benchbook]
 # needs = ["accelerator", "cpu"]
+# worth = 4
 # timeout = 300
 # repeats = 3
 # # What is freed goes back to the system at once, as on a GPU: the limit then meets tensors alone.
@@ -30,6 +31,17 @@
 # layers = 2
 # vocab_size = 2048
 # memory_mib = 320
+# [tool.benchbook.work]
+# host_values = '''
+# ({'nine_tenths': 8, 'halves': 4, 'trainer': 2}[search]
+#  * (layers * (4 * hidden_size**2 + 2 * hidden_size * intermediate_size) + vocab_size * hidden_size))
+# '''
+# fp32 = '''
+# (6 * sequence_length * starting_batch_size
+#  * layers * (4 * hidden_size**2 + 2 * hidden_size * intermediate_size + 2 * hidden_size * sequence_length)
+#  * {'nine_tenths': 4, 'halves': 2, 'trainer': 4}[search])
+# '''
+# seconds = 3
 # ///
 
 # %% parameters

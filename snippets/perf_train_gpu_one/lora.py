@@ -12,6 +12,7 @@ parameters lie in linear layers, as in a model of a billion: those are what adap
 #
 # [tool.benchbook]
 # needs = ["cpu", "accelerator"]
+# worth = 2
 # timeout = 600
 # repeats = 2
 # # Faster on a CPU: what is freed stays with the process. Torch's bytes are the same.
@@ -42,6 +43,30 @@ parameters lie in linear layers, as in a model of a billion: those are what adap
 # layers = 1
 # vocab_size = 2048
 # sequence_length = 32
+# [tool.benchbook.work]
+# host_values = '''
+# (vocab_size * hidden_size
+#  + layers * (hidden_size**2 * (2 + 2 * kv_heads / heads) + 3 * hidden_size * intermediate_size))
+# '''
+# fp32 = '''
+# (batch_size * sequence_length
+#  * (vocab_size * hidden_size
+#     + layers * (hidden_size**2 * (2 + 2 * kv_heads / heads) + 3 * hidden_size * intermediate_size
+#                 + 2 * hidden_size * sequence_length))
+#  * (2 + 3 * {'full': 6, 'full_bf16': 6, 'lora_qv': 4, 'lora': 4, 'lora_bf16_no_autocast': 4,
+#             'lora_bf16': 4, 'qlora': 4, 'lora_checkpointing': 6, 'qlora_checkpointing': 6}[method])
+#  if method in ['full', 'lora_qv', 'lora', 'lora_checkpointing'] else 0)
+# '''
+# bf16 = '''
+# (batch_size * sequence_length
+#  * (vocab_size * hidden_size
+#     + layers * (hidden_size**2 * (2 + 2 * kv_heads / heads) + 3 * hidden_size * intermediate_size
+#                 + 2 * hidden_size * sequence_length))
+#  * (2 + 3 * {'full': 6, 'full_bf16': 6, 'lora_qv': 4, 'lora': 4, 'lora_bf16_no_autocast': 4,
+#             'lora_bf16': 4, 'qlora': 4, 'lora_checkpointing': 6, 'qlora_checkpointing': 6}[method])
+#  if method not in ['full', 'lora_qv', 'lora', 'lora_checkpointing'] else 0)
+# '''
+# seconds = "11 if method in ['full_bf16', 'lora_bf16_no_autocast', 'lora_bf16'] else 14"
 # ///
 
 # %% parameters

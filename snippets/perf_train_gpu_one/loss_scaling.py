@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["accelerator", "cpu"]
+# worth = 1
 # timeout = 300
 # repeats = 2
 # [tool.benchbook.metrics]
@@ -32,6 +33,18 @@
 # hidden_size = 96
 # batch_size = 2
 # sequence_length = 32
+# [tool.benchbook.work]
+# host_values = "layers * 12 * hidden_size**2 + 31000 * hidden_size"
+# fp32 = '''
+# (6 * batch_size * sequence_length
+#  * layers * (12 * hidden_size**2 + 2 * hidden_size * sequence_length))
+# '''
+# bf16 = '''
+# (6 * batch_size * sequence_length
+#  * layers * (12 * hidden_size**2 + 2 * hidden_size * sequence_length)
+#  * (13 if number_format == 'float16' else 2))
+# '''
+# seconds = 2
 # ///
 
 # %% parameters

@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["accelerator", "cpu"]
+# worth = 3
 # timeout = 120
 # repeats = 8
 # environment = { MALLOC_MMAP_MAX_ = "0", MALLOC_TRIM_THRESHOLD_ = "100000000000" }
@@ -22,6 +23,15 @@
 # tokens = 8
 # inputs = 16
 # timed_passes = 1
+# [tool.benchbook.work]
+# fp32 = '''
+# (6 * tokens * inputs * outputs * (3 + timed_passes) if number_format == 'float32' else 0)
+# '''
+# bf16 = '''
+# (6 * tokens * inputs * outputs * (3 + timed_passes) * (1 if outputs in [4104, 4112, 4128, 4160, 30528] else 3)
+#  if number_format == 'bfloat16' else 0)
+# '''
+# seconds = 0.5
 # ///
 
 # %% parameters

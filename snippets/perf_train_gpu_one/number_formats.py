@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["accelerator", "cpu"]
+# worth = 4
 # timeout = 60
 # repeats = 2
 # [tool.benchbook.metrics]
@@ -14,6 +15,8 @@
 # spacing_at_one = { unit = "1" }
 # [tool.benchbook.matrix]
 # number_format = ["float32", "bfloat16", "float16"]
+# [tool.benchbook.work]
+# seconds = 0.5
 # ///
 
 # %% parameters

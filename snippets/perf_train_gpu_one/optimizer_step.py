@@ -8,6 +8,7 @@
 #
 # [tool.benchbook]
 # needs = ["accelerator", "cpu"]
+# worth = 2
 # timeout = 300
 # repeats = 8
 # # Faster on a CPU: what is freed stays with the process. Torch's bytes are the same.
@@ -33,6 +34,18 @@
 # layers = 1
 # hidden_size = 96
 # vocab_size = 1024
+# [tool.benchbook.work]
+# host_values = "layers * 12 * hidden_size**2 + (vocab_size + 500) * hidden_size"
+# bf16 = '''
+# ((warmup_steps + timed_steps) * layers * 310 * hidden_size**3 if method == 'muon' else 0)
+# '''
+# bytes = '''
+# (3 * (warmup_steps + timed_steps) * 40
+#  * (layers * 12 * hidden_size**2 + (vocab_size + 500) * hidden_size))
+# '''
+# seconds = '''
+# 5 + (4 if method in ['adafactor', 'adamw_8bit', 'adamw_8bit_trainer', 'ademamix_8bit'] else 0)
+# '''
 # ///
 
 # %% parameters

@@ -5,10 +5,13 @@
 #
 # [tool.benchbook]
 # needs = ["accelerator"]
+# worth = 6
 # timeout = 120
 # [tool.benchbook.metrics]
 # tried = { unit = "B" }
 # capacity = { unit = "B" }
+# [tool.benchbook.work]
+# seconds = 1
 # ///
 
 # %% parameters

@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["accelerator", "cpu"]
+# worth = 1
 # timeout = 300
 # repeats = 8
 # environment = { MALLOC_MMAP_MAX_ = "0", MALLOC_TRIM_THRESHOLD_ = "100000000000" }
@@ -30,6 +31,19 @@
 # layers = 1
 # vocab_size = 512
 # sequences = 32
+# [tool.benchbook.work]
+# host_values = '''
+# (2 * vocab_size * hidden_size + layers
+#  * (hidden_size**2 * (2 + 2 * key_value_heads / heads) + 3 * hidden_size * intermediate_size))
+# '''
+# fp32 = '''
+# (6.5 * (sequences + 2 * batch_size) * longest
+#  * {'max_length': 1, 'longest': 0.78, 'grouped': 0.42, 'packed': 0.33}[method]
+#  * (vocab_size * hidden_size + layers
+#     * (hidden_size**2 * (2 + 2 * key_value_heads / heads) + 3 * hidden_size * intermediate_size
+#        + 2 * hidden_size * longest * (3 if method == 'packed' else 1))))
+# '''
+# seconds = 3
 # ///
 
 # %% parameters

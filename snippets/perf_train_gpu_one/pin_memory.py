@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["accelerator"]
+# worth = 3
 # timeout = 300
 # repeats = 8
 # [tool.benchbook.metrics]
@@ -26,6 +27,13 @@
 # sequence_length = 32
 # warmup_steps = 1
 # timed_steps = 2
+# [tool.benchbook.work]
+# host_values = "32.8e6 + 12.6e6 * layers"
+# fp32 = '''
+# (6 * batch_size * sequence_length * layers * (12.6e6 + 2048 * sequence_length)
+#  * (warmup_steps + timed_steps))
+# '''
+# seconds = 1.5
 # ///
 
 # %% parameters

@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["accelerator", "cpu"]
+# worth = 4
 # timeout = 300
 # repeats = 2
 # environment = { MALLOC_MMAP_MAX_ = "0", MALLOC_TRIM_THRESHOLD_ = "100000000000" }
@@ -32,6 +33,19 @@
 # hidden_size = 96
 # batch_size = 2
 # sequence_length = 32
+# [tool.benchbook.work]
+# host_values = "layers * 12 * hidden_size**2 + 31000 * hidden_size"
+# fp32 = '''
+# (6 * batch_size * sequence_length
+#  * layers * (12 * hidden_size**2 + 2 * hidden_size * sequence_length)
+#  * (5 if precision == 'fp32' else 1))
+# '''
+# bf16 = '''
+# (6 * batch_size * sequence_length
+#  * layers * (12 * hidden_size**2 + 2 * hidden_size * sequence_length)
+#  * (0 if precision == 'fp32' else 4))
+# '''
+# seconds = 5
 # ///
 
 # %% parameters

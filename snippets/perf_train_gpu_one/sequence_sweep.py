@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["accelerator", "cpu"]
+# worth = 1
 # timeout = 300
 # repeats = 8
 # environment = { MALLOC_MMAP_MAX_ = "0", MALLOC_TRIM_THRESHOLD_ = "100000000000" }
@@ -24,6 +25,15 @@
 # layers = 1
 # batch_tokens = 512
 # timed_steps = 1
+# [tool.benchbook.work]
+# host_values = '''
+# layers * (4 * hidden_size**2 + 2 * hidden_size * intermediate_size) + 31000 * hidden_size
+# '''
+# fp32 = '''
+# (6 * batch_tokens * (timed_steps + 2)
+#  * layers * (4 * hidden_size**2 + 2 * hidden_size * intermediate_size + 2 * hidden_size * sequence_length))
+# '''
+# seconds = 0.5
 # ///
 
 # %% parameters

@@ -8,6 +8,7 @@
 #
 # [tool.benchbook]
 # needs = ["accelerator", "cpu"]
+# worth = 2
 # timeout = 600
 # repeats = 8
 # # Faster on a CPU: what is freed stays with the process. Torch's bytes are the same.
@@ -48,6 +49,30 @@
 # batch_size = 4
 # sequence_length = 16
 # timed_steps = 1
+# [tool.benchbook.work]
+# host_values = '''
+# layers * (4 * hidden_size**2 + 2 * hidden_size * intermediate_size) + 31000 * hidden_size
+# '''
+# fp32 = '''
+# (batch_size * sequence_length * (timed_steps + 2)
+#  * layers * (4 * hidden_size**2 + 2 * hidden_size * intermediate_size + 2 * hidden_size * sequence_length)
+#  * (4 if 'lora' in technique else 6)
+#  * (1.17 if 'every_2nd' in technique else 1.34 if 'checkpointing' in technique else 1)
+#  * (4 if 'quadruple' in technique else 2 if 'double' in technique else 1)
+#  if not ('bf16' in technique or 'fp16' in technique) else 0)
+# '''
+# bf16 = '''
+# (batch_size * sequence_length * (timed_steps + 2)
+#  * layers * (4 * hidden_size**2 + 2 * hidden_size * intermediate_size + 2 * hidden_size * sequence_length)
+#  * (4 if 'lora' in technique else 6)
+#  * (1.17 if 'every_2nd' in technique else 1.34 if 'checkpointing' in technique else 1)
+#  * (4 if 'quadruple' in technique else 2 if 'double' in technique else 1)
+#  if 'bf16' in technique or 'fp16' in technique else 0)
+# '''
+# seconds = '''
+# (6 + (40 if 'compile' in technique else 0) + (2 if '8bit' in technique or 'ademamix' in technique else 0)
+#  + (3 if technique == 'single_samples' else 0))
+# '''
 # ///
 
 # %% parameters

@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["cuda"]
+# worth = 3
 # timeout = 600
 # repeats = 8
 # [tool.benchbook.metrics]
@@ -20,6 +21,17 @@
 # batch_size = 2
 # sequence_length = 32
 # timed_steps = 1
+# [tool.benchbook.work]
+# host_values = "32.8e6 + 12.6e6 * layers"
+# fp32 = '''
+# (6 * batch_size * sequence_length * layers * (12.6e6 + 2048 * sequence_length)
+#  * (1 if tf32 else 4 + timed_steps))
+# '''
+# tf32 = '''
+# (6 * batch_size * sequence_length * layers * (12.6e6 + 2048 * sequence_length)
+#  * (3 + timed_steps if tf32 else 0))
+# '''
+# seconds = 1
 # ///
 
 # %% parameters

@@ -5,6 +5,7 @@
 #
 # [tool.benchbook]
 # needs = ["accelerator", "cpu"]
+# worth = 1
 # timeout = 300
 # repeats = 8
 # # Faster on a CPU: what is freed stays with the process. Torch's bytes are the same.
@@ -28,6 +29,14 @@
 # batch_size = 2
 # sequence_length = 16
 # timed_steps = 1
+# [tool.benchbook.work]
+# host_values = "layers * 12 * hidden_size**2 + 31000 * hidden_size"
+# fp32 = '''
+# (6 * batch_size * sequence_length
+#  * layers * (12 * hidden_size**2 + 2 * hidden_size * sequence_length)
+#  * (3 + warmup_steps + timed_steps))
+# '''
+# seconds = 2
 # ///
 
 # %% parameters
