@@ -34,6 +34,8 @@
 # rule_of_18 = { unit = "B", memory = "device" }
 # [tool.benchbook.matrix]
 # precision = ["fp32", "bf16_autocast", "bf16"]
+# [tool.benchbook.on.accelerator]
+# repeats = 2
 # [tool.benchbook.smallest]
 # layers = 2
 # batch_size = 1

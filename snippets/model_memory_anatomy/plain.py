@@ -14,6 +14,8 @@
 # [tool.benchbook.metrics]
 # parameter_count = { unit = "count" }
 # weight_bytes = { unit = "B", memory = "device" }
+# [tool.benchbook.on.accelerator]
+# repeats = 2
 # [tool.benchbook.on.cpu]
 # steps = 2
 # [tool.benchbook.smallest]

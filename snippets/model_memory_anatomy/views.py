@@ -23,6 +23,8 @@
 # [[tool.benchbook.matrix]]
 # malloc = "keep"
 # environment = { MALLOC_MMAP_MAX_ = "0", MALLOC_TRIM_THRESHOLD_ = "100000000000" }
+# [tool.benchbook.on.accelerator]
+# repeats = 2
 # [tool.benchbook.smallest]
 # layers = 2
 # sequence_length = 128

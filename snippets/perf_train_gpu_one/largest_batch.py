@@ -21,6 +21,7 @@
 # [tool.benchbook.matrix]
 # search = ["nine_tenths", "halves", "trainer"]
 # [tool.benchbook.on.accelerator]
+# repeats = 2
 # hidden_size = 1024
 # layers = 24
 # heads = 16
