@@ -14,7 +14,12 @@ export REPORT ?= report.json
 export MACHINE ?= cpu-2core-24gb
 export RUNNERS ?= 1
 export SCRIPTS ?=
+export BUDGET ?= 12h
 export BUNDLES ?= .
+# What is on the machine that a kit is for, and what an earlier campaign there handed back.
+export KIT_PYTHON ?= 3.12
+export KIT_CUDA ?= 13.0
+export KIT_STATE ?=
 export COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
 
 # The time stamp of everything built: that of the commit, so that two builds of it are the same bytes.
@@ -23,12 +28,13 @@ export NO_MKDOCS_2_WARNING := 1
 export DISABLE_MKDOCS_2_WARNING := true
 
 .PHONY: help site serve record test test-all lint check chromium node clean
-.PHONY: report comment fetch plan bundle import propose oldest newest
+.PHONY: report comment fetch plan kit campaign import propose oldest newest
 
 help:
 	@echo "make site                build the site, in every language, into site/"
 	@echo "make serve               serve it while you write (LANGUAGE=<its folder in docs/>: only that one)"
 	@echo "make record              run what is stale on this machine (ARGS='--plan', ARGS='guide/script.py')"
+	@echo "make kit                 pack .kit/ for a machine without a network (KIT_PYTHON=3.12 KIT_CUDA=13.0)"
 	@echo "make check               every problem of the tree, as path:line"
 	@echo "make test                everything a pull request must hold"
 	@echo "make test-all            that, and every script at its smallest"
@@ -122,9 +128,12 @@ plan: $(SITE)/.installed
 	@plan=$$($(SITE)/bin/benchbook record --plan --json --machine "$$MACHINE" --runners "$$RUNNERS" --at "$$COMMIT") \
 		&& printf 'plan=%s\n' "$$plan"
 
-# The scripts are names without blanks: each becomes one word.
-bundle: $(RECORD)/.installed
-	$(RECORD)/bin/benchbook record --machine "$$MACHINE" --bundle bundle.json.gz $$SCRIPTS
+kit: $(RECORD)/.installed
+	$(RECORD)/bin/benchbook kit .kit --python "$$KIT_PYTHON" --cuda "$$KIT_CUDA" $${KIT_STATE:+--state "$$KIT_STATE"}
+
+# With a Python that has PyTorch; nothing is installed. The scripts are names without blanks: each becomes one word.
+campaign:
+	$(PYTHON) .kit/campaign.py --budget "$$BUDGET" --out out --machine "$$MACHINE" $$SCRIPTS
 
 import: $(SITE)/.installed
 	find "$$BUNDLES" -type f -name '*.json.gz' -print0 | xargs -0 $(SITE)/bin/benchbook import --at "$$COMMIT"
@@ -142,4 +151,4 @@ oldest newest: pyproject.toml
 	.venv/$@/bin/benchbook record --smallest
 
 clean:
-	rm -rf site report.json bundle.json.gz .cache .pytest_cache .mypy_cache .ruff_cache
+	rm -rf site report.json .kit out .cache .pytest_cache .mypy_cache .ruff_cache

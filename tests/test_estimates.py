@@ -103,10 +103,10 @@ def seconds(work: str) -> list[float | None]:
 def test_a_run_takes_what_arithmetic_or_memory_needs_whichever_is_longer() -> None:
     # One second of each at the rates of the sheet, and then three.
     assert seconds('fp32 = "67e12 * n"\nbytes = 1e9') == pytest.approx(
-        [START_SECONDS + 1 / SHARE, START_SECONDS + 3 / SHARE]
+        [START_SECONDS + 1 / SHARE["fp32"], START_SECONDS + 3 / SHARE["fp32"]]
     )
     assert seconds('fp32 = 1e9\nbytes = "3350e9 * n"') == pytest.approx(
-        [START_SECONDS + 1 / SHARE, START_SECONDS + 3 / SHARE]
+        [START_SECONDS + 1 / SHARE["bytes"], START_SECONDS + 3 / SHARE["bytes"]]
     )
 
 
@@ -118,7 +118,7 @@ def test_a_format_that_a_device_has_not_is_computed_in_a_wider_one() -> None:
     volta = next(sheet for sheet in sheets() if sheet.model == "V100")
     script = working("fp8 = 130e12\ntf32 = 16.4e12")
     found = expected_seconds(script, script.variants(("cuda",))[0], volta)
-    assert found == pytest.approx(START_SECONDS + 2 / SHARE)
+    assert found == pytest.approx(START_SECONDS + 1 / SHARE["bf16"] + 1 / SHARE["fp32"])
 
 
 def test_what_the_host_draws_and_whatever_else_comes_on_top() -> None:
@@ -170,7 +170,7 @@ def test_what_is_worth_most_comes_first_and_each_group_has_its_minutes(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, worth in (("early", 2), ("middle", 5), ("late", 5), ("least", 0)):
-        work = f'needs = ["accelerator"]\nworth = {worth}\n[tool.benchbook.work]\nseconds = 57.4'
+        work = f'needs = ["accelerator"]\nworth = {worth}\n[tool.benchbook.work]\nseconds = 57.9'
         add_script(project.root, "pass", work, f"guide/{name}.py")
     table = planned(project, capsys)
     assert [script["script"] for script in table["scripts"]] == [
@@ -188,7 +188,7 @@ def test_what_is_worth_most_comes_first_and_each_group_has_its_minutes(
 
 
 def test_a_plan_in_words_says_what_is_estimated(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    add_script(project.root, "pass", 'needs = ["accelerator"]\n[tool.benchbook.work]\nseconds = 57.4')
+    add_script(project.root, "pass", 'needs = ["accelerator"]\n[tool.benchbook.work]\nseconds = 57.9')
     recording.record_command(project, [], machine="nvidia-h100-80gb", plan=True)
     said = capsys.readouterr().out
     assert "≈ 2.0" in said

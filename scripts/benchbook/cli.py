@@ -13,6 +13,7 @@ import typer
 
 from benchbook.cli_changes import comment, dependencies, propose, report
 from benchbook.cli_coefficients import coefficients
+from benchbook.cli_kit import kit
 from benchbook.cli_predict import predict
 from benchbook.cli_predictions import predictions
 from benchbook.problems import BenchbookError, lacking
@@ -55,7 +56,8 @@ def record(
     machine: Annotated[str | None, typer.Option(help="the name to record this machine under")] = None,
     repeats: Annotated[int | None, typer.Option(min=1, help="runs per variant")] = None,
     bundle: Annotated[
-        Path | None, typer.Option(help="write one file instead of into snippets/records")
+        Path | None,
+        typer.Option(help="write one file instead, or one into this folder, named after the machine"),
     ] = None,
     variant: Annotated[str | None, typer.Option(help="only this variant, and its baseline beside it")] = None,
     plan: Annotated[bool, typer.Option("--plan", help="say what would run, and for how long")] = False,
@@ -186,7 +188,7 @@ def compare(
     raise typer.Exit(code)
 
 
-for command in (report, comment, propose, dependencies, predictions, predict, coefficients):
+for command in (report, comment, propose, dependencies, predictions, predict, coefficients, kit):
     app.command()(command)
 
 

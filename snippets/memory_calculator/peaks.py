@@ -69,7 +69,7 @@
 #  }[model_name] * (3 * accumulation * (4 if checkpointing else 3) + 1)
 #  if precision != 'fp32' else 0)
 # '''
-# seconds = 1.5
+# seconds = 0.5
 # ///
 
 # %% parameters

@@ -37,7 +37,7 @@
 #  * (0.5 if change == 'sequence_256' else 1)
 #  if change in ['bf16_autocast', 'bf16_weights'] else 0)
 # '''
-# seconds = 3
+# seconds = 1
 # ///
 
 # %% parameters

@@ -45,7 +45,7 @@
 # (6 * batch_size * layers * (12.6e6 + 2048 * max(lengths))
 #  * (len(lengths) * max(lengths) if order == 'fixed' else sum(lengths)))
 # '''
-# seconds = "2 + (2 if allocator == 'empty_cache' else 0)"
+# seconds = "1 + (2 if allocator == 'empty_cache' else 0)"
 # ///
 
 # %% parameters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 
 from benchbook.machines.nvml import Identity, Nvml, find_all
 
+# Names the commit of a checkout that was packed without its repository.
+PACKED_COMMIT = "BENCHBOOK_COMMIT"
 # More than a driver keeps on an idle device, less than any context.
 EMPTY_BYTES = 256 * 2**20
 STATE_FIELDS = ("driver", "power_limit_watts", "clocks_mhz", "temperature_celsius")
@@ -19,7 +22,8 @@ def commit(root: Path) -> tuple[str | None, bool]:
     """The commit that is checked out, and whether what could change a number differs from it."""
     head = _git(root, "rev-parse", "HEAD")
     if head is None:
-        return None, False
+        packed = os.environ.get(PACKED_COMMIT, "")
+        return (packed if re.fullmatch("[0-9a-f]{40}", packed) else None), False
     # Records and predictions are what is being made; pages change no number.
     made = (":!snippets/records", ":!snippets/predictions")
     changed = _git(root, "status", "--porcelain", "--", "snippets", "scripts", *made)

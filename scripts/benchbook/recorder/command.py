@@ -67,7 +67,7 @@ def record_command(
         everything: Record whatever is fresh too, not only what is stale or missing.
         machine: The name to record this machine under; one that begins with `cpu-` hides the accelerator.
         repeats: Runs per variant.
-        bundle: Write this file instead of into `snippets/records`.
+        bundle: Write this file instead of into `snippets/records`; in a folder, one named after the machine.
         variant: Only this one, with its baseline.
         plan: Print what would run.
         plan_json: Print it, or what a verification found, as JSON.
@@ -89,6 +89,7 @@ def record_command(
     here, found = (planned, None) if planned is not None else this_machine(machine, recorded_by)
     store: Store = Checkout(project, here)
     if bundle is not None:
+        bundle = bundle / f"{here.name}.json.gz" if bundle.is_dir() else bundle
         store = Bundle(bundle, Checkout(project, here), here)
     chosen = make_plan(
         project,

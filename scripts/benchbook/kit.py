@@ -1,0 +1,219 @@
+"""Pack what a machine without a network needs to record: this commit, the packages, and how to go on."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib.metadata
+import json
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from packaging.markers import default_environment
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from benchbook.problems import BenchbookError, Problem
+from benchbook.project import Project
+from benchbook.recorder.circumstances import commit
+from benchbook.script import read_script
+
+# What the recorder itself imports.
+RECORDER = ("nvidia-ml-py", "packaging", "psutil", "rich", "typer")
+# What must be there: built for the machine's own driver, or large. Whatever these need is there with them.
+THERE = ("torch", "numpy")
+# What a recording reads of the repository.
+PACKED = ("mkdocs.yml", "pyproject.toml", "LICENSE", "scripts", "snippets")
+RUNNER = "scripts/kit/campaign.py"
+# Versions of the C library that wheels name; pip takes only those it is told.
+GLIBC = range(5, 42)
+BITSANDBYTES = "bitsandbytes"
+
+
+def pack_kit(
+    project: Project,
+    folder: Path,
+    python: str = "3.12",
+    cuda: str | None = "13.0",
+    architecture: str = "x86_64",
+    state: Path | None = None,
+) -> list[str]:
+    """Write a kit into `folder`, in the place of an earlier one; what it holds, for people.
+
+    Parameters:
+        project: The checkout, whose commit is packed.
+        folder: Where the kit goes; not inside what is packed.
+        python: The version of Python on the machine, as `3.12`.
+        cuda: The version that its PyTorch was built for (`torch.version.cuda`), None for a machine without.
+        architecture: Of its processor, as `uname -m` names it.
+        state: What earlier campaigns handed back, to go on from there.
+
+    Raises:
+        BenchbookError: The checkout differs from its commit, or a package is not to be had for that machine.
+    """
+    head, modified = commit(project.root)
+    if head is None or modified:
+        what = "differs from its commit, or has none: nobody could tell what a record came from"
+        raise BenchbookError(Problem("snippets", 1, what, "commit first, then pack the kit"))
+    if not re.fullmatch(r"3\.\d+", python):
+        raise BenchbookError(
+            Problem("--python", 1, f"{python!r} is no version of Python", "write it as 3.12")
+        )
+    if folder.exists() and any(folder.iterdir()) and not (folder / "kit.json").is_file():
+        what = "holds other files, which packing would remove"
+        raise BenchbookError(Problem(str(folder), 1, what, "name an empty folder, or one that holds a kit"))
+    names = packages(project, python, architecture)
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "state").mkdir(parents=True)
+    _download(folder / "wheels", names, python, architecture)
+    for wheel in (folder / "wheels").glob(f"{BITSANDBYTES}-*.whl"):
+        cut_libraries(wheel, cuda)
+    _archive(project.root, folder / "handbook.tar.gz")
+    shutil.copy(project.root / RUNNER, folder / "campaign.py")
+    if state is not None:
+        shutil.copytree(state, folder / "state", dirs_exist_ok=True)
+    table = {"commit": head, "python": python, "cuda": cuda, "architecture": architecture}
+    # The last: a kit without it is not whole.
+    (folder / "kit.json").write_text(json.dumps(table, indent=2) + "\n", "utf-8")
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    size = sum(path.stat().st_size for path in files)
+    shown = ", ".join(f"{name} {version}" for name, version in sorted(names.items()))
+    return [
+        f"{folder}: {size / 1e6:.1f} MB of commit {head[:12]}, for Python {python}, {architecture}, "
+        + (f"CUDA {cuda}" if cuda else "no CUDA"),
+        f"packages: {shown}",
+        "take the folder there and run: python3 campaign.py --budget 9m --out out",
+    ]
+
+
+def packages(project: Project, python: str, architecture: str) -> dict[str, str]:
+    """What scripts and recorder need beside `THERE`, by name, each in the version that is installed here.
+
+    Raises:
+        BenchbookError: Something that such a machine needs is not installed here.
+    """
+    wanted = {canonicalize_name(name) for name in RECORDER}
+    for path in project.scripts().values():
+        for text in read_script(path, project.root).metadata.dependencies:
+            requirement = Requirement(text)
+            if requirement.marker is None or requirement.marker.evaluate():
+                wanted.add(canonicalize_name(requirement.name))
+    target = target_environment(python, architecture)
+    there = closure({canonicalize_name(name) for name in THERE} & wanted, target)
+    return {name: version for name, version in closure(wanted, target).items() if name not in there}
+
+
+def target_environment(python: str, architecture: str) -> dict[str, str]:
+    """The markers of a machine of that kind, on which `pip` would judge requirements."""
+    own: Mapping[str, object] = default_environment()
+    return {key: str(value) for key, value in own.items()} | {
+        "python_version": python,
+        "python_full_version": f"{python}.0",
+        "implementation_version": f"{python}.0",
+        "platform_machine": architecture,
+        "platform_system": "Linux",
+        "sys_platform": "linux",
+    }
+
+
+def closure(names: Iterable[str], environment: Mapping[str, str]) -> dict[str, str]:
+    """`names` and all they need in `environment`, each with the version that is installed here.
+
+    Raises:
+        BenchbookError: One is not installed here.
+    """
+    found: dict[str, str] = {}
+    waiting = [(name, frozenset[str]()) for name in sorted(names)]
+    seen = set(waiting)
+    while waiting:
+        name, extras = waiting.pop()
+        try:
+            distribution = importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError as error:
+            what = f"{name} is not installed here, which a machine of that kind needs"
+            mend = "install it, or pack the kit in the recording environment (`make kit`)"
+            raise BenchbookError(Problem("pyproject.toml", 1, what, mend)) from error
+        found[name] = distribution.version
+        for text in distribution.requires or ():
+            requirement = Requirement(text)
+            marker = requirement.marker
+            if marker is not None and not any(
+                marker.evaluate({**environment, "extra": extra}) for extra in extras or {""}
+            ):
+                continue
+            needed = (canonicalize_name(requirement.name), frozenset(requirement.extras))
+            if needed not in seen:
+                seen.add(needed)
+                waiting.append(needed)
+    return found
+
+
+def _download(folder: Path, names: Mapping[str, str], python: str, architecture: str) -> None:
+    platforms = [f"manylinux_2_{minor}_{architecture}" for minor in GLIBC]
+    platforms += [f"manylinux2014_{architecture}", f"manylinux1_{architecture}", f"linux_{architecture}"]
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+    command += ["--disable-pip-version-check", "--implementation", "cp", "--python-version", python]
+    command += [word for platform in platforms for word in ("--platform", platform)]
+    command += ["--dest", str(folder), *(f"{name}=={version}" for name, version in sorted(names.items()))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+        what = f"a package is not to be had for Python {python} on {architecture} ({' '.join(said)[:300]})"
+        raise BenchbookError(Problem("constraints.txt", 1, what, "name another version of Python"))
+
+
+def cut_libraries(wheel: Path, cuda: str | None) -> None:
+    """Leave of bitsandbytes' libraries, one for each version of CUDA, that for `cuda` and the CPU's alone.
+
+    Raises:
+        BenchbookError: It has none for that version.
+    """
+    kept = {"libbitsandbytes_cpu.so"} | (
+        {f"libbitsandbytes_cuda{cuda.replace('.', '')}.so"} if cuda else set()
+    )
+    beside = wheel.with_suffix(".part")
+    with zipfile.ZipFile(wheel) as old, zipfile.ZipFile(beside, "w", zipfile.ZIP_DEFLATED) as new:
+        libraries = {name.rpartition("/")[2] for name in old.namelist() if "/libbitsandbytes_" in name}
+        if lacking := kept - libraries:
+            beside.unlink()
+            known = sorted(re.findall(r"cuda(\d+)(\d)\.so", " ".join(libraries)))
+            mend = f"use one of {', '.join(f'{major}.{minor}' for major, minor in known)}"
+            raise BenchbookError(Problem("--cuda", 1, f"{BITSANDBYTES} has no {lacking.pop()}", mend))
+        lines, index = [], ""
+        for info in old.infolist():
+            if info.filename.endswith(".dist-info/RECORD"):
+                index = info.filename
+                continue
+            name = info.filename.rpartition("/")[2]
+            if name in libraries - kept:
+                continue
+            data = old.read(info)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            lines.append(f"{info.filename},sha256={digest},{len(data)}\n")
+            new.writestr(info, data)
+        new.writestr(index, "".join(lines) + f"{index},,\n")
+    beside.replace(wheel)
+
+
+def _archive(root: Path, path: Path) -> None:
+    command = [
+        "git",
+        "-C",
+        str(root),
+        "archive",
+        "--format=tar.gz",
+        f"--output={path}",
+        "HEAD",
+        "--",
+        *PACKED,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise BenchbookError(
+            Problem(str(root), 1, f"git cannot pack it ({done.stderr.strip()})", "see above")
+        )
