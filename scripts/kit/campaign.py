@@ -35,8 +35,10 @@ LAST_SECONDS = 10.0
 # What a recording that is told to end may take to write what is whole.
 PATIENCE = 20.0
 # Scripts set these themselves where they need them; a shell around must not.
-NOT_INHERITED = ("BENCHBOOK_PYTHON", "BENCHBOOK_ROOT", "PYTHONSTARTUP", "PYTHONHOME")
-NOT_INHERITED += ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "CUDA_MODULE_LOADING")
+NOT_INHERITED = (
+    *("BENCHBOOK_PYTHON", "BENCHBOOK_ROOT", "PYTHONSTARTUP", "PYTHONHOME"),
+    *("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "CUDA_MODULE_LOADING"),
+)
 
 
 def main() -> int:
@@ -79,8 +81,8 @@ def seconds(text: str) -> float:
     return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2] or "s"]
 
 
-def unfit(kit: dict[str, str]) -> str:
-    """Why this Python cannot use the kit; empty if it can."""
+def unfit(kit: dict[str, str | None]) -> str:
+    """Why this Python cannot use the kit, and what to do; empty if it can."""
     mine = "{}.{}".format(*sys.version_info)
     if mine != kit["python"]:
         return (
@@ -90,7 +92,24 @@ def unfit(kit: dict[str, str]) -> str:
     for name in ("torch", "numpy"):
         if importlib.util.find_spec(name) is None:
             return f"this Python has no {name}, which the kit does not carry: run it with one that has"
+    cuda = cuda_of_torch()
+    if cuda is not None and cuda != kit["cuda"]:
+        built = (
+            f"the kit is for CUDA {kit['cuda']}" if kit["cuda"] else "the kit is for a machine without CUDA"
+        )
+        return f"{built}, and PyTorch here was built for {cuda}: pack it again with KIT_CUDA={cuda}"
     return ""
+
+
+def cuda_of_torch() -> str | None:
+    """The version of CUDA that PyTorch was built for, None for none; without importing it."""
+    spec = importlib.util.find_spec("torch")
+    try:
+        text = Path(spec.origin).with_name("version.py").read_text("utf-8") if spec and spec.origin else ""
+    except OSError:
+        return None
+    match = re.search(r"^cuda\b[^=]*= *['\"]([0-9.]+)['\"]", text, re.MULTILINE)
+    return match[1] if match else None
 
 
 def unpack(work: Path) -> Path:

@@ -12,7 +12,7 @@ from benchbook.problems import BenchbookError, Problem
 from benchbook.script import Script, Variant
 
 # Of the sheet's rates, what models of this size come to. The best published trainings reach 0.6 in bf16,
-# eager ones of a billion parameters less; without tensor cores arithmetic is so slow that little else matters.
+# eager ones of a billion parameters less; without tensor cores arithmetic is so slow that little else counts.
 SHARE = {"fp32": 0.6, "tf32": 0.4, "bf16": 0.4, "fp8": 0.4, "bytes": 0.6}
 # Random weights drawn on the host: 335 million of BERT-large took 2.3 s, 1.24 billion of Llama 3.2 10.9 s.
 HOST_VALUES_PER_SECOND = 1.2e8

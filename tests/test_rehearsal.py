@@ -1,0 +1,135 @@
+"""The whole way of a first campaign: packed here, run where nothing but PyTorch is, handed back, shown on a page."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.metadata
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.utils import canonicalize_name
+
+from benchbook.kit import THERE, closure, target_environment
+from clones import fresh_clone, shell
+from repositories import git
+
+pytestmark = pytest.mark.slow
+
+PYTHON = "{}.{}".format(*sys.version_info)
+MACHINE = "cpu-rehearsal"
+# With torch alone, with Trainer (which imports peft and bitsandbytes) on one and two ranks, and generating.
+SCRIPTS = (
+    "perf_train_gpu_one/number_formats.py",
+    "comparing_setups/trainer_batch.py",
+    "model_memory_anatomy/kv_cache.py",
+)
+# Ends any process that would reach beyond this machine, and leaves a note.
+NO_NETWORK = """
+import os
+import sys
+
+
+def refuse(event, arguments):
+    if event in {"socket.getaddrinfo", "socket.gethostbyname"}:
+        host = str(arguments[0])
+    elif event in {"socket.connect", "socket.sendto"} and isinstance(arguments[1], tuple):
+        host = str(arguments[1][0])
+    else:
+        return
+    if host not in {"127.0.0.1", "::1", "localhost", "None", "", "0.0.0.0", os.uname().nodename}:
+        with open(NOTE, "a") as note:
+            note.write(f"{event} {host}\\n")
+        os._exit(77)
+
+
+sys.addaudithook(refuse)
+"""
+
+
+def bare_image(folder: Path, note: Path) -> Path:
+    """A Python that has torch and numpy and what they need, no pydantic, no pip and no network; its executable."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    site = folder / f"lib/python{PYTHON}/site-packages"
+    for name in closure(map(canonicalize_name, THERE), target_environment(PYTHON, "x86_64")):
+        distribution = importlib.metadata.distribution(name)
+        tops = {Path(str(file)).parts[0] for file in distribution.files or ()}
+        for top in tops - {"..", "__pycache__"}:
+            (site / top).symlink_to(Path(str(distribution.locate_file(top))))
+    (site / "sitecustomize.py").write_text(f"NOTE = {str(note)!r}\n{NO_NETWORK}")
+    return folder / "bin/python"
+
+
+def imported_there(python: Path, name: str) -> bool:
+    command = [str(python), "-c", f"import {name}"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def made(clone: Path, target: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    done = shell(clone, f"make --silent {target}", variables)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done
+
+
+def campaign(clone: Path, python: Path, budget: str, temporary: Path) -> str:
+    """Run one as the workflow does, on a machine of its own; what it said."""
+    temporary.mkdir()
+    variables = {"BUDGET": budget, "MACHINE": MACHINE, "SCRIPTS": " ".join(SCRIPTS), "TMPDIR": str(temporary)}
+    command = f"env --unset=PYTHONPATH make --silent campaign PYTHON={python}"
+    done = shell(clone, command, variables)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
+def runs_in(said: str) -> list[tuple[str, str]]:
+    """Place and script of each run that a campaign told of."""
+    return re.findall(r"^ +(\d+)/\d+ (\S+\.py)\b.*: ok ", said, re.MULTILINE)
+
+
+def test_a_campaign_without_a_network_goes_on_where_it_stopped_and_ends_on_a_page(tmp_path: Path) -> None:
+    clone, note = fresh_clone(tmp_path / "clone"), tmp_path / "network"
+    python = bare_image(tmp_path / "image", note)
+    assert not any(
+        imported_there(python, name) for name in ("pydantic", "typer", "transformers", "benchbook")
+    )
+    assert not note.exists()
+
+    head = git(clone, "rev-parse", "HEAD")
+    said = made(clone, "kit", KIT_PYTHON=PYTHON, KIT_CUDA="none").stdout
+    assert f"commit {head[:12]}" in said
+    first = campaign(clone, python, "30s", tmp_path / "one")
+    assert "the budget is spent" in first
+    (clone / "out").rename(clone / "handed-back")
+    # Another day, another machine of the kind: what came back is all there is.
+    made(clone, "kit", KIT_PYTHON=PYTHON, KIT_CUDA="none", KIT_STATE="handed-back")
+    second = campaign(clone, python, "30m", tmp_path / "two")
+    assert "the budget is spent" not in second
+    assert not note.exists(), note.read_text()
+
+    (bundle,) = (clone / "out").glob("*.json.gz")
+    table: dict[str, Any] = json.loads(gzip.decompress(bundle.read_bytes()))
+    assert bundle.name == f"{MACHINE}.json.gz"
+    assert sorted(record["script"] for record in table["records"]) == sorted(SCRIPTS)
+    wanted = 0
+    for record in table["records"]:
+        # One campaign of the packed commit, although two days measured it, and no run of it was lost or repeated.
+        (found,) = record["campaigns"].values()
+        assert (found["commit"], found["modified"]) == (head, False)
+        wanted += sum(len(variant["runs"]) for variant in record["variants"].values())
+    ran = runs_in(first) + runs_in(second)
+    assert len(ran) == len(set(ran)) == wanted
+    assert runs_in(second), "the first campaign was not stopped before its end"
+
+    made(clone, "import", BUNDLES="out", COMMIT=head)
+    assert (clone / f"snippets/records/{MACHINE}/machine.json").is_file()
+    made(clone, "check")
+    made(clone, "site", BUILD_AR="false", BUILD_JA="false", BUILD_ZH="false")
+    pages = [path for path in (clone / "site").rglob("*") if path.suffix in {".html", ".json"}]
+    shown = {
+        path.relative_to(clone / "site").parts[0] for path in pages if MACHINE in path.read_text("utf-8")
+    }
+    assert shown, "no page knows of the machine"
