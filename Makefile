@@ -131,7 +131,8 @@ plan: $(SITE)/.installed
 		&& printf 'plan=%s\n' "$$plan"
 
 kit: $(RECORD)/.installed
-	$(RECORD)/bin/benchbook kit .kit --python "$$KIT_PYTHON" --cuda "$$KIT_CUDA" $${KIT_STATE:+--state "$$KIT_STATE"}
+	$(RECORD)/bin/benchbook kit .kit --python "$$KIT_PYTHON" --cuda "$$KIT_CUDA" \
+		--at "$$COMMIT" $${KIT_STATE:+--state "$$KIT_STATE"}
 
 # With a Python that has PyTorch; nothing is installed. The scripts are names without blanks: each becomes one word.
 campaign:

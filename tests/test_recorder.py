@@ -452,6 +452,19 @@ def test_a_run_ends_with_the_budget_and_that_says_nothing_of_it(project: Project
     assert journal.finished == []
 
 
+def test_a_run_is_kept_before_anyone_is_told_of_it(project: Project) -> None:
+    task = task_of(project)
+    journal = journal_of(project, task)
+
+    def interrupted(_turn: Turn, result: Result | None) -> None:
+        if result is not None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        gather(task, journal, good, forever, interrupted)
+    assert len(journal_of(project, task).finished) == 1
+
+
 def test_a_script_that_hangs_is_ended_within_the_budget(project: Project) -> None:
     add_script(project.root, "import time\ntime.sleep(60)")
     began = time.monotonic()

@@ -20,11 +20,13 @@ def kit(
     state: Annotated[
         Path | None, typer.Option(help="what an earlier campaign handed back, to go on from there")
     ] = None,
+    at: Annotated[
+        str | None, typer.Option(metavar="REVISION", help="what another revision holds, and not the checkout")
+    ] = None,
 ) -> None:
     """Pack this commit and its packages for a machine that has Python, PyTorch and NumPy, and no network."""
     from benchbook.kit import pack_kit
 
-    for line in pack_kit(
-        find_project(), folder, python, None if cuda in {"", "none"} else cuda, architecture, state
-    ):
+    built_for = None if cuda in {"", "none"} else cuda
+    for line in pack_kit(find_project(), folder, python, built_for, architecture, state, at):
         typer.echo(line)

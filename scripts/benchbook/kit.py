@@ -21,6 +21,7 @@ from packaging.utils import canonicalize_name
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 from benchbook.recorder.circumstances import commit
+from benchbook.revisions import laid_out, resolve
 from benchbook.script import read_script
 
 # What the recorder itself imports.
@@ -42,6 +43,7 @@ def pack_kit(
     cuda: str | None = "13.0",
     architecture: str = "x86_64",
     state: Path | None = None,
+    at: str | None = None,
 ) -> list[str]:
     """Write a kit into `folder`, in the place of an earlier one; what it holds, for people.
 
@@ -52,12 +54,14 @@ def pack_kit(
         cuda: The version that its PyTorch was built for (`torch.version.cuda`), None for a machine without.
         architecture: Of its processor, as `uname -m` names it.
         state: What earlier campaigns handed back, to go on from there.
+        at: Another revision to pack, whose files are read as data; by default what is checked out.
 
     Raises:
         BenchbookError: The checkout differs from its commit, or a package is not to be had for that machine.
     """
     head, modified = commit(project.root)
-    if head is None or modified:
+    packed = resolve(project.root, at) if at is not None else head
+    if packed is None or (packed == head and modified):
         what = "differs from its commit, or has none: nobody could tell what a record came from"
         raise BenchbookError(Problem("snippets", 1, what, "commit first, then pack the kit"))
     if not re.fullmatch(r"3\.\d+", python):
@@ -67,24 +71,25 @@ def pack_kit(
     if folder.exists() and any(folder.iterdir()) and not (folder / "kit.json").is_file():
         what = "holds other files, which packing would remove"
         raise BenchbookError(Problem(str(folder), 1, what, "name an empty folder, or one that holds a kit"))
-    names = packages(project, python, architecture)
+    with laid_out(project.root, packed) as there:
+        names = packages(there, python, architecture)
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "state").mkdir(parents=True)
     _download(folder / "wheels", names, python, architecture)
     for wheel in (folder / "wheels").glob(f"{BITSANDBYTES}-*.whl"):
         cut_libraries(wheel, cuda)
-    _archive(project.root, folder / "handbook.tar.gz")
+    _archive(project.root, packed, folder / "handbook.tar.gz")
     shutil.copy(project.root / RUNNER, folder / "campaign.py")
     if state is not None:
         shutil.copytree(state, folder / "state", dirs_exist_ok=True)
-    table = {"commit": head, "python": python, "cuda": cuda, "architecture": architecture}
+    table = {"commit": packed, "python": python, "cuda": cuda, "architecture": architecture}
     # The last: a kit without it is not whole.
     (folder / "kit.json").write_text(json.dumps(table, indent=2) + "\n", "utf-8")
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     size = sum(path.stat().st_size for path in files)
     shown = ", ".join(f"{name} {version}" for name, version in sorted(names.items()))
     return [
-        f"{folder}: {size / 1e6:.1f} MB of commit {head[:12]}, for Python {python}, {architecture}, "
+        f"{folder}: {size / 1e6:.1f} MB of commit {packed[:12]}, for Python {python}, {architecture}, "
         + (f"CUDA {cuda}" if cuda else "no CUDA"),
         f"packages: {shown}",
         "take the folder there and run: python3 campaign.py --budget 9m --out out",
@@ -200,7 +205,7 @@ def cut_libraries(wheel: Path, cuda: str | None) -> None:
     beside.replace(wheel)
 
 
-def _archive(root: Path, path: Path) -> None:
+def _archive(root: Path, packed: str, path: Path) -> None:
     command = [
         "git",
         "-C",
@@ -208,7 +213,7 @@ def _archive(root: Path, path: Path) -> None:
         "archive",
         "--format=tar.gz",
         f"--output={path}",
-        "HEAD",
+        packed,
         "--",
         *PACKED,
     ]

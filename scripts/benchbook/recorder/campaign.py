@@ -146,13 +146,13 @@ def gather(
         if result.outcome == TIMED_OUT and limit < variant.timeout:
             # It was given less than it asks for: that says nothing of it.
             raise BudgetError
+        # Kept first, then told of: what was said to be done is done, whatever comes in between.
+        if result.outcome == FAILED:
+            problems.append(problem_of(task.script, variant, result))
+        else:
+            journal.add(Finished(turn.variant, turn.round, turn.place, result))
         progress(turn, result)
         seconds[turn.variant] = result.seconds
-        if result.outcome == FAILED:
-            settled.add(turn.variant)
-            problems.append(problem_of(task.script, variant, result))
-            continue
-        journal.add(Finished(turn.variant, turn.round, turn.place, result))
         if result.outcome != OK:
             settled.add(turn.variant)
     failed = settled - {finished.variant for finished in journal.finished if finished.result.outcome != OK}
