@@ -78,6 +78,100 @@ def test_what_one_stream_released_serves_no_other() -> None:
     assert allocator.reserved == 60 * MIB
 
 
+def test_before_it_runs_out_of_memory_it_gives_free_segments_back() -> None:
+    allocator = CachingAllocator(limit=50 * MIB)
+    allocator.release(allocator.allocate(30 * MIB))
+    allocator.allocate(40 * MIB)
+    assert (allocator.fits, allocator.reserved, allocator.reserved_peak) == (True, 40 * MIB, 40 * MIB)
+
+
+def test_it_gives_back_those_of_small_requests_and_other_streams_too() -> None:
+    allocator = CachingAllocator(limit=32 * MIB)
+    for block in (allocator.allocate(512), allocator.allocate(20 * MIB, stream=1)):
+        allocator.release(block)
+    allocator.allocate(32 * MIB)
+    assert (allocator.fits, allocator.reserved) == (True, 32 * MIB)
+
+
+def test_a_segment_of_which_a_part_is_in_use_stays() -> None:
+    allocator = CachingAllocator(limit=40 * MIB)
+    blocks = [allocator.allocate(5 * MIB) for _ in range(4)]
+    for block in blocks[1:]:
+        allocator.release(block)
+    allocator.allocate(30 * MIB)
+    assert (allocator.fits, allocator.reserved) == (False, 50 * MIB)
+    allocator.allocate(15 * MIB)
+    assert allocator.reserved == 50 * MIB
+
+
+def test_what_is_left_after_giving_back_serves_later_requests() -> None:
+    allocator = CachingAllocator(limit=60 * MIB)
+    kept, gone = allocator.allocate(20 * MIB), allocator.allocate(30 * MIB)
+    allocator.release(gone)
+    allocator.allocate(40 * MIB)
+    allocator.release(kept)
+    assert allocator.allocate(20 * MIB) == kept
+    assert (allocator.allocated, allocator.reserved) == (60 * MIB, 60 * MIB)
+
+
+def test_the_whole_limit_can_be_used() -> None:
+    allocator = CachingAllocator(limit=30 * MIB)
+    allocator.allocate(30 * MIB)
+    assert allocator.fits
+
+
+def test_out_of_memory_is_noted_and_the_work_goes_on_as_if_there_were_room() -> None:
+    allocator = CachingAllocator(limit=50 * MIB)
+    for block in [allocator.allocate(30 * MIB) for _ in range(3)]:
+        allocator.release(block)
+    allocator.allocate(40 * MIB)
+    assert not allocator.fits
+    assert (allocator.allocated_peak, allocator.reserved, allocator.reserved_peak) == (
+        90 * MIB,
+        130 * MIB,
+        130 * MIB,
+    )
+
+
+def test_the_peak_of_what_is_reserved_outlives_what_was_given_back() -> None:
+    allocator = CachingAllocator(limit=50 * MIB)
+    allocator.release(allocator.allocate(50 * MIB))
+    allocator.allocate(20 * MIB, stream=1)
+    assert (allocator.reserved, allocator.reserved_peak) == (20 * MIB, 50 * MIB)
+
+
+@given(st.lists(st.tuples(st.integers(1, 64 * MIB), st.integers(0, 5)), max_size=60))
+def test_a_limit_that_is_never_reached_changes_nothing(requests: list[tuple[int, int]]) -> None:
+    free, limited = CachingAllocator(), CachingAllocator(limit=2**40)
+    alive: list[int] = []
+    for size, releases in requests:
+        alive.append(free.allocate(size))
+        assert limited.allocate(size) == alive[-1]
+        for _ in range(min(releases, len(alive))):
+            address = alive.pop(releases % len(alive))
+            free.release(address)
+            limited.release(address)
+        assert (free.allocated, free.reserved) == (limited.allocated, limited.reserved)
+        assert free.reserved == free.reserved_peak
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 64 * MIB), st.integers(0, 5)), max_size=60),
+    st.integers(0, 512 * MIB),
+)
+def test_under_any_limit_no_more_is_reserved_as_long_as_it_fits(
+    requests: list[tuple[int, int]], limit: int
+) -> None:
+    allocator = CachingAllocator(limit)
+    alive: list[int] = []
+    for size, releases in requests:
+        alive.append(allocator.allocate(size))
+        for _ in range(min(releases, len(alive))):
+            allocator.release(alive.pop(releases % len(alive)))
+        assert allocator.allocated <= allocator.reserved <= allocator.reserved_peak
+        assert allocator.fits == (allocator.reserved_peak <= limit)
+
+
 @given(st.lists(st.tuples(st.integers(1, 64 * MIB), st.integers(0, 5)), max_size=60))
 def test_any_order_of_requests_and_releases_adds_up(requests: list[tuple[int, int]]) -> None:
     allocator = CachingAllocator()

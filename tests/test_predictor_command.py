@@ -14,7 +14,7 @@ from benchbook.cli import app
 from benchbook.predictor import Training, prediction
 from benchbook.predictor.command import predict_command
 from benchbook.predictor.fake_accelerator import fake_accelerator
-from benchbook.predictor.room import room_of
+from benchbook.predictor.room import ASSUMED_CONTEXT, ASSUMED_FROM, room_of
 from benchbook.problems import BenchbookError
 from benchbook.project import find_project
 from builders import write
@@ -57,14 +57,28 @@ def test_generation_is_asked_for_by_a_word(model: Path) -> None:
     assert "cache" in json.loads(done.stdout)["categories"]
 
 
-def test_the_context_is_added_only_where_it_was_measured(model: Path) -> None:
+def test_a_context_that_nobody_measured_is_assumed(model: Path) -> None:
     measured, unmeasured = (
         json.loads(ask(str(model), "--sequence", "16", "--gpu", gpu, "--json").stdout)["gpu"]
-        for gpu in ("V100", "L40S")
+        for gpu in ("V100", "L4")
     )
-    assert measured["context"] == 1343 * 2**20
+    assert (measured["context"], measured["context_measured"]) == (1343 * 2**20, True)
     assert measured["machine"] == "nvidia-v100-16gb--published"
-    assert unmeasured["context"] is None
+    assert (unmeasured["context"], unmeasured["context_measured"]) == (ASSUMED_CONTEXT, False)
+    assert unmeasured["room"] == unmeasured["memory"] - ASSUMED_CONTEXT
+
+
+def test_people_are_told_what_is_assumed_and_from_where(model: Path) -> None:
+    said = ask(str(model), "--sequence", "16", "--gpu", "L4").stdout
+    assert "context of L4, assumed" in said
+    assert ASSUMED_FROM in said
+    assert ASSUMED_FROM not in ask(str(model), "--sequence", "16", "--gpu", "V100").stdout
+
+
+def test_of_a_gpu_whose_memory_nobody_knows_it_says_so(model: Path) -> None:
+    done = ask(str(model), "--sequence", "16", "--gpu", "RTX 4090", "--json")
+    found = json.loads(done.stdout)["gpu"]
+    assert (done.exit_code, found["memory"], found["room"], found["fits"]) == (0, None, None, None)
 
 
 def test_what_does_not_fit_exits_with_1() -> None:
@@ -77,6 +91,7 @@ def test_what_does_not_fit_exits_with_1() -> None:
 def test_a_recorded_machine_is_a_gpu_too() -> None:
     room = room_of("nvidia-v100-16gb--published", find_project())
     assert room.memory == 16944988160
+    assert room.available == 16944988160 - 1343 * 2**20
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,36 @@ def test_every_byte_of_the_peak_is_accounted_for(config: dict[str, Any], precisi
     assert found.peak_allocated == found.moments[found.moment].peak
     assert found.peak_reserved is not None
     assert found.peak_requested <= found.peak_allocated <= found.peak_reserved
+
+
+def test_without_a_room_nothing_is_said_of_fitting() -> None:
+    assert predict(BERT, step()).fits is None
+    assert predict(BERT, step(), device="cpu", room=2**40).fits is None
+
+
+def test_with_room_enough_it_fits_and_needs_the_same() -> None:
+    unlimited = predict(BERT, step())
+    assert predict(BERT, step(), room=unlimited.peak_reserved) == replace(unlimited, fits=True)
+
+
+def test_with_too_little_room_it_does_not_fit_and_allocates_what_the_work_needs() -> None:
+    unlimited = predict(BERT, step())
+    found = predict(BERT, step(), room=unlimited.peak_allocated - 2 * MIB)
+    assert found.fits is False
+    assert found.peak_allocated == unlimited.peak_allocated
+    assert found.peak_reserved is not None
+    assert found.peak_reserved > unlimited.peak_allocated - 2 * MIB
+
+
+def test_what_the_allocator_can_give_back_fits_into_less() -> None:
+    growing = step(batch=32, lengths=(64, 96, 128))
+    unlimited = predict(BERT, growing)
+    assert unlimited.peak_reserved is not None
+    room = unlimited.peak_reserved - 2 * MIB
+    found = predict(BERT, growing, room=room)
+    assert found.fits
+    assert found.peak_reserved is not None
+    assert found.peak_reserved <= room
 
 
 def test_weights_gradients_and_states_are_as_large_as_theory_has_them() -> None:

@@ -41,6 +41,7 @@ class Attribution:
         layers: Where in the model that belongs; what belongs to no layer goes by the name of its moment.
         unexplained: The part of the peak that is in no category.
         moments: Each by name, in order of their first time.
+        fits: Whether the segments fit their limit; None without one.
     """
 
     peak_allocated: int
@@ -51,26 +52,29 @@ class Attribution:
     layers: dict[str, int]
     unexplained: int
     moments: dict[str, Moment]
+    fits: bool | None
 
 
 @dataclass(frozen=True)
 class _Replay:
-    """Bytes after each event, of each birth's block, and of all segments at the end."""
+    """Bytes after each event, of each birth's block, and of all segments at most; whether these fit."""
 
     held: list[int]
     blocks: list[int]
     reserved: int | None
+    fits: bool | None
 
 
-def attribute(events: Events, segments: bool) -> Attribution:
+def attribute(events: Events, segments: bool, limit: int | None = None) -> Attribution:
     """Replay what a trace saw.
 
     Parameters:
         events: With at least one birth.
         segments: Serve requests as CUDA's caching allocator does; otherwise byte by byte.
+        limit: Bytes that the segments can take of the device; None: without end.
     """
     requested = _byte_by_byte(events)
-    replay = _through_segments(events) if segments else requested
+    replay = _through_segments(events, limit) if segments else requested
     peak = max(replay.held)
     at = replay.held.index(peak)
     starts = [span.first for span in events.spans]
@@ -93,11 +97,12 @@ def attribute(events: Events, segments: bool) -> Attribution:
         dict(layers.most_common()),
         unexplained,
         _moments(events, replay.held),
+        replay.fits,
     )
 
 
-def _through_segments(events: Events) -> _Replay:
-    allocator = CachingAllocator()
+def _through_segments(events: Events, limit: int | None) -> _Replay:
+    allocator = CachingAllocator(limit)
     addresses: dict[int, int] = {}
     held: list[int] = []
     blocks = [0] * len(events.births)
@@ -109,7 +114,8 @@ def _through_segments(events: Events) -> _Replay:
         else:
             allocator.release(addresses.pop(~event))
         held.append(allocator.allocated)
-    return _Replay(held, blocks, allocator.reserved_peak)
+    fits = None if limit is None else allocator.fits
+    return _Replay(held, blocks, allocator.reserved_peak, fits)
 
 
 def _byte_by_byte(events: Events) -> _Replay:
@@ -119,7 +125,7 @@ def _byte_by_byte(events: Events) -> _Replay:
     for event in events.order:
         now += blocks[event] if event >= 0 else -blocks[~event]
         held.append(now)
-    return _Replay(held, blocks, None)
+    return _Replay(held, blocks, None, None)
 
 
 def _category(birth: Birth, events: Events, starts: list[int], death: int | None) -> str:

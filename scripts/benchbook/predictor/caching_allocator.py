@@ -1,8 +1,8 @@
 """The rules by which CUDA's caching allocator of torch turns requests into blocks and segments.
 
 Constants and rules are those of `c10/cuda/CUDACachingAllocator.cpp` (`DeviceCachingAllocator::malloc`,
-`get_free_block`, `should_split`, `free_block`, `try_merge_blocks`) with default settings: no
-`expandable_segments`, no `max_split_size_mb`, no rounding to powers of two.
+`get_free_block`, `should_split`, `free_block`, `try_merge_blocks`, `release_cached_blocks`) with default
+settings: no `expandable_segments`, no `max_split_size_mb`, no rounding to powers of two.
 """
 
 from __future__ import annotations
@@ -50,20 +50,25 @@ class _Block:
 
 
 class CachingAllocator:
-    """Allocated and reserved bytes, now and at most, of a device that never runs out of memory."""
+    """Allocated and reserved bytes, now and at most, of a device.
 
-    def __init__(self) -> None:
+    Parameters:
+        limit: The bytes of segments that the device has room for; None: it never runs out of memory.
+
+    Attributes:
+        fits: Whether it never ran out of memory. Once it did, it goes on as if there were no limit: its other
+            figures are what the work would need.
+    """
+
+    def __init__(self, limit: int | None = None) -> None:
         self.allocated = self.allocated_peak = 0
-        self.reserved = 0
+        self.reserved = self.reserved_peak = 0
+        self.fits = True
+        self._limit = limit
         self._blocks: dict[int, _Block] = {}
         # Free blocks of each pool as (size, address): the first that is large enough is the best fit.
         self._free: defaultdict[Pool, list[tuple[int, int]]] = defaultdict(list)
         self._end = 0
-
-    @property
-    def reserved_peak(self) -> int:
-        """As reserved: without pressure, no segment is given back."""
-        return self.reserved
 
     def allocate(self, size: int, stream: int = 0) -> int:
         """Serve a request of so many bytes; returns the block's address.
@@ -105,11 +110,32 @@ class CachingAllocator:
 
     def _new_segment(self, size: int, pool: Pool) -> int:
         segment = segment_for(size)
+        if self._exceeds(segment):
+            self._give_back()
+            if self._exceeds(segment):
+                self.fits, self._limit = False, None
         address = self._end
         self._end += segment + GAP
         self._blocks[address] = _Block(segment, pool, free=True)
         self.reserved += segment
+        self.reserved_peak = max(self.reserved_peak, self.reserved)
         return address
+
+    def _exceeds(self, segment: int) -> bool:
+        return self._limit is not None and self.reserved + segment > self._limit
+
+    def _give_back(self) -> None:
+        """Return every segment without an allocated block to the device, of whichever stream."""
+        for pool, free in self._free.items():
+            kept = []
+            for size, address in free:
+                block = self._blocks[address]
+                if block.before is None and block.after is None:
+                    del self._blocks[address]
+                    self.reserved -= size
+                else:
+                    kept.append((size, address))
+            self._free[pool] = kept
 
     def _split(self, address: int, block: _Block, size: int) -> None:
         rest = address + size

@@ -11,9 +11,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchbook.predictor.gpus import H200, Gpu
+from benchbook.predictor.gpus import H200
 from benchbook.predictor.prediction import Prediction, predict
-from benchbook.predictor.room import Room, room_of
+from benchbook.predictor.room import ASSUMED_FROM, Room, room_of
 from benchbook.predictor.sharding import Sharding
 from benchbook.predictor.workload import Device, Training, UnpredictableError, Workload
 from benchbook.problems import BenchbookError, Problem, did_you_mean
@@ -44,25 +44,29 @@ def predict_command(
     config = _read(path, shown)
     try:
         room = room_of(gpu, project) if gpu is not None else None
-        prediction = _predict(config, workload, sharding, device, room.gpu if room is not None else H200)
+        prediction = _predict(config, workload, sharding, device, room)
     except UnpredictableError as error:
         raise BenchbookError(Problem(shown, 1, error.what, error.mend)) from error
     if as_json:
         print(json.dumps(_as_json(shown, workload, sharding, device, prediction, room), indent=2))
     else:
         _print(shown, prediction, sharding, room)
-    fits = room.fits(_taken(prediction)) if room is not None else None
-    return int(fits is False)
+    return int(prediction.fits is False)
 
 
 def _predict(
-    config: Mapping[str, Any], workload: Workload, sharding: Sharding | None, device: Device, gpu: Gpu
+    config: Mapping[str, Any],
+    workload: Workload,
+    sharding: Sharding | None,
+    device: Device,
+    room: Room | None,
 ) -> Prediction:
+    gpu, available = (H200, None) if room is None else (room.gpu, room.available)
     if sharding is None or not isinstance(workload, Training):
-        return predict(config, workload, device, gpu)
+        return predict(config, workload, device, gpu, available)
     from benchbook.predictor.ranks import predict_ranks
 
-    return predict_ranks(config, workload, sharding, device, gpu)
+    return predict_ranks(config, workload, sharding, device, gpu, available)
 
 
 def _project() -> Project | None:
@@ -104,11 +108,6 @@ def _read(path: Path, shown: str) -> dict[str, Any]:
     return config
 
 
-def _taken(prediction: Prediction) -> int:
-    reserved = prediction.peak_reserved
-    return prediction.peak_allocated if reserved is None else reserved
-
-
 def _as_json(
     model: str,
     workload: Workload,
@@ -126,8 +125,10 @@ def _as_json(
             "name": room.gpu.name,
             "memory": room.memory,
             "context": room.context,
+            "context_measured": room.measured,
+            "room": room.available,
             "machine": room.machine,
-            "fits": room.fits(_taken(prediction)),
+            "fits": prediction.fits,
         }
     return found
 
@@ -141,7 +142,8 @@ def _print(model: str, prediction: Prediction, sharding: Sharding | None, room: 
     if prediction.peak_reserved is not None:
         totals.add_row("reserved", _mib(prediction.peak_reserved))
     if room is not None:
-        totals.add_row(f"context of {room.gpu.name}", ABSENT if room.context is None else _mib(room.context))
+        assumed = "" if room.measured else ", assumed"
+        totals.add_row(f"context of {room.gpu.name}{assumed}", _mib(room.context))
     console.print(totals)
     console.print(_shares("what holds it", prediction.categories, prediction, prediction.unexplained))
     layers = dict(list(prediction.layers.items())[:SHOWN_LAYERS])
@@ -162,12 +164,13 @@ def _shares(title: str, parts: Mapping[str, int], prediction: Prediction, rest: 
 
 
 def _verdict(room: Room, prediction: Prediction) -> str:
-    fits = room.fits(_taken(prediction))
-    if fits is None or room.memory is None:
+    if room.memory is None:
         return f"The memory of {room.gpu.name} is not known here."
-    beside = "" if room.context is not None else ", the context not counted: nobody measured it"
-    word = "fits" if fits else "does not fit"
-    return f"It {word} {room.gpu.name}, which has {_mib(room.memory)} MiB{beside}."
+    word = "fits" if prediction.fits else "does not fit"
+    verdict = f"It {word} {room.gpu.name}, which has {_mib(room.memory)} MiB."
+    if room.measured:
+        return verdict
+    return f"{verdict}\nThe context was not measured on it, and is assumed by {ASSUMED_FROM}."
 
 
 def _table(*heads: str) -> Table:

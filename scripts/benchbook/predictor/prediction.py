@@ -53,6 +53,7 @@ class Prediction:
         layers: Where in the model that belongs.
         unexplained: The part of the peak that is in no category.
         moments: Peak and what is held at the end of each kind of work.
+        fits: Whether that is done without running out of memory; None where the room is unlimited.
         parameters: Of the model, whether trained or not.
         torch: Its version, which decided what is computed.
         transformers: Likewise.
@@ -66,12 +67,19 @@ class Prediction:
     layers: dict[str, int]
     unexplained: int
     moments: dict[str, Moment]
+    fits: bool | None
     parameters: int
     torch: str
     transformers: str
 
 
-def predict(config: Config, workload: Workload, device: Device = "cuda", gpu: Gpu = H200) -> Prediction:
+def predict(
+    config: Config,
+    workload: Workload,
+    device: Device = "cuda",
+    gpu: Gpu = H200,
+    room: int | None = None,
+) -> Prediction:
     """The memory of a workload, without the device and without the memory.
 
     Parameters:
@@ -79,6 +87,8 @@ def predict(config: Config, workload: Workload, device: Device = "cuda", gpu: Gp
         workload: What is to be done with the model.
         device: A CUDA device with its caching allocator, or a CPU.
         gpu: Which CUDA device: its generation decides attention's kernel and cuBLAS's workspace.
+        room: Bytes that torch's allocator can take of it; None: without end. What does not fit is predicted
+            as if it did.
 
     Raises:
         UnpredictableError: The configuration is wrong, or this torch cannot do it.
@@ -94,7 +104,7 @@ def predict(config: Config, workload: Workload, device: Device = "cuda", gpu: Gp
         else:
             _trace_inference(trace, model, workload, kind)
         parameters = sum(parameter.numel() for parameter in model.parameters())
-    return summed_up(trace, parameters, device)
+    return summed_up(trace, parameters, device, room)
 
 
 def check_attention(workload: Workload, device: Device) -> None:
@@ -105,9 +115,9 @@ def check_attention(workload: Workload, device: Device) -> None:
         )
 
 
-def summed_up(trace: Trace, parameters: int, device: Device) -> Prediction:
-    """What a trace comes to on the device."""
-    found = attribute(trace.events, segments=device == "cuda")
+def summed_up(trace: Trace, parameters: int, device: Device, room: int | None) -> Prediction:
+    """What a trace comes to on the device, of which torch's allocator can take `room` bytes."""
+    found = attribute(trace.events, device == "cuda", room)
     return Prediction(
         found.peak_allocated,
         found.peak_reserved,
@@ -117,6 +127,7 @@ def summed_up(trace: Trace, parameters: int, device: Device) -> Prediction:
         found.layers,
         found.unexplained,
         found.moments,
+        found.fits,
         parameters,
         torch.__version__,
         transformers.__version__,

@@ -30,7 +30,12 @@ WHOLE_WEIGHTS_ONLY = ("adafactor", "adamw_8bit")
 
 
 def predict_ranks(
-    config: Config, workload: Training, sharding: Sharding, device: Device = "cuda", gpu: Gpu = H200
+    config: Config,
+    workload: Training,
+    sharding: Sharding,
+    device: Device = "cuda",
+    gpu: Gpu = H200,
+    room: int | None = None,
 ) -> Prediction:
     """The memory of the rank that needs most, without the ranks.
 
@@ -43,6 +48,7 @@ def predict_ranks(
         sharding: How the model is divided.
         device: CUDA devices with NCCL, or processes on a CPU with gloo, whose copies are counted.
         gpu: Which CUDA device.
+        room: Bytes that torch's allocator can take of it; None: without end.
 
     Raises:
         UnpredictableError: The configuration is wrong, or the model or this torch cannot do it.
@@ -77,4 +83,4 @@ def predict_ranks(
 
         trace_training(trace, model, workload, kind, distribute)
         parameters = sum(parameter.numel() for parameter in model.parameters())
-    return summed_up(trace, parameters, device)
+    return summed_up(trace, parameters, device, room)

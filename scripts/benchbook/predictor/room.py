@@ -1,9 +1,9 @@
-"""How much room a named GPU has: its memory, and the context that a process takes of it where measured."""
+"""How much room a GPU has for torch's allocator: its memory less the context that a process takes of it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -11,10 +11,15 @@ from typing import Any
 from benchbook.data_sheets import sheet_of
 from benchbook.predictor.gpus import Gpu, gpu_named
 from benchbook.predictor.workload import UnpredictableError
+from benchbook.problems import BenchbookError
 from benchbook.project import Project
+from benchbook.records import load_record
 
 # The cell of a script that does nothing but wake the device.
 CONTEXT_CELL = "first_tensor"
+# Where nobody measured it: what PyTorch 2.10.0+cu130 takes of an RTX 6000 Ada, by ASSUMED_FROM.
+ASSUMED_CONTEXT = 426 * 2**20
+ASSUMED_FROM = "https://github.com/unslothai/unsloth-zoo/pull/1053"
 
 
 @dataclass(frozen=True)
@@ -24,18 +29,21 @@ class Room:
     Parameters:
         gpu: Which.
         memory: What it has; None where neither a record nor a data sheet says.
-        context: What the driver and the loaded modules take of it; None where nobody measured it.
+        context: What the driver and the loaded modules take of it.
+        measured: Whether the context was measured; else it is `ASSUMED_CONTEXT`.
         machine: The recorded machine that says so.
     """
 
     gpu: Gpu
     memory: int | None
-    context: int | None
+    context: int
+    measured: bool
     machine: str | None
 
-    def fits(self, reserved: int) -> bool | None:
-        """Whether so much fits beside the context; None where the memory is unknown."""
-        return None if self.memory is None else reserved + (self.context or 0) <= self.memory
+    @property
+    def available(self) -> int | None:
+        """What torch's allocator can take; None where the memory is unknown."""
+        return None if self.memory is None else max(0, self.memory - self.context)
 
 
 def room_of(name: str, project: Project | None) -> Room:
@@ -44,31 +52,51 @@ def room_of(name: str, project: Project | None) -> Room:
     Raises:
         UnpredictableError: It is neither.
     """
-    machines = dict(_machines(project)) if project is not None else {}
-    found: str | None
-    if name in machines:
-        gpu = _gpu_of(machines[name])
-        if gpu is None:
-            raise UnpredictableError(f"the machine {name} has no known GPU", "name a GPU such as H200")
-        found = name
-    else:
-        gpu = gpu_named(name)
-        found = next((each for each, described in machines.items() if _gpu_of(described) == gpu), None)
-    sheet = sheet_of({"accelerator": {"name": gpu.name}})
-    recorded = machines[found]["accelerator"].get("memory_bytes") if found is not None else None
-    memory = recorded or (sheet.memory_bytes if sheet is not None else None)
-    context = _context(project, found) if project is not None and found is not None else None
-    return Room(gpu, memory, context, found)
+    machines = _machines(project) if project is not None else {}
+    if project is not None and name in machines:
+        try:
+            return room_on(project, name, machines[name])
+        except UnpredictableError:
+            raise UnpredictableError(
+                f"the machine {name} has no known GPU", "name a GPU such as H200"
+            ) from None
+    gpu = gpu_named(name)
+    for machine, described in machines.items():
+        if project is not None and _gpu_of(described) == gpu:
+            return room_on(project, machine, described)
+    sheet = sheet_of({"accelerator": {"name": name}}) or sheet_of({"accelerator": {"name": gpu.name}})
+    return Room(gpu, sheet.memory_bytes if sheet is not None else None, ASSUMED_CONTEXT, False, None)
 
 
-def _machines(project: Project) -> Iterator[tuple[str, dict[str, Any]]]:
+def room_on(project: Project, machine: str, described: Mapping[str, Any]) -> Room:
+    """The room of a machine's GPU.
+
+    Parameters:
+        project: Whose records may say what a context takes there.
+        machine: The name of the machine, whether it has records or not.
+        described: What its machine.json says, or a data sheet would.
+
+    Raises:
+        UnpredictableError: It has no known GPU.
+    """
+    accelerator = described.get("accelerator") or {}
+    gpu = gpu_named(accelerator.get("name") or "")
+    sheet = sheet_of(described)
+    memory = accelerator.get("memory_bytes") or (sheet.memory_bytes if sheet is not None else None)
+    context = _context(project, machine)
+    return Room(gpu, memory, ASSUMED_CONTEXT if context is None else context, context is not None, machine)
+
+
+def _machines(project: Project) -> dict[str, dict[str, Any]]:
+    found = {}
     for path in sorted(project.records.glob("*/machine.json")):
         described = json.loads(path.read_text("utf-8"))
         if described.get("accelerator"):
-            yield path.parent.name, described
+            found[path.parent.name] = described
+    return found
 
 
-def _gpu_of(machine: dict[str, Any]) -> Gpu | None:
+def _gpu_of(machine: Mapping[str, Any]) -> Gpu | None:
     try:
         return gpu_named(machine["accelerator"].get("name") or "")
     except UnpredictableError:
@@ -76,11 +104,14 @@ def _gpu_of(machine: dict[str, Any]) -> Gpu | None:
 
 
 def _context(project: Project, machine: str) -> int | None:
+    """What waking the device took in each run on a machine: the median."""
     found = []
     for path in sorted((project.records / machine).glob("*/*.json")):
-        for variant in json.loads(path.read_text("utf-8"))["variants"].values():
-            for run in variant["runs"]:
-                held = run["cells"].get(CONTEXT_CELL, {}).get("device_memory")
-                if held is not None:
-                    found.append(held)
+        try:
+            record = load_record(path)
+        except BenchbookError:
+            continue  # `benchbook check` says what is wrong with it
+        for variant in record.variants.values() if record is not None else ():
+            held = (run.meter(CONTEXT_CELL, "device_memory") for run in variant.runs)
+            found += [each for each in held if isinstance(each, int)]
     return int(median(found)) if found else None
