@@ -8,11 +8,14 @@ from typing import Any
 
 from benchbook.predictions.asking import Question
 from benchbook.predictions.making import Answer, Outcome, Stamp, make_predictions
+from benchbook.predictor.room import ASSUMED_CONTEXT
 from benchbook.project import Project
 from builders import PAGE, SCRIPT, make_project, with_table, write
 from handbooks import CPU, copy_handbook
 
 H200 = "nvidia-h200-141gb"
+# Its memory as the driver reports it, less a context that is assumed.
+H200_ROOM = 143771 * 2**20 - ASSUMED_CONTEXT
 MADE = "2026-11-20T10:00:00Z"
 STAMP = Stamp(
     commit="0" * 40,
@@ -74,13 +77,17 @@ def adding(root: Path, declared: str = DECLARED) -> Project:
 
 
 def multiplied(question: Question) -> Answer:
-    """A GiB for each sample of a batch, half of it for a method that is lean or checkpoints; 5 % more reserved."""
+    """A GiB for each sample of a batch, half of it for a method that is lean or checkpoints; 5 % more reserved.
+
+    It fits the room that the machine has.
+    """
     lean = any(word in question.variant for word in ("lean", "checkpointing"))
     peak = int(question.workload["batch"]) * 2**30 // (2 if lean else 1) + 2**26
     reserved = None if question.device == "cpu" else peak * 21 // 20
     moments = {"backward": {"peak": peak, "held": 2**20}, "step": {"peak": 2**21, "held": 2**19}}
     categories = {"weights": peak // 4, "activations": peak - peak // 4}
-    return Answer("backward", peak, reserved, categories, moments, unexplained=0)
+    fits = None if question.room is None or reserved is None else reserved <= question.room
+    return Answer("backward", peak, reserved, categories, moments, 0, fits)
 
 
 def predict(project: Project, stamp: Stamp = STAMP, **options: Any) -> list[Outcome]:

@@ -19,17 +19,18 @@ from benchbook import cli
 from benchbook.checks import check_project
 from benchbook.predictions import making
 from benchbook.predictions.asking import Question
-from benchbook.predictions.checking import predictions_found
+from benchbook.predictions.checking import prediction_rows, predictions_found
 from benchbook.predictions.gpus import described
 from benchbook.predictions.record import dump_predictions, load_predictions
 from benchbook.predictions.workloads import PREDICTOR, WORKLOADS
+from benchbook.predictor.room import ASSUMED_CONTEXT
 from benchbook.problems import BenchbookError
 from benchbook.project import Project
 from benchbook.records import load_record, write_record
 from benchbook.schemas import schema
 from benchbook.status import print_status, project_status
 from builders import MACHINE, make_record, write
-from foretold import ADDING, DECLARED, H200, MADE, STAMP, adding, multiplied, predict, said
+from foretold import ADDING, DECLARED, H200, H200_ROOM, MADE, STAMP, adding, multiplied, predict, said
 from handbooks import edit
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -43,6 +44,22 @@ def project(tmp_path: Path) -> Project:
 def questions(project: Project) -> dict[tuple[str, str], Question]:
     found = making.read_questions(Project(project.root)).questions
     return {(one.machine, one.variant): one for one in found}
+
+
+def describe_h200(
+    project: Project, name: str = "NVIDIA H200", memory_bytes: int | None = None, published: bool = False
+) -> None:
+    """Put the machine.json of the GPU in place."""
+    table = {
+        "schema": 1,
+        "name": H200,
+        "kind": "cuda",
+        "title": "NVIDIA H200, 141 GB",
+        "short": "H200",
+        "accelerator": {"name": name, "vendor": "NVIDIA", "memory_bytes": memory_bytes, "count": 1},
+        "published": published,
+    }
+    write(project.records / H200 / "machine.json", json.dumps(table))
 
 
 def damage(path: Path, apply: Callable[[dict[str, Any]], object]) -> None:
@@ -108,6 +125,42 @@ def test_a_gpu_that_nobody_measured_on_is_called_what_the_recorder_would_call_it
     assert [described(name) for name in ("amd-h200-141gb", "nvidia-h200-142gb", "nvidia-141gb", "h200")] == [
         None
     ] * 4
+
+
+def test_a_machine_without_records_has_the_room_of_its_data_sheet(project: Project) -> None:
+    asked = questions(project)
+    assert asked[H200, "mode=plain"].room == H200_ROOM
+    assert asked[MACHINE, "mode=plain"].room is None
+
+
+def test_a_smaller_gpu_of_the_same_model_has_what_its_name_says(tmp_path: Path) -> None:
+    asked = questions(adding(tmp_path, DECLARED.replace(H200, "nvidia-a100-40gb")))
+    assert asked["nvidia-a100-40gb", "mode=plain"].room == 40 * 10**9 - ASSUMED_CONTEXT
+
+
+def test_a_recorded_machine_has_the_room_that_was_measured_there(project: Project) -> None:
+    describe_h200(project, memory_bytes=2**37)
+    assert questions(project)[H200, "mode=plain"].room == 2**37 - ASSUMED_CONTEXT
+    record = make_record(ADDING)
+    woken = {"first_tensor": {"device_memory": 2**29}}
+    variants = {
+        name: dataclasses.replace(
+            one, runs=tuple(dataclasses.replace(run, cells=run.cells | woken) for run in one.runs)
+        )
+        for name, one in record.variants.items()
+    }
+    write_record(
+        project.record_path(H200, "sums/add.py"),
+        dataclasses.replace(record, machine=H200, variants=variants),
+    )
+    assert questions(project)[H200, "mode=plain"].room == 2**37 - 2**29
+
+
+def test_a_published_machine_and_an_unknown_gpu_have_no_known_room(project: Project) -> None:
+    describe_h200(project, published=True)
+    assert questions(project)[H200, "mode=plain"].room is None
+    describe_h200(project, name="NVIDIA Unheard Of")
+    assert questions(project)[H200, "mode=plain"].room is None
 
 
 # By what is replaced in the declaration: by what, the line of the problem, a part of what is said, of the mend.
@@ -198,6 +251,26 @@ def test_a_prediction_says_what_was_asked_and_from_what_it_was_made(project: Pro
         STAMP.packages,
         PREDICTOR,
     )
+
+
+def test_a_prediction_says_what_room_there_was_and_whether_it_fits(tmp_path: Path) -> None:
+    project = adding(tmp_path, DECLARED.replace('batch = "$steps"', "batch = 140"))
+    predict(project)
+    for machine, said_of in (
+        (H200, {"mode=plain": (H200_ROOM, False), "mode=lean": (H200_ROOM, True)}),
+        (MACHINE, {"mode=plain": (None, None), "mode=lean": (None, None)}),
+    ):
+        record = load_predictions(project.prediction_path(machine, "sums/add.py"))
+        assert record is not None
+        assert {name: (one.room, one.fits) for name, one in record.variants.items()} == said_of
+    assert predictions_found(Project(project.root)).problems == ()
+
+
+def test_a_prediction_without_a_room_is_written_as_it_always_was(project: Project) -> None:
+    predict(project)
+    text = project.prediction_path(MACHINE, "sums/add.py").read_text("utf-8")
+    assert '"room"' not in text
+    assert '"fits"' not in text
 
 
 def test_the_same_predictions_are_the_same_file(project: Project) -> None:
@@ -325,6 +398,37 @@ def test_a_predictor_of_other_rules_makes_it_stale(project: Project, monkeypatch
     assert len(found) == 4
 
 
+def test_what_says_nothing_of_a_room_that_is_known_is_stale(project: Project) -> None:
+    describe_h200(project, published=True)
+    predict(project)
+    describe_h200(project, memory_bytes=2**37)
+    room = 2**37 - ASSUMED_CONTEXT
+    problems = [one.what for one in predictions_found(Project(project.root)).problems]
+    assert any(f"stale: room changed (not known -> {room} B)" in one for one in problems)
+    assert said(predict(project))[H200, "mode=plain"] == "predicted"
+
+
+@pytest.mark.parametrize(("memory", "stale"), [(2**36, False), (2**33, True)])
+def test_another_room_makes_it_stale_only_where_it_changes_what_fits(
+    project: Project, memory: int, stale: bool
+) -> None:
+    predict(project)
+    describe_h200(project, memory_bytes=memory)
+    room = memory - ASSUMED_CONTEXT
+    problems = [one.what for one in predictions_found(Project(project.root)).problems]
+    assert any(
+        f"mode=plain is stale: room changed ({H200_ROOM} B -> {room} B)" in one for one in problems
+    ) == (stale)
+
+
+def test_what_did_not_fit_is_stale_once_there_is_room(project: Project) -> None:
+    describe_h200(project, memory_bytes=2**33)
+    predict(project)
+    describe_h200(project, memory_bytes=2**34)
+    problems = [one.what for one in predictions_found(Project(project.root)).problems]
+    assert any("mode=plain is stale: room changed" in one for one in problems)
+
+
 def test_what_is_not_predicted_yet_only_needs_doing(project: Project) -> None:
     found = predictions_found(project)
     assert found.problems == ()
@@ -365,6 +469,16 @@ def test_status_tells_predictions_from_records(project: Project, capsys: pytest.
     }
     print_status(rows)
     assert f"predicted  {H200}  mode=plain: 2026-11-20, blind" in capsys.readouterr().out
+
+
+def test_status_says_what_does_not_fit(tmp_path: Path) -> None:
+    project = adding(tmp_path, DECLARED.replace('batch = "$steps"', "batch = 140"))
+    predict(project)
+    rows = {row.variant: row.reason for row in prediction_rows(project) if row.machine == H200}
+    assert rows == {
+        "mode=plain": "2026-11-20, blind, does not fit",
+        "mode=lean": "2026-11-20, blind",
+    }
 
 
 def test_a_project_with_predictions_holds_its_promises(project: Project) -> None:
@@ -502,7 +616,9 @@ def test_the_commit_that_was_measured_must_hold_the_prediction(project: Project)
     assert f"commit {before[:12]}, measured, lacks it" in blind_problems(project)[0]
 
 
-@pytest.mark.parametrize("key", ["values", "workload", "made", "blind", "categories", "parameters", "digest"])
+@pytest.mark.parametrize(
+    "key", ["values", "workload", "made", "blind", "categories", "parameters", "room", "digest"]
+)
 def test_a_prediction_that_was_edited_is_found_by_its_digest(project: Project, key: str) -> None:
     predict(project)
 
@@ -511,6 +627,8 @@ def test_a_prediction_that_was_edited_is_found_by_its_digest(project: Project, k
         match one[key]:
             case bool(value):
                 one[key] = not value
+            case int(value):
+                one[key] = value + 1
             case str(value):
                 one[key] = value.replace("0", "1")
             case dict(value):
@@ -533,6 +651,14 @@ MISSHAPEN: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "fewer bytes reserved": (
         lambda t: t["variants"]["mode=plain"].update(peak_reserved=1),
         "it reserves less than it allocates",
+    ),
+    "a room without an outcome": (
+        lambda t: t["variants"]["mode=plain"].pop("fits"),
+        "`room` and `fits` go together",
+    ),
+    "an outcome that its bytes contradict": (
+        lambda t: t["variants"]["mode=plain"].update(fits=False),
+        "`fits` is not what `peak_reserved` and `room` say",
     ),
     "a moment that is none": (
         lambda t: t["variants"]["mode=plain"].update(moment="lunch"),
@@ -568,6 +694,21 @@ def test_every_committed_prediction_fits_its_schema_and_its_digest() -> None:
     for path in paths:
         assert [error.message for error in validator.iter_errors(json.loads(path.read_text("utf-8")))] == []
     assert [one for one in predictions_found(Project(ROOT)).problems if "digest" in one.what] == []
+
+
+def test_what_is_committed_is_written_again_byte_for_byte() -> None:
+    for path in (ROOT / "snippets/predictions").glob("*/*/*.json"):
+        record = load_predictions(path)
+        assert record is not None
+        assert dump_predictions(record) == path.read_text("utf-8")
+        for name, one in record.variants.items():
+            assert one.sealed(record.script, name, record.machine).digest == one.digest
+
+
+def test_predictions_of_a_cpu_and_of_a_publication_are_asked_without_a_room() -> None:
+    asked = making.read_questions(Project(ROOT)).questions
+    roomy = {one.machine for one in asked if one.room is not None}
+    assert roomy == {"nvidia-h100-80gb", H200}
 
 
 def test_the_predictor_still_says_what_is_committed() -> None:

@@ -15,6 +15,8 @@ from benchbook.parameters import axis_text
 from benchbook.predictions.declaration import CaseModel, Declaration, LayerModel, OneOrMore, ScriptModel
 from benchbook.predictions.gpus import described, examples
 from benchbook.predictions.workloads import RESERVED, WORKLOADS, is_parameter
+from benchbook.predictor.room import room_on
+from benchbook.predictor.workload import UnpredictableError
 from benchbook.problems import BenchbookError, Problem, did_you_mean
 from benchbook.project import Project
 from benchbook.script import Script, Variant, machine_kinds, read_script
@@ -39,6 +41,7 @@ class Question:
         kind: "training" or "inference".
         workload: Its fields.
         values: By metric or meter ("train.allocated_peak"): the quantities whose sum stands for it.
+        room: Bytes that torch's allocator can take of the machine's device; None where that is not known.
     """
 
     script: str
@@ -50,6 +53,7 @@ class Question:
     kind: str
     workload: dict[str, Any]
     values: dict[str, tuple[str, ...]]
+    room: int | None = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,7 @@ def ask(project: Project, declarations: Sequence[Declaration]) -> Asked:
     """The questions of all `declarations`, in their order."""
     questions: list[Question] = []
     problems: list[Problem] = []
+    rooms: dict[str, int | None] = {}
     for declaration in declarations:
         general, unknown = _machines(project, declaration, declaration.content.machines, ("machines",))
         problems += unknown
@@ -77,7 +82,8 @@ def ask(project: Project, declarations: Sequence[Declaration]) -> Asked:
                 own = ("script", index, "machines")
                 machines, unknown = _machines(project, declaration, entry.machines, own)
                 problems += unknown
-            reader = _Reader(project, declaration, index, entry)
+            rooms |= {name: room_on_machine(project, name) for name in machines if name not in rooms}
+            reader = _Reader(project, declaration, index, entry, rooms)
             questions += reader.questions(machines)
             problems += dict.fromkeys(reader.problems)
     return Asked(tuple(questions), tuple(problems))
@@ -100,21 +106,51 @@ def _machines(
 
 def kinds_of_machine(project: Project, machine: str) -> tuple[str, ...] | None:
     """What a machine is (`machine_kinds`): by machine.json, else by data sheet; None if it has neither."""
+    table = _description(project, machine)
     try:
-        table = json.loads((project.records / machine / "machine.json").read_text("utf-8"))
-        return machine_kinds(str(table["kind"]), machine)
+        return machine_kinds(str(table["kind"]), machine) if table else None
+    except (ValueError, KeyError, TypeError):
+        return None  # reported with the records
+
+
+def room_on_machine(project: Project, machine: str) -> int | None:
+    """The bytes that torch's allocator can take of a machine's device; None where that is not known.
+
+    Of a machine that a publication names it is not: its software's context was another.
+    """
+    table = _description(project, machine)
+    try:
+        return room_on(project, machine, table).available if table and not table.get("published") else None
+    except UnpredictableError:
+        return None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None  # reported with the records
+
+
+def _description(project: Project, machine: str) -> dict[str, Any] | None:
+    """What a machine's machine.json says, or a data sheet would; None if it has neither."""
+    try:
+        table: dict[str, Any] = json.loads((project.records / machine / "machine.json").read_text("utf-8"))
+        return table
     except FileNotFoundError:
-        table = described(machine)
-        return machine_kinds(table["kind"], machine) if table else None
-    except (OSError, RecursionError, ValueError, KeyError, TypeError):
+        return described(machine)
+    except (OSError, RecursionError, ValueError):
         return None  # reported with the records
 
 
 class _Reader:
     """Reads one script of a declaration; collects what is wrong with it."""
 
-    def __init__(self, project: Project, declaration: Declaration, index: int, entry: ScriptModel) -> None:
+    def __init__(
+        self,
+        project: Project,
+        declaration: Declaration,
+        index: int,
+        entry: ScriptModel,
+        rooms: Mapping[str, int | None],
+    ) -> None:
         self.project = project
+        self.rooms = rooms
         self.declaration = declaration
         self.index = index
         self.entry = entry
@@ -229,8 +265,9 @@ class _Reader:
             values = {name: parts for name, parts in values.items() if RESERVED not in parts}
         asked = checked.model_dump(exclude_none=True)
         parameters = dict(variant.parameters)
+        room = self.rooms[machine] if device == "cuda" else None
         return Question(
-            script.reference, variant.name, machine, device, parameters, model, kind, asked, values
+            script.reference, variant.name, machine, device, parameters, model, kind, asked, values, room
         )
 
     def _model(self, variant: Variant, layers: Layers) -> dict[str, Any] | None:

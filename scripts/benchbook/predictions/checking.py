@@ -171,4 +171,5 @@ def _state(prediction: Prediction | None, question: Question) -> tuple[State, st
     if reason:
         return "stale", reason
     anew = f", anew {prediction.anew.made[:10]}" if prediction.anew else ""
-    return "predicted", f"{prediction.made[:10]}{', blind' if prediction.blind else ''}{anew}"
+    outcome = ", does not fit" if prediction.fits is False else ""
+    return "predicted", f"{prediction.made[:10]}{', blind' if prediction.blind else ''}{outcome}{anew}"

@@ -29,6 +29,9 @@ def _changes(prediction: Prediction, question: Question) -> Iterator[str]:
         ("values", prediction.stands_for, question.values),
     ):
         yield from _differences(title, old, new)
+    if _room_matters(prediction, question.room):
+        before = "not known" if prediction.room is None else f"{prediction.room} B"
+        yield f"room changed ({before} -> {question.room} B)"
     if prediction.predictor != PREDICTOR:
         yield f"predictor changed (rules {prediction.predictor} -> {PREDICTOR})"
 
@@ -39,6 +42,17 @@ def _differences(title: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> 
         # 1, 1.0 and True are equal, and not the same.
         if repr(before) != repr(after):
             yield f"{title} changed ({key}: {_short(before)} -> {_short(after)})"
+
+
+def _room_matters(prediction: Prediction, room: int | None) -> bool:
+    """Whether a known room is another than that of a prediction, and could change whether it fits.
+
+    A context that is measured at last, or again, moves the room by some MiB.
+    """
+    if room is None or room == prediction.room:
+        return False
+    needed = prediction.peak_reserved if prediction.fits else prediction.peak_allocated
+    return prediction.room is None or needed is None or (needed <= room) != prediction.fits
 
 
 def _short(value: Any) -> str:

@@ -27,7 +27,14 @@ def described(name: str) -> dict[str, Any] | None:
     for sheet in sheets():
         made_by = f"{match['vendor']}.com/" in sheet.source
         if made_by and slug(sheet.model) == match["model"] and 0 < size <= sheet.memory_gb:
-            accelerator = {"name": f"{vendor} {sheet.model}", "vendor": vendor, "count": 1}
+            # A smaller one of the same model has what its name says.
+            memory = sheet.memory_bytes if size == sheet.memory_gb else size * 10**9
+            accelerator = {
+                "name": f"{vendor} {sheet.model}",
+                "vendor": vendor,
+                "memory_bytes": memory,
+                "count": 1,
+            }
             title = f"{vendor} {sheet.model}, {size} GB"
             return {
                 "name": name,

@@ -38,6 +38,7 @@ class Answer:
         categories: At the peak, by category.
         moments: By moment, its `peak` and what is `held` at its end.
         unexplained: What no category explains.
+        fits: Whether the room that was asked for suffices; None where none was.
     """
 
     moment: str
@@ -46,6 +47,7 @@ class Answer:
     categories: dict[str, int]
     moments: dict[str, dict[str, int]]
     unexplained: int
+    fits: bool | None = None
 
 
 Predict = Callable[[Question], Answer]
@@ -214,6 +216,7 @@ def predicted(question: Question, answer: Answer, stamp: Stamp, record: Record |
         workload=question.workload,
         values=values,
         stands_for=question.values,
+        room=question.room,
         **said,
     ).sealed(question.script, question.variant, question.machine)
 
@@ -268,6 +271,8 @@ def _now() -> str:
 def ask_predictor(question: Question) -> Answer:
     """What the predictor of this package says; it needs torch and transformers."""
     from benchbook.predictor import Inference, Lora, Training, predict
+    from benchbook.predictor.gpus import H200, gpu_named
+    from benchbook.predictor.workload import UnpredictableError
 
     fields = dict(question.workload)
     if lora := fields.get("lora"):
@@ -275,8 +280,18 @@ def ask_predictor(question: Question) -> Answer:
     if lengths := fields.get("lengths"):
         fields["lengths"] = tuple(lengths)
     kind: Callable[..., Any] = {"training": Training, "inference": Inference}[question.kind]
-    said = predict(question.model, kind(**fields), question.device)
+    try:
+        gpu = gpu_named(question.machine)
+    except UnpredictableError:
+        gpu = H200
+    said = predict(question.model, kind(**fields), question.device, gpu, question.room)
     moments = {name: {"peak": moment.peak, "held": moment.held} for name, moment in said.moments.items()}
     return Answer(
-        said.moment, said.peak_allocated, said.peak_reserved, dict(said.categories), moments, said.unexplained
+        said.moment,
+        said.peak_allocated,
+        said.peak_reserved,
+        dict(said.categories),
+        moments,
+        said.unexplained,
+        said.fits,
     )

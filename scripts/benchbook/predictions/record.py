@@ -16,6 +16,8 @@ from benchbook.records import LICENCE, dump_json, write_text
 SCHEMA = 1
 NOT_A_PREDICTION = "is not a prediction"
 PREDICT_AGAIN = "predict it again with `benchbook predictions`"
+# What a prediction without a room leaves out, as all did once: their digests stay what they are.
+_LEFT_OUT = ("room", "fits")
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ class Prediction:
         categories: Bytes at the peak, by category.
         moments: By moment, its peak and what is held at its end, in bytes.
         unexplained: Bytes of the peak that no category explains.
+        room: Bytes that torch's allocator can take of the device; None where that was not asked.
+        fits: Whether they suffice; None where that was not asked.
         digest: `sha256:...` of all the rest but `anew`, with the script, the variant and the machine.
         anew: What was predicted once a blind prediction had been put to the test and no longer held: by
             better rules, or of what is asked now.
@@ -64,6 +68,8 @@ class Prediction:
     categories: dict[str, int]
     moments: dict[str, dict[str, int]]
     unexplained: int
+    room: int | None = None
+    fits: bool | None = None
     digest: str = ""
     anew: Prediction | None = None
 
@@ -85,7 +91,7 @@ class PredictionRecord:
 
 def digest_of(prediction: Mapping[str, Any], script: str, variant: str, machine: str) -> str:
     """`sha256:...` of what a prediction says, however its JSON is laid out."""
-    content = {key: value for key, value in prediction.items() if key not in ("digest", "anew")}
+    content = {key: value for key, value in _said(prediction).items() if key not in ("digest", "anew")}
     content |= {"script": script, "variant": variant, "machine": machine}
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
@@ -141,7 +147,13 @@ def dump_predictions(record: PredictionRecord) -> str:
 
 def _without_empty(prediction: dict[str, Any]) -> dict[str, Any]:
     anew = prediction.pop("anew")
-    return {**prediction, "anew": _without_empty(anew)} if anew else prediction
+    said = _said(prediction)
+    return {**said, "anew": _without_empty(anew)} if anew else said
+
+
+def _said(prediction: Mapping[str, Any]) -> dict[str, Any]:
+    """A prediction without what it may leave out, and does."""
+    return {key: value for key, value in prediction.items() if key not in _LEFT_OUT or value is not None}
 
 
 def write_predictions(path: Path, record: PredictionRecord) -> None:

@@ -57,18 +57,26 @@ class PredictionModel(Strict):
     categories: dict[Name, Bytes]
     moments: dict[Name, MomentModel]
     unexplained: Annotated[int, Field(ge=-(2**62), le=2**62)]
+    room: Bytes | None = None
+    fits: bool | None = None
     digest: Digest
     anew: PredictionModel | None = None
 
     @model_validator(mode="after")
     def whole(self) -> PredictionModel:
-        """The peak is that of a moment, and every value stands for something."""
+        """The peak is that of a moment, every value stands for something, and what fits is no larger."""
         if self.moment not in self.moments:
             raise ValueError(f"its moment {self.moment!r} is not among its moments")
         if set(self.values) != set(self.stands_for):
             raise ValueError("`values` and `stands_for` name different values")
         if self.peak_reserved is not None and self.peak_reserved < self.peak_allocated:
             raise ValueError("it reserves less than it allocates")
+        if (self.room is None) != (self.fits is None):
+            raise ValueError("`room` and `fits` go together")
+        if self.room is not None and (
+            self.peak_reserved is None or self.fits != (self.peak_reserved <= self.room)
+        ):
+            raise ValueError("`fits` is not what `peak_reserved` and `room` say")
         if self.anew is not None and (not self.blind or self.anew.blind or self.anew.anew is not None):
             raise ValueError("only beside a blind prediction stands another, which is not")
         return self
