@@ -291,6 +291,84 @@ def test_a_block_can_be_pinned_to_a_gpu_that_nobody_measured_on(project: Project
     assert build.data == {}
 
 
+# What does not fit the machine
+
+LARGE = METHODS.replace('batch = "$batch_size"', "batch = 140")
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Project:
+    """Trainings of 140 samples: plain they need 140 GiB and more, with checkpointing half of it."""
+    return foretold_handbook(tmp_path, LARGE)
+
+
+def test_a_value_of_a_run_that_does_not_fit_says_so(large: Project) -> None:
+    build = start(large)
+    render(build, f"`#!value {ONE}`")
+    tree = kept(build, "values", H200)
+    assert (tree["text"], tree["kind"], tree["fits_not"]) == ("140\u00a0GiB", "prediction", True)
+    rows = {key: content for key, _, content in tree["rows"]}
+    assert rows["prediction"].endswith("this run needs more memory than the device has room for)")
+
+
+def test_one_that_fits_or_was_measured_says_nothing_of_it(large: Project) -> None:
+    build = start(large)
+    lean = ONE.replace("plain", "checkpointing")
+    render(build, f"`#!value {lean}` `#!value {ONE}`")
+    assert "fits_not" not in kept(build, "values", H200, lean)
+    assert "fits_not" not in kept(build, "values", CPU, ONE)
+
+
+def test_a_ratio_with_a_run_that_does_not_fit_says_so(large: Project) -> None:
+    build = start(large)
+    render(build, f"`#!value {ONE.replace('plain', 'checkpointing')} / {ONE}`")
+    assert kept(build, "values", H200)["fits_not"]
+
+
+def test_a_table_says_so_in_each_cell_of_such_a_run(large: Project) -> None:
+    build = start(large)
+    render(build, TABLE)
+    rows = kept(build, "blocks", H200)["rows"]
+    assert [[entry.get("fits_not") for entry in row] for row in rows] == [
+        [True, True, None, None],
+        [None, None, None, None],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("en", "≈ predicted, does not fit"),
+        ("ar", "≈ متنبأ به، لا تكفي الذاكرة"),
+        ("zh", "≈ 预测，显存不足"),
+        ("ja", "≈ 予測値、メモリに収まらない"),
+    ],
+)
+def test_a_cell_says_in_every_language_that_it_does_not_fit(large: Project, code: str, words: str) -> None:
+    build = start(large, code)
+    html = render(build, TABLE.replace("rows: method", f"rows: method\nmachine: {H200}"))
+    assert plain(html).count(words) == 2
+    hint = load_language(large.docs, code).text("predicted_fits_not_hint")
+    assert html.count(f'<abbr class="bb-predicted" title="{hint}">') == 2
+
+
+def test_the_scripts_of_a_page_know_the_words_for_it(large: Project) -> None:
+    build = start(large)
+    render(build, f"`#!value {ONE}`")
+    strings = page_settings(build, build.here)["strings"]
+    assert strings["predicted_fits_not"] == "does not fit"
+    assert {"predicted_fits_not_hint", "fact_room"} <= set(strings)
+
+
+def test_the_details_say_what_room_there_was(large: Project) -> None:
+    build = start(large)
+    render(build, f"`#!value {ONE}`")
+    tree = kept(build, "values", H200)
+    rows = build.data["memory"]["origins"][tree["origin"]][H200]["en"]["rows"]
+    (room,) = [content for key, _, content in rows if key == "room"]
+    assert room == "140\u00a0GiB"
+
+
 # The choice, the claims, the files
 
 

@@ -35,10 +35,16 @@ export function staleMark() {
   return make("abbr", { class: "bb-old", title: words.older_code_hint }, "◷ ", word);
 }
 
-/** The mark of what was predicted, not measured. */
-export function predictedMark() {
+/** The mark of what was predicted, not measured; it says too of a run that it does not fit the machine. */
+export function predictedMark(fitsNot) {
   const word = make("span", { class: "bb-word" }, words.predicted);
-  return make("abbr", { class: "bb-predicted", title: words.predicted_hint }, "≈ ", word);
+  const mark = make("abbr", { class: "bb-predicted", title: words.predicted_hint }, "≈ ", word);
+  if (fitsNot) {
+    word.append(words.comma);
+    mark.title = words.predicted_fits_not_hint;
+    mark.append(make("span", { class: "bb-outgrown" }, words.predicted_fits_not));
+  }
+  return mark;
 }
 
 /** The one line of a block: machine, library, month, repeats. */

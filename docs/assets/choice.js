@@ -67,7 +67,7 @@ function showValue(button, data, name) {
   button.querySelectorAll(".bb-tag, .bb-predicted").forEach((mark) => mark.remove());
   if (value) {
     setData(button.querySelector("data"), value, name);
-    if (value.kind === "prediction") button.append(predictedMark());
+    if (value.kind === "prediction") button.append(predictedMark(value.fits_not));
     // What was not measured here says whose it is wherever it stands.
     const quoted = settings.machines.find((machine) => machine.name === name && machine.published);
     if (quoted) button.append(make("sup", { class: "bb-tag", dir: "auto" }, quoted.short));
@@ -142,7 +142,7 @@ function showRows(block, rows, name) {
       const data = cell.querySelector("data");
       setData(data, entry, name);
       cell.querySelector(".bb-predicted")?.remove();
-      if (entry.kind === "prediction") data.after(" ", predictedMark());
+      if (entry.kind === "prediction") data.after(" ", predictedMark(entry.fits_not));
       cell.querySelector(".bb-bar")?.style.setProperty("--bb-share", entry.share ?? 0);
       const ratio = cell.querySelector(".bb-ratio");
       if (ratio) ratio.textContent = entry.ratio ?? "";

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Iterator
 
@@ -36,6 +37,12 @@ columns:
   - step_time
 ```
 """
+H100 = "nvidia-h100-80gb"
+# On one of two GPUs, no training has room.
+DECLARED = (
+    METHODS.replace("machines = [", f'machines = ["{H100}", ')
+    + f'\n[[script.case]]\non = "{H100}"\ntraining = {{ batch = 256 }}\n'
+)
 OpenPage = Callable[..., Page]
 
 
@@ -52,7 +59,7 @@ def predicted_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     )
     for code in ("en", "ar"):
         write(folder / "docs" / code / "predicted.md", PAGE)
-    write(folder / "snippets/memory/predictions.toml", METHODS)
+    write(folder / "snippets/memory/predictions.toml", DECLARED)
     predict(Project(folder))
     with serving(build(folder / "mkdocs.yml", tmp_path_factory.mktemp("predicted-site"))) as url:
         yield url
@@ -116,6 +123,18 @@ def test_predicted_memory_says_whether_it_fits(page: Page, predicted_url: str) -
     expect(page.locator(".bb-value + .bb-fits").first).to_be_visible()
     cell = page.locator(".bb-table td").nth(1)
     expect(cell.locator(".bb-predicted + .bb-fits")).to_be_visible()
+
+
+def test_a_run_that_does_not_fit_the_gpu_says_so_in_words(page: Page, predicted_url: str) -> None:
+    page.goto(f"{predicted_url}predicted/")
+    assert page.locator(".bb-outgrown").count() == 0
+    choose(page, H100)
+    assert text_of(page, ".bb-value") == "256 GiB≈ predicted, does not fit"
+    cell = page.locator(".bb-table td").first
+    expect(cell.get_by_text("does not fit")).to_be_visible()
+    expect(cell.locator(".bb-predicted")).to_have_attribute("title", re.compile("needs more memory"))
+    choose(page, CPU)
+    assert page.locator(".bb-outgrown").count() == 0
 
 
 @pytest.mark.parametrize("language", ["", "ar/"])

@@ -39,6 +39,11 @@ class Computed:
         return tuple(one.measured for one in self.figures if one.measured is not None)
 
     @property
+    def fits_not(self) -> bool:
+        """Whether it shows a prediction of a run that does not fit the machine."""
+        return any(one.fits_not for one in self.figures)
+
+    @property
     def predictions(self) -> tuple[Predicted, ...]:
         """The predictions it is made of."""
         return tuple(one.predicted for one in self.figures if one.predicted is not None)

@@ -33,6 +33,11 @@ class Predicted:
     prediction: Prediction
     value: int
 
+    @property
+    def fits_not(self) -> bool:
+        """Whether the run needs more memory than the machine's device has room for."""
+        return self.prediction.fits is False
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -58,6 +63,11 @@ class Figure:
     def flag(self) -> bool:
         """Whether it is a yes or a no."""
         return self.kind == "measurement" and self.measured is not None and self.measured.flag
+
+    @property
+    def fits_not(self) -> bool:
+        """Whether it is of a run that is predicted to run out of memory."""
+        return self.kind == "prediction" and self.predicted is not None and self.predicted.fits_not
 
 
 def figure(

@@ -17,10 +17,19 @@ Rows = list[tuple[str, str, Any]]
 _DIMENSIONS = 6
 
 
-def predicted_mark(language: Language) -> str:
-    """The mark of what was predicted, not measured."""
-    hint, word = escape(language.text("predicted_hint")), escape(language.text("predicted"))
-    return f'<abbr class="bb-predicted" title="{hint}">≈ <span class="bb-word">{word}</span></abbr>'
+def predicted_mark(language: Language, fits_not: bool = False) -> str:
+    """The mark of what was predicted, not measured.
+
+    Parameters:
+        language: Of the page.
+        fits_not: Whether the run does not fit the machine, which the mark says too.
+    """
+    hint = escape(language.text("predicted_fits_not_hint" if fits_not else "predicted_hint"))
+    word, outcome = escape(language.text("predicted")), ""
+    if fits_not:
+        word += escape(language.text("comma"))
+        outcome = f'<span class="bb-outgrown">{escape(language.text("predicted_fits_not"))}</span>'
+    return f'<abbr class="bb-predicted" title="{hint}">≈ <span class="bb-word">{word}</span>{outcome}</abbr>'
 
 
 def predicted_line(predictions: Sequence[Predicted], measured: bool, language: Language) -> list[str]:
@@ -70,6 +79,9 @@ def predicted_rows(predictions: Sequence[Predicted], measured: bool, language: L
         rows.append(("model", "code", text + (", …" if len(shown) > _DIMENSIONS else "")))
     if workload := _common([one.prediction.workload for one in predictions]):
         rows.append(("workload", "code", ", ".join(f"{key} = {value}" for key, value in workload.items())))
+    rooms = dict.fromkeys(one.prediction.room for one in predictions if one.prediction.room is not None)
+    if rooms:
+        rows.append(("room", "text", comma.join(_bytes(room, language) for room in rooms)))
     scripts = {(one.machine.name, one.script.reference): None for one in predictions}
     name = language.text("raw_prediction") + language.text("colon")
     links = [(f"{name}{script}", prediction_path(machine, script)) for machine, script in scripts]
@@ -84,7 +96,8 @@ def predicted_rows(predictions: Sequence[Predicted], measured: bool, language: L
 def value_rows(one: Predicted, language: Language, name: str) -> Rows:
     """The details of one predicted quantity, called `name`: its value, and what makes up the peak."""
     text = language.quantity(one.value, UNITS["B"]).text
-    remark = language.text("with_remark", text=text, remark=language.text("predicted_hint"))
+    hint = language.text("predicted_fits_not_hint" if one.fits_not else "predicted_hint")
+    remark = language.text("with_remark", text=text, remark=hint)
     rows: Rows = [("quantity", "code", name), ("prediction", "text", remark)]
     peak = one.prediction.categories
     if one.value == one.prediction.peak_allocated and peak:

@@ -31,6 +31,7 @@ class Entry:
     share: float | None = None
     ratio: str = ""
     kind: str = ""
+    fits_not: bool = False
 
 
 def column_entries(
@@ -74,7 +75,7 @@ def _entry(cell: Figure | None, quantity: Quantity, ref: str, largest: float, la
     share = round(abs(cell.value) / largest, 3) if quantity.bar and largest else None
     size = raw(cell.value) if cell.device_memory else ""
     kind = cell.kind if cell.kind != "measurement" else ""
-    return Entry(text, raw(cell.value), ref, False, size, share, kind=kind)
+    return Entry(text, raw(cell.value), ref, False, size, share, kind=kind, fits_not=cell.fits_not)
 
 
 def _ratio(first: Figure, cell: Figure, language: Language) -> str:

@@ -195,7 +195,7 @@ def _cell_html(entry: Entry, quantity: Quantity, machine: Machine, language: Lan
     )
     size = f' data-bytes="{entry.bytes}"' if entry.bytes else ""
     kind = f' data-kind="{entry.kind}"' if entry.kind else ""
-    mark = f" {predicted_mark(language)}" if entry.kind == "prediction" else ""
+    mark = f" {predicted_mark(language, entry.fits_not)}" if entry.kind == "prediction" else ""
     direction = "" if entry.words else ' dir="ltr"'
     ratio = f' <span class="bb-ratio" dir="ltr">{escape(entry.ratio)}</span>' if quantity.ratio else ""
     return (

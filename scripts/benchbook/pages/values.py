@@ -96,10 +96,11 @@ def render_value(build: Build, text: str) -> str:
         if away
         else ""
     )
+    predicted = predicted_mark(page.language, computed.fits_not) if computed.kind == "prediction" else ""
     return (
         f'<button type="button" class="bb-value" data-bb="{escape(str(spec))}">'
         f"{_data_element(spec, machine, computed, page.language)}"
-        f"{predicted_mark(page.language) if computed.kind == 'prediction' else ''}{tag}</button>{mark}"
+        f"{predicted}{tag}</button>{mark}"
     )
 
 
@@ -150,7 +151,7 @@ def _tree(build: Build, spec: ValueSpec, computed: Computed) -> dict[str, Any]:
     key, _ = build.keep_origin([part.source for part in computed.parts], computed.predictions)
     device = spec.form == "plain" and computed.figures[0].device_memory
     build.here.fits |= device
-    tree = {
+    tree: dict[str, Any] = {
         "value": raw(computed.value),
         "text": computed_text(spec, computed, language),
         "bytes": raw(computed.value) if device and computed.value is not None else "",
@@ -158,4 +159,8 @@ def _tree(build: Build, spec: ValueSpec, computed: Computed) -> dict[str, Any]:
         "rows": rows,
         "origin": key,
     }
-    return tree if computed.kind == "measurement" else {**tree, "kind": computed.kind}
+    if computed.kind != "measurement":
+        tree["kind"] = computed.kind
+    if computed.fits_not:
+        tree["fits_not"] = True
+    return tree
