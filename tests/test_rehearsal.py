@@ -103,22 +103,22 @@ def stopped_campaign(clone: Path, python: Path, after: int, temporary: Path) -> 
         *SCRIPTS,
     ]
     environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
-    process = subprocess.Popen(
+    with subprocess.Popen(
         command,
         cwd=clone,
         env=environment | {"TMPDIR": str(temporary)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-    )
-    assert process.stdout is not None
-    said, told = "", False
-    for line in process.stdout:
-        said += line
-        if len(runs_in(said)) == after and not told:
-            process.terminate()
-            told = True
-    assert process.wait() == INTERRUPTED, said[-3000:]
+    ) as process:
+        assert process.stdout is not None
+        said, told = "", False
+        for line in process.stdout:
+            said += line
+            if len(runs_in(said)) == after and not told:
+                process.terminate()
+                told = True
+    assert process.returncode == INTERRUPTED, said[-3000:]
     return said
 
 
