@@ -300,15 +300,16 @@ def test_bundles_of_several_runners_become_one_pull_request(clone: Path, tmp_pat
     git(clone, "reset", "--quiet", "--hard", base)
 
 
-def test_what_a_runner_bundles_is_what_import_takes(clone: Path, tmp_path: Path) -> None:
-    script = "comparing_setups/seeds.py"
-    known = {"inputs.machine": "cpu-clone", "matrix.scripts": script}
-    done = run_step(clone, "record", "make bundle", known)
-    assert done.returncode == 0, done.stderr
-    (tmp_path / "bundles/bundle-1").mkdir(parents=True)
-    (clone / "bundle.json.gz").rename(tmp_path / "bundles/bundle-1/bundle.json.gz")
-    known = {"inputs.commit": head_of(clone), "runner.temp": str(tmp_path)}
-    done = run_step(clone, "record", "make import", known)
-    assert done.returncode == 0, done.stderr
-    assert "imported snippets/records/cpu-clone/comparing_setups/seeds.json" in done.stdout
-    git(clone, "clean", "--quiet", "-d", "--force", "snippets")
+def test_a_runner_installs_nothing_and_runs_the_kit_that_was_packed_for_it(clone: Path) -> None:
+    plan, record = dict(jobs("record"))["plan"], dict(jobs("record"))["record"]
+    (sent,) = [step["with"] for step in plan["steps"] if "upload-artifact" in step.get("uses", "")]
+    (taken,) = [step["with"] for step in record["steps"] if "download-artifact" in step.get("uses", "")]
+    assert (sent["name"], sent["path"]) == (taken["name"], taken["path"]) == ("kit", ".kit")
+    assert [step["run"] for step in record["steps"] if "run" in step] == ["make campaign"]
+    known = {"inputs.budget": "30m", "inputs.machine": "nvidia-h100-80gb", "matrix.scripts": "a/b.py c/d.py"}
+    (step,) = [step for step in record["steps"] if "run" in step]
+    variables = {key: evaluated(value, known) for key, value in step["env"].items()}
+    done = shell(clone, "make campaign PYTHON=echo", variables)
+    assert done.stdout.splitlines()[-1] == (
+        ".kit/campaign.py --budget 30m --out out --machine nvidia-h100-80gb a/b.py c/d.py"
+    )

@@ -118,6 +118,7 @@ def unpack(work: Path) -> Path:
     if not site.is_dir():
         part = work / "site.part"
         shutil.rmtree(part, ignore_errors=True)
+        part.mkdir()
         for wheel in sorted((KIT / "wheels").glob("*.whl")):
             with zipfile.ZipFile(wheel) as archive:
                 archive.extractall(part)
@@ -187,7 +188,7 @@ def environment(kit: dict[str, str], work: Path, checkout: Path) -> dict[str, st
 
 def run(command: list[str], folder: Path, variables: dict[str, str], log: TextIO, left: float) -> int:
     """Run the recording, tell what it says, and end it if it does not end itself."""
-    process = subprocess.Popen(
+    with subprocess.Popen(
         command,
         cwd=folder,
         env=variables,
@@ -195,19 +196,22 @@ def run(command: list[str], folder: Path, variables: dict[str, str], log: TextIO
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-    )
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: process.terminate())
-    # It keeps to its budget by itself; should it hang, it is told to end, and then made to.
-    timers = [threading.Timer(left, process.terminate), threading.Timer(left + PATIENCE, process.kill)]
-    for timer in timers:
-        timer.start()
-    assert process.stdout is not None
-    for line in process.stdout:
-        tell(log, line.rstrip("\n"))
-    code = process.wait()
+    ) as process:
+        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+        for number in before:
+            signal.signal(number, lambda *_: process.terminate())
+        # It keeps to its budget by itself; should it hang, it is told to end, and then made to.
+        timers = [threading.Timer(left, process.terminate), threading.Timer(left + PATIENCE, process.kill)]
+        for timer in timers:
+            timer.start()
+        assert process.stdout is not None
+        for line in process.stdout:
+            tell(log, line.rstrip("\n"))
+        code = process.wait()
     for timer in timers:
         timer.cancel()
+    for number, handler in before.items():
+        signal.signal(number, handler)
     return code
 
 

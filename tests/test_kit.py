@@ -1,0 +1,315 @@
+"""A kit holds what a machine without a network lacks, of one commit, and refuses a machine it is not for."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from benchbook import kit
+from benchbook.problems import BenchbookError
+from benchbook.project import Project, find_project
+from builders import make_project
+from repositories import commit_all
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    project = make_project(tmp_path / "checkout")
+    for place in ("LICENSE", kit.RUNNER):
+        (project.root / place).parent.mkdir(parents=True, exist_ok=True)
+        (project.root / place).write_bytes((ROOT / place).read_bytes())
+    subprocess.run(["git", "init", "--quiet", str(project.root)], check=True)
+    commit_all(project.root)
+    monkeypatch.setattr(kit, "_download", lambda folder, *_: folder.mkdir())
+    return project
+
+
+def packed(folder: Path) -> list[str]:
+    with tarfile.open(folder / "handbook.tar.gz") as archive:
+        return archive.getnames()
+
+
+def test_a_kit_is_of_the_commit_that_is_checked_out(project: Project, tmp_path: Path) -> None:
+    (said, *_) = kit.pack_kit(project, tmp_path / "kit")
+    table = json.loads((tmp_path / "kit/kit.json").read_text())
+    head = subprocess.run(
+        ["git", "-C", str(project.root), "rev-parse", "HEAD"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    assert table == {"commit": head, "python": "3.12", "cuda": "13.0", "architecture": "x86_64"}
+    assert head[:12] in said
+    assert {"mkdocs.yml", "snippets/sums/add.py", "scripts/kit/campaign.py"} <= set(packed(tmp_path / "kit"))
+
+
+def test_a_kit_may_be_of_another_revision(project: Project, tmp_path: Path) -> None:
+    (project.root / "snippets/sums/add.py").rename(project.root / "snippets/sums/added.py")
+    commit_all(project.root)
+    kit.pack_kit(project, tmp_path / "kit", at="HEAD~1")
+    assert "snippets/sums/add.py" in packed(tmp_path / "kit")
+
+
+def test_a_checkout_that_differs_from_its_commit_is_not_packed(project: Project, tmp_path: Path) -> None:
+    (project.root / "snippets/sums/add.py").write_text("changed\n")
+    with pytest.raises(BenchbookError, match="differs from its commit"):
+        kit.pack_kit(project, tmp_path / "kit")
+    assert not (tmp_path / "kit").exists()
+
+
+def test_a_kit_takes_the_place_of_an_earlier_one_and_of_nothing_else(
+    project: Project, tmp_path: Path
+) -> None:
+    folder = tmp_path / "kit"
+    kit.pack_kit(project, folder)
+    (folder / "stale").touch()
+    kit.pack_kit(project, folder)
+    assert not (folder / "stale").exists()
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/letters.txt").touch()
+    with pytest.raises(BenchbookError, match="holds other files, which packing would remove"):
+        kit.pack_kit(project, tmp_path / "home")
+    assert (tmp_path / "home/letters.txt").exists()
+
+
+def test_what_came_back_goes_along(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "back/campaign-1").mkdir(parents=True)
+    (tmp_path / "back/campaign-1/journal.tar.gz").touch()
+    kit.pack_kit(project, tmp_path / "kit", state=tmp_path / "back")
+    assert (tmp_path / "kit/state/campaign-1/journal.tar.gz").is_file()
+
+
+@pytest.mark.parametrize("python", ["3", "python3.12", "3.12.1", "4.0"])
+def test_a_version_of_python_is_two_numbers(project: Project, tmp_path: Path, python: str) -> None:
+    with pytest.raises(BenchbookError, match=r"write it as 3\.12"):
+        kit.pack_kit(project, tmp_path / "kit", python)
+
+
+def test_a_kit_carries_all_that_scripts_and_recorder_need_but_torch_and_what_comes_with_it() -> None:
+    names = kit.packages(find_project(ROOT), "3.12", "x86_64")
+    assert {"transformers", "tokenizers", "accelerate", "peft", "bitsandbytes", "typer", "psutil"} <= set(
+        names
+    )
+    assert {"torch", "numpy", "sympy", "filelock"}.isdisjoint(names)
+    assert not any(name.startswith("nvidia-cu") for name in names)
+    # Typer needs it since 0.29, and a machine with PyTorch alone has none.
+    assert "typer" in names
+    assert "pydantic" in names
+
+
+def test_what_only_another_version_of_python_needs_is_judged_by_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = kit.target_environment("3.10", "aarch64")
+    needs = {
+        "a": ['b; python_version < "3.11"', 'c; platform_machine == "x86_64"', "d[fast]"],
+        "d": ['e; extra == "fast"', 'f; extra == "slow"'],
+    }
+
+    def distribution(name: str) -> Any:
+        return type("Distribution", (), {"version": "1", "requires": needs.get(name)})()
+
+    monkeypatch.setattr(kit.importlib.metadata, "distribution", distribution)
+    assert sorted(kit.closure(["a"], target)) == ["a", "b", "d", "e"]
+
+
+def test_what_is_not_installed_here_cannot_be_packed() -> None:
+    with pytest.raises(BenchbookError, match="no-such-package is not installed here"):
+        kit.closure(["no-such-package"], kit.target_environment("3.12", "x86_64"))
+
+
+# bitsandbytes, whose libraries for every version of CUDA are most of it
+
+
+def wheel(folder: Path) -> Path:
+    path = folder / "bitsandbytes-1-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in (
+            "__init__.py",
+            "libbitsandbytes_cpu.so",
+            *(f"libbitsandbytes_cuda{v}.so" for v in (128, 130)),
+        ):
+            archive.writestr(f"bitsandbytes/{name}", name * 9)
+        archive.writestr("bitsandbytes-1.dist-info/RECORD", "all of them")
+    return path
+
+
+def held(path: Path) -> list[str]:
+    with zipfile.ZipFile(path) as archive:
+        return sorted(name.rpartition("/")[2] for name in archive.namelist())
+
+
+@pytest.mark.parametrize(
+    ("cuda", "kept"),
+    [("13.0", ["libbitsandbytes_cuda130.so"]), ("12.8", ["libbitsandbytes_cuda128.so"]), (None, [])],
+)
+def test_only_the_libraries_of_one_version_of_cuda_travel(
+    tmp_path: Path, cuda: str | None, kept: list[str]
+) -> None:
+    path = wheel(tmp_path)
+    kit.cut_libraries(path, cuda)
+    assert held(path) == ["RECORD", "__init__.py", "libbitsandbytes_cpu.so", *kept]
+    with zipfile.ZipFile(path) as archive:
+        index = archive.read("bitsandbytes-1.dist-info/RECORD").decode()
+    assert sorted(line.partition(",")[0].rpartition("/")[2] for line in index.splitlines()) == held(path)
+
+
+def test_a_version_of_cuda_without_a_library_is_named_with_those_that_have_one(tmp_path: Path) -> None:
+    with pytest.raises(BenchbookError, match=r"has no libbitsandbytes_cuda118.so; use one of 12\.8, 13\.0"):
+        kit.cut_libraries(wheel(tmp_path), "11.8")
+    assert len(held(tmp_path / "bitsandbytes-1-py3-none-any.whl")) == 5
+
+
+# The program that runs there
+
+
+@pytest.fixture
+def campaign(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("campaign", ROOT / kit.RUNNER)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.KIT = tmp_path / "kit"  # type: ignore[attr-defined]
+    (tmp_path / "kit/state").mkdir(parents=True)
+    return module
+
+
+HERE = {"python": "{}.{}".format(*sys.version_info), "cuda": "13.0", "commit": "a" * 40}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"python": "3.9"}, "is for Python 3.9"),
+        ({"cuda": "12.8"}, "pack it again with KIT_CUDA=13.0"),
+        ({"cuda": None}, "for a machine without CUDA, and PyTorch here was built for 13.0"),
+        ({}, ""),
+    ],
+)
+def test_a_machine_that_the_kit_is_not_for_is_told_so_at_once(
+    campaign: ModuleType, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], said: str
+) -> None:
+    monkeypatch.setattr(campaign, "cuda_of_torch", lambda: "13.0")
+    problem = campaign.unfit(HERE | change)
+    assert said in problem
+    assert bool(said) == bool(problem)
+
+
+def test_a_python_without_pytorch_is_told_so(campaign: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign.importlib.util, "find_spec", lambda name: None)
+    assert "has no torch, which the kit does not carry" in campaign.unfit(HERE)
+
+
+def test_pytorch_tells_its_cuda_without_being_imported(
+    campaign: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = type("Spec", (), {"origin": str(tmp_path / "__init__.py")})()
+    monkeypatch.setattr(campaign.importlib.util, "find_spec", lambda name: spec)
+    for line, cuda in (("cuda: Optional[str] = '12.8'", "12.8"), ("cuda = None", None), ("", None)):
+        (tmp_path / "version.py").write_text(f"debug = False\n{line}\n")
+        assert campaign.cuda_of_torch() == cuda
+
+
+def tarred(path: Path, files: dict[str, str]) -> None:
+    with tarfile.open(path, "w:gz") as archive:
+        for name, text in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(text)
+            archive.addfile(info, io.BytesIO(text.encode()))
+
+
+def test_a_later_call_finds_the_journal_and_runs_the_commit_again(
+    campaign: ModuleType, tmp_path: Path
+) -> None:
+    (tmp_path / "kit/wheels").mkdir()
+    tarred(tmp_path / "kit/handbook.tar.gz", {"mkdocs.yml": "packed"})
+    work = tmp_path / "work"
+    work.mkdir()
+    checkout = campaign.unpack(work)
+    (checkout / ".benchbook").mkdir()
+    (checkout / ".benchbook/x.jsonl").write_text("a run")
+    (checkout / "mkdocs.yml").write_text("edited there")
+    again = campaign.unpack(work)
+    assert (again / "mkdocs.yml").read_text() == "packed"
+    assert (again / ".benchbook/x.jsonl").read_text() == "a run"
+
+
+def test_what_came_along_is_gone_on_with_where_nothing_newer_is(campaign: ModuleType, tmp_path: Path) -> None:
+    work, out = tmp_path / "work", tmp_path / "out"
+    checkout = work / "handbook"
+    for folder in (checkout, out, tmp_path / "kit/state/one", tmp_path / "kit/state/two"):
+        folder.mkdir(parents=True)
+    # Two runners shared the work: each has a journal of its own.
+    for number in ("one", "two"):
+        tarred(tmp_path / f"kit/state/{number}/journal.tar.gz", {f".benchbook/{number}.jsonl": number})
+    (tmp_path / "kit/state/m.json.gz").write_text("of the day before")
+    (work / "m.json.gz").write_text("of this machine")
+    campaign.restore(work, checkout, out)
+    assert sorted(path.name for path in (checkout / ".benchbook").iterdir()) == ["one.jsonl", "two.jsonl"]
+    assert (out / "m.json.gz").read_text() == "of this machine"
+    (out / "m.json.gz").write_text("newest")
+    campaign.keep(work, checkout, out)
+    assert (work / "m.json.gz").read_text() == "newest"
+    with tarfile.open(out / "journal.tar.gz") as archive:
+        assert ".benchbook/one.jsonl" in archive.getnames()
+
+
+def test_scripts_see_no_network_and_no_settings_of_the_shell(
+    campaign: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    found = campaign.environment(HERE, tmp_path, tmp_path / "handbook")
+    assert "PYTORCH_CUDA_ALLOC_CONF" not in found
+    assert (found["HF_HUB_OFFLINE"], found["CUDA_VISIBLE_DEVICES"]) == ("1", "1")
+    assert found["PYTHONPATH"].startswith(str(tmp_path / "site"))
+
+
+def told_to_end(campaign: ModuleType, monkeypatch: pytest.MonkeyPatch, code: str) -> int:
+    monkeypatch.setattr(campaign, "PATIENCE", 0.2)
+    ended: int = campaign.run([sys.executable, "-c", code], Path.cwd(), {}, io.StringIO(), 1.0)
+    return ended
+
+
+@pytest.mark.parametrize(
+    ("handler", "code"),
+    [("lambda *_: sys.exit(7)", 7), ("signal.SIG_IGN", -9)],
+)
+def test_a_recording_that_hangs_is_told_to_end_and_then_made_to(
+    campaign: ModuleType, monkeypatch: pytest.MonkeyPatch, handler: str, code: int
+) -> None:
+    hang = f"import signal, sys, time\nsignal.signal(signal.SIGTERM, {handler})\ntime.sleep(60)"
+    assert told_to_end(campaign, monkeypatch, hang) == code
+
+
+def test_the_commit_of_a_packed_checkout_is_what_its_kit_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from benchbook.recorder.circumstances import PACKED_COMMIT, commit
+
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    for text, found in (("a" * 40, "a" * 40), ("main", None), ("", None)):
+        monkeypatch.setenv(PACKED_COMMIT, text)
+        assert commit(tmp_path) == (found, False)
+
+
+def test_a_bundle_in_a_folder_is_named_after_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from benchbook.recorder import command
+    from running import add_script, small_project
+
+    monkeypatch.setattr(command, "find_accelerators", lambda *_: None)
+    project = small_project(tmp_path / "checkout")
+    add_script(project.root, "pass")
+    (tmp_path / "out").mkdir()
+    assert command.record_command(project, [], machine="cpu-mine", bundle=tmp_path / "out") == 0
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["cpu-mine.json.gz"]
