@@ -203,21 +203,19 @@ def _print_plan(plan: Plan, machine: Machine, as_json: bool, runners: int) -> No
         print(json.dumps(table), file=sys.stdout)
         return
     rows = Table(title=f"{machine.name}: {left(plan.tasks)}", box=None, title_justify="left")
-    for title in ("script", "variant", "runs", "minutes", "why"):
+    for title in ("what", "runs", "minutes", "why"):
         rows.add_column(title, justify="right" if title in {"runs", "minutes"} else "left", overflow="fold")
-    grouped = tuple(plan.groups)
-    for worth, tasks in grouped:
-        if len(grouped) > 1:
-            runs = str(sum(task.runs for task in tasks))
-            rows.add_row(f"[bold]worth {worth}[/]", "", runs, _shown(_minutes(tasks)), "")
+    for worth, tasks in plan.groups:
+        runs = str(sum(task.runs for task in tasks))
+        rows.add_row(f"[bold]worth {worth}[/]", runs, _shown(_minutes(tasks)), "")
         for task in tasks:
-            rows.add_row(task.script.reference, "", str(task.runs), _shown(_minutes([task])), "")
+            rows.add_row(f" [bold]{task.script.reference}[/]", str(task.runs), _shown(_minutes([task])), "")
             for variant in task.variants:
                 each = task.run_seconds[variant.name]
                 mark = "≈ " if variant.name in task.estimated else ""
                 minutes = _shown(None if each is None else variant.repeats * each / 60, mark)
                 reason = task.verdicts[variant.name].reason
-                rows.add_row("", variant.name, str(variant.repeats), minutes, reason)
+                rows.add_row(f"  {variant.name}", str(variant.repeats), minutes, reason)
     Console().print(rows)
     if any(task.estimated for task in plan.tasks):
         print("≈ estimated from the operations and bytes that a script declares; it never ran there")
