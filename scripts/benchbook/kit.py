@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from packaging.markers import default_environment
@@ -26,7 +26,7 @@ from benchbook.script import read_script
 
 # What the recorder itself imports.
 RECORDER = ("nvidia-ml-py", "packaging", "psutil", "rich", "typer")
-# What must be there: built for the machine's own driver, or large. Whatever these need is there with them.
+# What must be there: built for the machine's own driver, or large.
 THERE = ("torch", "numpy")
 # What a recording reads of the repository.
 PACKED = ("mkdocs.yml", "pyproject.toml", "LICENSE", "scripts", "snippets")
@@ -108,9 +108,7 @@ def packages(project: Project, python: str, architecture: str) -> dict[str, str]
             requirement = Requirement(text)
             if requirement.marker is None or requirement.marker.evaluate():
                 wanted.add(canonicalize_name(requirement.name))
-    target = target_environment(python, architecture)
-    there = closure({canonicalize_name(name) for name in THERE} & wanted, target)
-    return {name: version for name, version in closure(wanted, target).items() if name not in there}
+    return closure(wanted, target_environment(python, architecture), without=THERE)
 
 
 def target_environment(python: str, architecture: str) -> dict[str, str]:
@@ -126,8 +124,15 @@ def target_environment(python: str, architecture: str) -> dict[str, str]:
     }
 
 
-def closure(names: Iterable[str], environment: Mapping[str, str]) -> dict[str, str]:
+def closure(
+    names: Iterable[str], environment: Mapping[str, str], without: Collection[str] = ()
+) -> dict[str, str]:
     """`names` and all they need in `environment`, each with the version that is installed here.
+
+    Parameters:
+        names: Of packages.
+        environment: The markers of a machine.
+        without: What is left out, with what nothing else needs.
 
     Raises:
         BenchbookError: One is not installed here.
@@ -137,6 +142,8 @@ def closure(names: Iterable[str], environment: Mapping[str, str]) -> dict[str, s
     seen = set(waiting)
     while waiting:
         name, extras = waiting.pop()
+        if name in without:
+            continue
         try:
             distribution = importlib.metadata.distribution(name)
         except importlib.metadata.PackageNotFoundError as error:
