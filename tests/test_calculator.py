@@ -19,6 +19,7 @@ from benchbook.calculator.listing import (
 )
 from benchbook.calculator.memory_model import Setup, calculate
 from benchbook.calculator.points import errors, load_points
+from benchbook.checks import check_project
 from benchbook.project import Project
 
 ROOT = Path(__file__).parents[1]
@@ -132,6 +133,7 @@ def test_a_changed_model_is_told_from_a_missing_one_and_from_old_rules(tmp_path:
     assert stale_reason(project, name) == "the predictor's rules changed"
     problem = next(one for one in coefficient_problems(project) if name in one.path)
     assert problem.mend == f"run `benchbook coefficients {name}`"
+    assert problem in check_project(project).problems
 
 
 def test_a_digest_does_not_depend_on_the_order_of_a_configuration() -> None:

@@ -76,7 +76,9 @@ def test_what_cannot_name_a_script_is_refused(project: Project, name: str) -> No
         new_script(project, name)
 
 
-@pytest.mark.parametrize("name", ["Adding", "../adding", "records", "models", "1st", "a-b", ""])
+@pytest.mark.parametrize(
+    "name", ["Adding", "../adding", "records", "models", "coefficients", "1st", "a-b", ""]
+)
 def test_what_cannot_name_a_guide_is_refused(project: Project, name: str) -> None:
     with pytest.raises(BenchbookError, match="cannot name a guide"):
         new_guide(project, name)

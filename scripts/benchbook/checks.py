@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchbook.calculator.checking import coefficient_problems
 from benchbook.claims.holding import claim_problems
 from benchbook.links import anchors, link_problems
 from benchbook.page_source import PageSource, parse_page
@@ -57,6 +58,7 @@ def check_project(project: Project) -> Report:
         problems.append(
             Problem("pyproject.toml", 1, f"the reference machine {reference} has no records", mend)
         )
+    problems += coefficient_problems(project)
     foretold = predictions_found(project)
     problems += foretold.problems
     warnings += foretold.warnings

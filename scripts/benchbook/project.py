@@ -11,6 +11,9 @@ from typing import Any
 
 from benchbook.problems import BenchbookError, Problem
 
+# Folders below snippets/ that hold data, and no guide.
+DATA_FOLDERS = frozenset({"coefficients", "models", "predictions", "records"})
+
 
 @dataclass(frozen=True)
 class Config:
@@ -104,9 +107,7 @@ class Project:
         """The file of every script by its name ("guide/script.py"), in a stable order."""
         paths = sorted(self.snippets.glob("*/*.py"))
         return {
-            f"{path.parent.name}/{path.name}": path
-            for path in paths
-            if path.parent.name not in {"records", "models", "predictions"}
+            f"{path.parent.name}/{path.name}": path for path in paths if path.parent.name not in DATA_FOLDERS
         }
 
     def page_paths(self) -> tuple[Path, ...]:

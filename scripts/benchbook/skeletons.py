@@ -7,12 +7,10 @@ from pathlib import Path
 from string import Template
 
 from benchbook.problems import BenchbookError, Problem
-from benchbook.project import Project
+from benchbook.project import DATA_FOLDERS, Project
 from benchbook.records import write_text
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}\Z")
-# Folders below snippets/ that hold no guide.
-TAKEN = {"records", "models", "predictions"}
 FIRST = "first"
 NAV = re.compile(r"^nav:[^\S\n]*\n(?P<entries>(?:[^\S\n]+\S.*\n|[^\S\n]*\n(?=[^\S\n]+\S))*)", re.MULTILINE)
 
@@ -81,7 +79,7 @@ def new_script(project: Project, name: str) -> list[str]:
         BenchbookError: It cannot be called so, or is there already.
     """
     guide, slash, stem = name.removeprefix("snippets/").removesuffix(".py").partition("/")
-    if not slash or not NAME.match(guide) or not NAME.match(stem) or guide in TAKEN:
+    if not slash or not NAME.match(guide) or not NAME.match(stem) or guide in DATA_FOLDERS:
         mend = "name it as guide/script, with lower-case letters, digits and underscores"
         raise BenchbookError(Problem(name, 1, "cannot name a script", mend))
     path = project.snippets / guide / f"{stem}.py"
@@ -95,7 +93,7 @@ def new_guide(project: Project, name: str) -> list[str]:
     Raises:
         BenchbookError: It cannot be called so, or is there already.
     """
-    if not NAME.match(name) or name in TAKEN:
+    if not NAME.match(name) or name in DATA_FOLDERS:
         mend = "use lower-case letters, digits and underscores, beginning with a letter"
         raise BenchbookError(Problem(name, 1, "cannot name a guide", mend))
     page = project.docs / "en" / f"{name}.md"
