@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchbook.arithmetic import NotArithmeticError, compute, names_in
+from benchbook.checks import check_project
 from benchbook.data_sheets import sheets
 from benchbook.problems import BenchbookError
 from benchbook.project import Project, find_project
@@ -59,11 +60,28 @@ def test_an_expression_comes_to_what_python_would_say(expression: str | float, v
         "layers\n+ import",
         "(" * 500 + "1" + ")" * 500,
         "1" * 3000,
+        "-" * 1900 + "1",
+        'len("aaaaaaaaaa") ** len("aaaaaaaaaa") ** len("aaaaaaaaa")',
+        "layers or 8",
+        "2 * fast",
+        "fast",
+        "'5'",
+        "-1e999",
+        "1 if layers else 2",
+        "1 < layers < 3",
+        "max(precision, layers)",
+        "(n := 5)",
     ],
 )
 def test_anything_but_arithmetic_has_no_value(expression: str) -> None:
     with pytest.raises(NotArithmeticError):
         compute(expression, VALUES)
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("nan"), 10**400])
+def test_a_number_that_is_not_finite_is_no_work(number: float) -> None:
+    with pytest.raises(NotArithmeticError):
+        compute(number, VALUES)
 
 
 @given(st.text(max_size=80))
@@ -151,6 +169,26 @@ def test_work_that_cannot_be_meant_is_refused_with_its_line(work: str, said: str
     (problem,) = caught.value.problems
     assert said in problem.what
     assert problem.line > 8
+
+
+@pytest.mark.parametrize(
+    "work", ['fp32 = "1 / (n - 1)"', 'fp32 = "1 - n"', "seconds = inf", 'bytes = "n // 2"']
+)
+def test_the_check_computes_the_work_of_every_variant(tmp_path: Path, work: str) -> None:
+    project = small_project(tmp_path)
+    add_script(tmp_path, BODY, WORK + f"    {work}")
+    (problem,) = (one for one in check_project(project).problems if "the work" in one.what)
+    assert (problem.path, problem.line) == ("snippets/guide/small.py", 14)
+
+
+def test_a_wrong_estimate_costs_no_recording(tmp_path: Path) -> None:
+    project = small_project(tmp_path)
+    add_script(tmp_path, BODY, WORK + '    fp32 = "1 / (n - 1)"')
+    described = recording.planned_machine(project, "nvidia-h100-80gb")
+    assert described is not None
+    (task,) = make_plan(project, [], described, lambda _: None).tasks
+    assert (task.run_seconds["n=1"], task.seconds) == (None, None)
+    assert task.run_seconds["n=3"] is not None
 
 
 # What is recorded first

@@ -131,11 +131,21 @@ def test_torch_is_answered_by_nvml_only_while_it_lasts(monkeypatch: pytest.Monke
     monkeypatch.setattr(preload, "open_nvml", lambda: Nvml(library))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     with preload.capability_by_nvml():
-        asked = (None, 0, SimpleNamespace(idx=0), SimpleNamespace(index=None))
-        assert [cuda.get_device_capability(device) for device in asked] == [(9, 0)] * 4
-        assert cuda.get_device_capability(1) == "by CUDA"
+        asked = (None, 0, SimpleNamespace(idx=0), SimpleNamespace(index=None), SimpleNamespace(index=0))
+        assert [cuda.get_device_capability(device) for device in asked] == [(9, 0)] * 5
+        assert {cuda.get_device_capability(device) for device in (1, -1, "cuda", "cuda:0")} == {"by CUDA"}
         assert not library.started
     assert cuda.get_device_capability() == "by CUDA"
+
+
+def test_a_torch_that_cannot_be_imported_is_left_to_the_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "torch.py").write_text("raise OSError('libcudart.so.13: cannot open shared object file')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    monkeypatch.setattr(preload, "open_nvml", lambda: Nvml(FakeNvml(HOPPER)))
+    preload.preload(["torch"])
 
 
 def test_a_machine_without_nvml_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -29,13 +30,13 @@ from benchbook.problems import BenchbookError
 from benchbook.project import Project
 from benchbook.recorder import campaign as campaigns
 from benchbook.recorder import command as recording
-from benchbook.recorder.campaign import BudgetError, Turn, gather, header, order, variant_record
+from benchbook.recorder.campaign import Turn, gather, header, order, variant_record
 from benchbook.recorder.circumstances import DeviceWatch, commit
 from benchbook.recorder.hosts import preload_names
 from benchbook.recorder.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT, Failure, Result
 from benchbook.recorder.journal import Finished, Journal, open_journal
 from benchbook.recorder.plan import Task, make_plan
-from benchbook.recorder.sitting import only_recording
+from benchbook.recorder.sitting import Sitting, only_recording
 from benchbook.recorder.stores import Bundle, Checkout
 from benchbook.records import Record, load_record
 from benchbook.script import Variant
@@ -378,8 +379,7 @@ def dies_after(count: int) -> Callable[[Variant, float], Result]:
 @pytest.mark.parametrize("after", range(4))
 def test_a_recording_killed_at_any_run_goes_on_from_there(project: Project, after: int) -> None:
     task = task_of(project)
-    with pytest.raises(KeyboardInterrupt):
-        gather(task, journal_of(project, task), dies_after(after), forever, ignore)
+    assert gather(task, journal_of(project, task), dies_after(after), forever, ignore).ended == "interrupted"
     resumed = journal_of(project, task)
     assert len(resumed.finished) == after
     ran: list[str] = []
@@ -396,8 +396,7 @@ def test_a_recording_killed_at_any_run_goes_on_from_there(project: Project, afte
 
 def test_a_line_that_was_being_written_is_forgotten(project: Project) -> None:
     task = task_of(project)
-    with pytest.raises(KeyboardInterrupt):
-        gather(task, journal_of(project, task), dies_after(2), forever, ignore)
+    gather(task, journal_of(project, task), dies_after(2), forever, ignore)
     path = project.root / "j.jsonl"
     path.write_text(path.read_text("utf-8")[:-20], "utf-8")
     assert len(journal_of(project, task).finished) == 1
@@ -423,9 +422,8 @@ def test_a_sitting_of_last_month_is_not_gone_on_with(project: Project) -> None:
 def test_a_budget_stops_before_the_run_that_would_overrun_it(project: Project) -> None:
     task = task_of(project)
     journal = journal_of(project, task)
-    left = iter([9.0, 9.0, 0.0])
-    with pytest.raises(BudgetError):
-        gather(task, journal, good, lambda: next(left), ignore)
+    left = iter([9.0, 9.0, 0.0, 0.0])
+    assert gather(task, journal, good, lambda: next(left), ignore).ended == "spent"
     assert len(journal.finished) == 2
 
 
@@ -433,8 +431,7 @@ def test_the_next_run_is_expected_to_take_what_the_last_one_took(project: Projec
     task = task_of(project)
     journal = journal_of(project, task)
     # A run took a second: half of one is enough where nothing is known, and then no more.
-    with pytest.raises(BudgetError):
-        gather(task, journal, good, lambda: 0.5, ignore)
+    gather(task, journal, good, lambda: 0.5, ignore)
     assert {finished.round for finished in journal.finished} == {0}
     assert len(journal.finished) == 2
 
@@ -447,9 +444,52 @@ def test_a_run_ends_with_the_budget_and_that_says_nothing_of_it(project: Project
         assert limit == 3.0
         return Result(TIMED_OUT, Failure(1, "still in the cell", "make it shorter"), seconds=limit)
 
-    with pytest.raises(BudgetError):
-        gather(task, journal, hangs, lambda: 3.0, ignore)
+    left = iter([3.0, 0.0, 0.0, 0.0])
+    assert gather(task, journal, hangs, lambda: next(left), ignore).ended == "spent"
     assert journal.finished == []
+    (cut,) = journal_of(project, task).cuts
+    # The next time it comes last.
+    ran: list[str] = []
+
+    def run(variant: Variant, _limit: float) -> Result:
+        ran.append(variant.name)
+        return good(variant)
+
+    gather(task, journal_of(project, task), run, forever, ignore)
+    assert ran[2:] == [cut, cut]
+
+
+def test_a_run_that_takes_longer_than_is_left_does_not_keep_shorter_ones_from_running(
+    project: Project,
+) -> None:
+    task = replace(task_of(project), run_seconds={"n=1": 60.0, "n=2": None})
+    gathered = gather(task, journal_of(project, task), good, lambda: 5.0, ignore)
+    assert (list(gathered.runs), gathered.ended) == (["n=2"], "spent")
+
+
+def test_an_estimate_keeps_no_run_from_being_the_first(project: Project) -> None:
+    unknown: dict[str, float | None] = {"n=1": 60.0, "n=2": 60.0}
+    task = replace(task_of(project), run_seconds=unknown, estimated=frozenset(unknown))
+    ran: list[str] = []
+
+    def run(variant: Variant, _limit: float) -> Result:
+        ran.append(variant.name)
+        return good(variant)
+
+    gather(task, journal_of(project, task), run, lambda: 5.0, ignore)
+    # The first tells how long its variant takes; of the other only the estimate is known.
+    assert len(ran) == 2
+    assert len(set(ran)) == 1
+
+
+def test_a_script_that_used_up_a_budget_goes_last_the_next_time(project: Project) -> None:
+    hang = "import time\ntime.sleep(60)"
+    add_script(project.root, hang, 'needs = ["cpu"]\nworth = 9', "guide/hangs.py")
+    add_script(project.root, BODY, SWEEP, "guide/quick.py")
+    assert record(project, budget_seconds=2.0) == 0
+    assert not project.records.exists()
+    assert record(project, budget_seconds=6.0) == 0
+    assert len(written(project, "guide/quick.py").variants) == 2
 
 
 def test_a_run_is_kept_before_anyone_is_told_of_it(project: Project) -> None:
@@ -460,8 +500,7 @@ def test_a_run_is_kept_before_anyone_is_told_of_it(project: Project) -> None:
         if result is not None:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        gather(task, journal, good, forever, interrupted)
+    assert gather(task, journal, good, forever, interrupted).ended == "interrupted"
     assert len(journal_of(project, task).finished) == 1
 
 
@@ -483,27 +522,32 @@ def test_a_budget_that_is_spent_says_what_is_left_and_writes_nothing_yet(
 
 
 def stopped(
-    project: Project, monkeypatch: pytest.MonkeyPatch, after: int, error: type[BaseException]
-) -> None:
-    """Record until so many runs are done, and meet `error` then."""
+    project: Project, monkeypatch: pytest.MonkeyPatch, after: int, how: str = "spent", **options: Any
+) -> int:
+    """Record until so many runs are done, and have no more time, or be interrupted; the exit code."""
     run_once, runs = campaigns.run_once, iter(range(after))
+    # Asked once before the script is begun, and before each run.
+    asked = iter(range(after + 1))
 
-    def until(*arguments: Any, **options: Any) -> Result:
+    def until(*arguments: Any, **named: Any) -> Result:
         if next(runs, None) is None:
-            raise error
-        return run_once(*arguments, **options)
+            raise KeyboardInterrupt
+        return run_once(*arguments, **named)
 
-    monkeypatch.setattr(campaigns, "run_once", until)
-    record(project)
-    monkeypatch.setattr(campaigns, "run_once", run_once)
+    with monkeypatch.context() as patch:
+        if how == "spent":
+            patch.setattr(Sitting, "_time_left", lambda _: 60.0 if next(asked, None) is not None else 0.0)
+        else:
+            patch.setattr(campaigns, "run_once", until)
+        return record(project, **options)
 
 
-@pytest.mark.parametrize("error", [BudgetError, KeyboardInterrupt])
+@pytest.mark.parametrize("how", ["spent", "interrupted"])
 def test_what_is_whole_is_written_when_a_recording_stops_and_the_rest_comes_later(
-    project: Project, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+    project: Project, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     add_script(project.root, BODY, SWEEP)
-    stopped(project, monkeypatch, 3, error)
+    assert stopped(project, monkeypatch, 3, how) == (recording.INTERRUPTED if how == "interrupted" else 0)
     begun = written(project)
     assert [len(variant.runs) for variant in begun.variants.values()] == [2]
     assert record(project) == 0
@@ -521,8 +565,58 @@ def test_a_stopped_recording_hands_over_nothing_that_is_not_whole(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_script(project.root, BODY, SWEEP)
-    stopped(project, monkeypatch, 2, BudgetError)
+    stopped(project, monkeypatch, 2)
     assert not project.records.exists()
+
+
+TIMED = SWEEP.replace('doubled = { unit = "count" }', 'doubled = { unit = "s" }')
+
+
+def test_times_of_two_campaigns_never_stand_in_one_record(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_script(project.root, BODY.replace("2 * n", "2.0 * n"), TIMED)
+    record(project)
+    (before,) = written(project).campaigns
+    stopped(project, monkeypatch, 3, everything=True)
+    assert set(written(project).campaigns) == {before}
+    record(project, everything=True)
+    (after,) = written(project).campaigns
+    assert after != before
+
+
+def test_of_a_timed_script_nothing_is_written_without_its_baseline(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of two variants the baseline goes last in each round: the other is whole before it.
+    monkeypatch.setattr(campaigns.random.Random, "shuffle", lambda _, names: names.reverse())
+    add_script(project.root, BODY.replace("2 * n", "2.0 * n"), TIMED)
+    assert stopped(project, monkeypatch, 3) == 0
+    assert not project.records.exists()
+
+
+def test_what_one_variant_is_asked_for_costs_the_others_no_finished_run(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_script(project.root, BODY, SWEEP.replace("[1, 2]", "[1, 2, 3]"))
+    # Of six runs two are left: those of one other variant at least are half done.
+    stopped(project, monkeypatch, 4)
+    journal = project.journal / HERE.name / "guide/small.jsonl"
+    kept = {line for line in journal.read_text("utf-8").splitlines() if '"variant": "n=1"' not in line}
+    assert record(project, variant="n=1", everything=True) == 0
+    assert kept <= set(journal.read_text("utf-8").splitlines())
+    assert record(project) == 0
+    assert not journal.exists()
+    assert len(written(project).campaigns) == 1
+
+
+def test_a_stopped_recording_says_what_went_wrong_before(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = "# %% parameters\nn = 1\n\n# %% work\ndoubled = 2 * n\n\n# %% checks\nassert n == 2, 'not so'"
+    add_script(project.root, body, SWEEP)
+    assert stopped(project, monkeypatch, 2) == 1
+    assert "a check does not hold" in capsys.readouterr().err
 
 
 def test_one_bad_run_among_good_ones_is_the_outcome_and_no_sample_is_shown(project: Project) -> None:

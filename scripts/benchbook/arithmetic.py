@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import ast
+import math
 import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
 LONGEST = 2000
-OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
+CALCULATIONS: dict[type[ast.AST], Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
     ast.Pow: operator.pow,
-    ast.USub: operator.neg,
-    ast.Not: operator.not_,
+}
+COMPARISONS: dict[type[ast.AST], Callable[[Any, Any], bool]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
@@ -47,25 +48,22 @@ def names_in(expression: object) -> frozenset[str]:
 def compute(expression: str | float, values: Mapping[str, Any]) -> float:
     """What an expression comes to.
 
-    Numbers are floats all the way, so that no power of them takes long: it overflows.
+    Every number in it is a float, so that no power of them takes long: it overflows.
 
     Parameters:
         expression: `6 * layers * width**2 if precision == "fp32" else 0`, or a number.
         values: Of the names in it: numbers, strings, booleans, None and lists of them.
 
     Raises:
-        NotArithmeticError: It is no expression, names something unknown, or has no finite value.
+        NotArithmeticError: It is no expression, names something unknown, or comes to no finite number.
     """
-    if not isinstance(expression, str):
-        return float(expression)
     try:
-        value = _value(_parsed(expression), values)
-        number = float(value)
-    except (ArithmeticError, TypeError, ValueError, LookupError) as error:
+        value = _value(_parsed(expression), values) if isinstance(expression, str) else float(expression)
+    except (ArithmeticError, TypeError, ValueError, LookupError, RecursionError) as error:
         raise NotArithmeticError(f"has no value ({type(error).__name__}: {error})") from error
-    if not number < float("inf"):
-        raise NotArithmeticError("has no finite value")
-    return number
+    if not _is_number(value) or not math.isfinite(value):
+        raise NotArithmeticError(f"comes to {str(value)[:40]!r}, which is no finite number")
+    return float(value)
 
 
 def _parsed(expression: object) -> ast.expr:
@@ -79,10 +77,8 @@ def _parsed(expression: object) -> ast.expr:
 
 def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
     match node:
-        case ast.Constant(value=bool() | str() | None as constant):
-            return constant
-        case ast.Constant(value=int() | float() as number):
-            return float(number)
+        case ast.Constant(value=bool() | str() | int() | float() | None as constant):
+            return _plain(constant)
         case ast.Name(id=name):
             return _plain(values[name])
         case ast.List(elts=items) | ast.Tuple(elts=items):
@@ -91,30 +87,47 @@ def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
             pairs = zip(keys, items, strict=True)
             return {_value(key, values): _value(item, values) for key, item in pairs if key is not None}
         case ast.Subscript(value=inner, slice=index):
-            items, place = _value(inner, values), _value(index, values)
-            return items[int(place)] if isinstance(items, list) else items[place]
-        case ast.UnaryOp(op=sign, operand=inner) if type(sign) in OPERATORS:
-            return OPERATORS[type(sign)](_value(inner, values))
-        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in OPERATORS:
-            one, other = _value(left, values), _value(right, values)
-            if not isinstance(one, (int, float)) or not isinstance(other, (int, float)):
-                raise NotArithmeticError("calculates with what is no number")
-            return OPERATORS[type(sign)](one, other)
-        case ast.Compare(left=left, ops=[sign], comparators=[right]) if type(sign) in OPERATORS:
-            return OPERATORS[type(sign)](_value(left, values), _value(right, values))
+            found, place = _value(inner, values), _value(index, values)
+            return found[int(place)] if isinstance(found, list) else found[place]
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            return -_number(inner, values)
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return not _condition(inner, values)
+        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in CALCULATIONS:
+            return CALCULATIONS[type(sign)](_number(left, values), _number(right, values))
+        case ast.Compare(left=left, ops=[sign], comparators=[right]) if type(sign) in COMPARISONS:
+            return COMPARISONS[type(sign)](_value(left, values), _value(right, values))
         case ast.BoolOp(op=ast.And(), values=parts):
-            return all(_value(part, values) for part in parts)
+            return all(_condition(part, values) for part in parts)
         case ast.BoolOp(values=parts):
-            return any(_value(part, values) for part in parts)
-        case ast.IfExp(test=test, body=then, orelse=other_wise):
-            return _value(then if _value(test, values) else other_wise, values)
+            return any(_condition(part, values) for part in parts)
+        case ast.IfExp(test=test, body=then, orelse=other):
+            return _value(then if _condition(test, values) else other, values)
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in FUNCTIONS:
-            return FUNCTIONS[name](*(_value(argument, values) for argument in arguments))
+            return _plain(FUNCTIONS[name](*(_value(argument, values) for argument in arguments)))
     raise NotArithmeticError(f"holds {ast.unparse(node)[:40]!r}, which is no arithmetic")
 
 
 def _plain(value: Any) -> Any:
-    """A parameter as the expression computes with it."""
+    """A value as expressions know it: numbers are floats."""
     if isinstance(value, list):
         return [_plain(item) for item in value]
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+    return float(value) if _is_number(value) else value
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _number(node: ast.expr, values: Mapping[str, Any]) -> float:
+    value = _value(node, values)
+    if not _is_number(value):
+        raise NotArithmeticError(f"calculates with {str(value)[:40]!r}, which is no number")
+    return float(value)
+
+
+def _condition(node: ast.expr, values: Mapping[str, Any]) -> bool:
+    value = _value(node, values)
+    if not isinstance(value, bool):
+        raise NotArithmeticError(f"asks whether {str(value)[:40]!r} is true, which is no condition")
+    return value

@@ -171,5 +171,7 @@ def _merge(old: Record | None, new: Record) -> Record:
         return new
     variants = old.variants | new.variants
     campaigns = campaigns_of(variants, old.campaigns | new.campaigns)
-    history = (*old.history, *(line for line in new.history if line not in old.history))
+    # A campaign that was stopped wrote a line, and another of the same name once it had gone on.
+    renewed = {line["campaign"] for line in new.history}
+    history = (*(line for line in old.history if line["campaign"] not in renewed), *new.history)
     return Record(new.script, new.machine, campaigns, variants, history, new.licence)

@@ -20,6 +20,7 @@ from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 from benchbook.prose import prose_problems
 from benchbook.quotations import quotation_problems
+from benchbook.recorder.estimate import work_problems
 from benchbook.records import NOT_A_RECORD, OWNER_MARK, is_published, load_record
 from benchbook.script import Script, read_script
 from benchbook.status import Row, kinds_of, script_status
@@ -94,6 +95,7 @@ def _scripts(project: Project) -> tuple[dict[str, Script], list[Problem]]:
             problems.extend(error.problems)
             continue
         scripts[script.reference] = script
+        problems += work_problems(script)
         for name in script.metadata.inputs:
             if not (path.parent / name).is_file():
                 line = script.metadata.line_of("inputs")

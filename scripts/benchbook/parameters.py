@@ -79,6 +79,11 @@ def override_problems(
             elif not is_parameter_value(value):
                 what = f"[tool.benchbook.{title}] sets `{name}` to {value}, which is no plain value"
                 yield Problem(path, metadata.line_of(name), what, PLAIN)
+    if metadata.repeats_on and "repeats" in shown:
+        what = (
+            "`repeats` of a kind of machine is the number of processes, and the script has such a parameter"
+        )
+        yield Problem(path, metadata.line_of("repeats"), what, "give the parameter another name")
     for key, expression in metadata.work.items():
         for name in sorted(names_in(expression) - set(shown)):
             what = f"the work `{key}` names `{name}`, which is no parameter"

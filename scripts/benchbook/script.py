@@ -135,7 +135,8 @@ class Script:
         The text is hashed, not its syntax tree or tokens, because those differ between versions of Python.
         """
         lines = [
-            f"metric {m.name} {m.unit}" for m in sorted(self.metadata.metrics.values(), key=lambda m: m.name)
+            f"metric {m.name} {m.unit}{' blocks' if m.blocks else ''}"
+            for m in sorted(self.metadata.metrics.values(), key=lambda m: m.name)
         ]
         for cell in self.cells:
             lines.append(f"%% {cell.name}")

@@ -39,7 +39,7 @@
 #  * layers * (4 * hidden_size**2 + 2 * hidden_size * intermediate_size + 2 * hidden_size * sequence_length))
 # '''
 # seconds = '''
-# (3 + (0 if num_workers else
+# (3 + (0 if num_workers > 0 else
 #       3e-6 * words_per_document * batch_size * (warmup_steps + timed_steps)))
 # '''
 # ///

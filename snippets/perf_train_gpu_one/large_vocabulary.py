@@ -45,14 +45,14 @@ The decoder is narrow and its vocabulary that of Llama 3, so that nothing else i
 #  + layers * (hidden_size**2 * (2 + 2 * kv_heads / heads) + 3 * hidden_size * intermediate_size))
 # '''
 # fp32 = '''
-# (batch_size * sequence_length * (6 * 3 + (4 if chunk else 0))
+# (batch_size * sequence_length * (6 * 3 + (4 if chunk > 0 else 0))
 #  * (vocab_size * hidden_size
 #     + layers * (hidden_size**2 * (2 + 2 * kv_heads / heads) + 3 * hidden_size * intermediate_size
 #                 + 2 * hidden_size * sequence_length))
 #  if dtype == 'float32' else 0)
 # '''
 # bf16 = '''
-# (batch_size * sequence_length * (6 * 3 + (4 if chunk else 0))
+# (batch_size * sequence_length * (6 * 3 + (4 if chunk > 0 else 0))
 #  * (vocab_size * hidden_size
 #     + layers * (hidden_size**2 * (2 + 2 * kv_heads / heads) + 3 * hidden_size * intermediate_size
 #                 + 2 * hidden_size * sequence_length))

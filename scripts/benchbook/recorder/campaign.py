@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import random
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from benchbook.problems import Problem
 from benchbook.recorder.hosts import HostError, Hosts, preload_names
@@ -84,12 +85,13 @@ def run_once(
     """
     script = task.script
     preload = preload_names(cell.source for cell in script.cells)
-    job = make_job(script, variant, str(task.path.resolve()), root, limit, strict)
+    ends = time.monotonic() + limit
     words = ""
     for _ in range(2):
         host = hosts.host(variant.environment, preload, script.path)
+        left = max(0.0, ends - time.monotonic())
         try:
-            return host.run(job)
+            return host.run(make_job(script, variant, str(task.path.resolve()), root, left, strict))
         except HostError as error:
             words = str(error)
             hosts.forget(host)
@@ -97,16 +99,22 @@ def run_once(
     return Result(FAILED, Failure(1, what, "see whether something on this machine kills processes"))
 
 
-class BudgetError(Exception):
-    """The time that was given is spent: the next run would not end within it, or the last one did not."""
+Ended = Literal["complete", "spent", "interrupted"]
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """What the turns of a campaign have yielded: finished runs by variant, and what went wrong."""
+    """What the turns of a campaign have yielded.
+
+    Parameters:
+        runs: Finished runs by variant, those of whole variants only.
+        problems: What went wrong.
+        ended: Whether every turn was taken; else whether the time was spent, or somebody ended it.
+    """
 
     runs: dict[str, list[Finished]]
     problems: list[Problem]
+    ended: Ended = "complete"
 
 
 def gather(
@@ -115,70 +123,88 @@ def gather(
     run: Callable[[Variant, float], Result],
     time_left: Callable[[], float],
     progress: Callable[[Turn, Result | None], None],
+    idle: bool = True,
 ) -> Gathered:
-    """Take every turn that the journal does not hold yet.
+    """Take every turn that the journal does not hold yet, as far as the time goes.
+
+    A run that takes longer than is left is left for later, and the turns after it are taken. Where that is an
+    estimate, it keeps no run from being the first.
 
     Parameters:
         task: What runs.
-        journal: Of this campaign.
+        journal: Of this campaign; it holds every run that ended in time.
         run: Runs a variant once, for so many seconds at most.
         time_left: Seconds until everything must have ended; infinite where nobody set an end.
         progress: Told of each turn before it (without a result) and after.
-
-    Raises:
-        BudgetError: The time is spent; the journal holds every run that ended within it.
+        idle: Whether nothing ran since the time began.
     """
     variants = {variant.name: variant for variant in task.variants}
-    repeats = {name: int(table["repeats"]) for name, table in journal.header["variants"].items()}
     done = {(finished.variant, finished.round) for finished in journal.finished}
     # A variant that ends otherwise does so again: there is nothing more to learn from further runs.
     settled = {finished.variant for finished in journal.finished if finished.result.outcome != OK}
     seconds = dict(task.run_seconds)
+    estimated = set(task.estimated)
+    failed: set[str] = set()
     problems: list[Problem] = []
-    for turn in order(journal.header["campaign"]["id"], task.script.reference, repeats):
-        if turn.variant not in variants or turn.variant in settled or (turn.variant, turn.round) in done:
-            continue
-        variant, limit = variants[turn.variant], time_left()
-        if limit <= 0 or limit < (seconds.get(turn.variant) or 0.0):
-            raise BudgetError
-        progress(turn, None)
-        result = run(variant, limit)
-        if result.outcome == TIMED_OUT and limit < variant.timeout:
-            # It was given less than it asks for: that says nothing of it.
-            raise BudgetError
-        # Kept first, then told of: what was said to be done is done, whatever comes in between.
-        if result.outcome == FAILED:
-            problems.append(problem_of(task.script, variant, result))
-        else:
-            journal.add(Finished(turn.variant, turn.round, turn.place, result))
-        progress(turn, result)
-        seconds[turn.variant] = result.seconds
-        if result.outcome != OK:
-            settled.add(turn.variant)
-    failed = settled - {finished.variant for finished in journal.finished if finished.result.outcome != OK}
-    runs: dict[str, list[Finished]] = {}
-    for finished in journal.finished:
-        if finished.variant in variants and finished.variant not in failed:
-            runs.setdefault(finished.variant, []).append(finished)
-    return Gathered(runs, problems)
+    ended: Ended = "complete"
+    try:
+        for turn in _turns(task, journal):
+            if turn.variant in settled or turn.variant in failed or (turn.variant, turn.round) in done:
+                continue
+            variant, limit = variants[turn.variant], time_left()
+            known = seconds.get(turn.variant) or 0.0
+            if limit <= 0 or (limit < known and (not idle or turn.variant not in estimated)):
+                ended = "spent"
+                continue
+            progress(turn, None)
+            result, idle = run(variant, limit), False
+            if result.outcome == TIMED_OUT and limit < variant.timeout:
+                # It was given less than it asks for: that says nothing of it, but that others go first.
+                journal.cut(turn.variant, limit)
+                ended = "spent"
+                continue
+            # Kept first, then told of: what was said to be done is done, whatever comes in between.
+            if result.outcome == FAILED:
+                failed.add(turn.variant)
+                problems.append(problem_of(task.script, variant, result))
+            else:
+                journal.add(Finished(turn.variant, turn.round, turn.place, result))
+            progress(turn, result)
+            seconds[turn.variant] = result.seconds
+            estimated.discard(turn.variant)
+            if result.outcome != OK:
+                settled.add(turn.variant)
+    except KeyboardInterrupt:
+        ended = "interrupted"
+    runs = {name: found for name, found in whole(journal).items() if name in variants and name not in failed}
+    return Gathered(runs, problems, ended)
 
 
-def whole(task: Task, journal: Journal) -> Gathered:
-    """What a campaign that was stopped has of whole variants: every round of them, or how else they ended."""
-    repeats = {name: int(table["repeats"]) for name, table in journal.header["variants"].items()}
+def _turns(task: Task, journal: Journal) -> list[Turn]:
+    """The turns of the variants that are wanted, in their order; of those that once ran out of time, last."""
+    wanted = {variant.name for variant in task.variants}
+    turns = order(journal.header["campaign"]["id"], task.script.reference, repeats_in(journal))
+    return sorted(
+        (turn for turn in turns if turn.variant in wanted), key=lambda turn: turn.variant in journal.cuts
+    )
+
+
+def repeats_in(journal: Journal) -> dict[str, int]:
+    """How often each variant of a campaign runs."""
+    return {name: int(table["repeats"]) for name, table in journal.header["variants"].items()}
+
+
+def whole(journal: Journal) -> dict[str, list[Finished]]:
+    """The runs of each variant of which every round is there, or which ended otherwise."""
     runs: dict[str, list[Finished]] = {}
     for finished in journal.finished:
         runs.setdefault(finished.variant, []).append(finished)
-    wanted = {variant.name for variant in task.variants}
-    return Gathered(
-        {
-            name: found
-            for name, found in runs.items()
-            if name in wanted
-            and (len(found) == repeats[name] or any(one.result.outcome != OK for one in found))
-        },
-        [],
-    )
+    repeats = repeats_in(journal)
+    return {
+        name: found
+        for name, found in runs.items()
+        if len(found) == repeats[name] or any(one.result.outcome != OK for one in found)
+    }
 
 
 def problem_of(script: Script, variant: Variant, result: Result) -> Problem:
@@ -194,9 +220,12 @@ def lay_over(
     """The record with what a campaign has yielded (None if nothing), and what it could not take over.
 
     A timeout or a crash never replaces a measurement that still describes the script: it says something of
-    this sitting, and the measurement would be lost.
+    this sitting, and the measurement would be lost. What a campaign that is not over has of a timed script
+    replaces none of another one: times are compared within a campaign.
     """
     old = task.record or Record(task.script.reference, machine)
+    if gathered.ended != "complete" and task.script.is_timed and not _alone(task, old, campaign_id, gathered):
+        return None, []
     variants = dict(old.variants)
     problems = []
     written = []
@@ -236,6 +265,19 @@ def lay_over(
     ranked = sorted(variants, key=lambda name: place.get(name, len(place)))
     ordered = {name: variants[name] for name in ranked}
     return replace(old, campaigns=campaigns, variants=ordered, history=(*history, line)), problems
+
+
+def _alone(task: Task, old: Record, campaign_id: str, gathered: Gathered) -> bool:
+    """Whether the baseline would be of this campaign, and with it whatever still describes the script."""
+    of_this = {name for name, known in old.variants.items() if known.campaign == campaign_id} | set(
+        gathered.runs
+    )
+    others = {
+        name
+        for name, known in old.variants.items()
+        if known.outcome == OK and known.code == task.script.code_digest and name in task.declared
+    }
+    return task.declared[0] in of_this and others <= of_this
 
 
 def _unchanged(old: VariantRecord, new: VariantRecord) -> bool:

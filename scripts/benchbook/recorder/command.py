@@ -115,7 +115,7 @@ def record_command(
         recorded_by=recorded_by or MAINTAINERS,
         environment=HIDDEN if here.kind == "cpu" and machine is not None else {},
     )
-    before = _interrupt_on_terminate()
+    before = _interrupt_once()
     try:
         if verify:
             found_again = verification.verify(sitting, chosen, bool(scripts), variant)
@@ -127,8 +127,8 @@ def record_command(
         console.print("interrupted; finished runs are kept, the same command goes on from them")
         return INTERRUPTED
     finally:
-        if before is not None:
-            signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     return _report(console, (*chosen.problems, *problems))
 
 
@@ -178,15 +178,27 @@ def this_machine(name: str | None = None, recorded_by: str | None = None) -> tup
     return replace(machine, name=name), found
 
 
-def _interrupt_on_terminate() -> Any:
-    """Let SIGTERM end the command as Ctrl-C does; the handler to put back, None outside the main thread."""
+def _interrupt_once() -> dict[signal.Signals, Any]:
+    """Let SIGTERM and SIGHUP end the command as Ctrl-C does, and none of them what it then tidies up.
+
+    Returns:
+        The handlers to put back; none outside the main thread.
+    """
     if threading.current_thread() is not threading.main_thread():
-        return None
+        return {}
+    # What is ignored stays so: under nohup, a terminal that goes away ends nothing.
+    numbers = [
+        number
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) != signal.SIG_IGN
+    ]
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
+        for number in numbers:
+            signal.signal(number, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    return signal.signal(signal.SIGTERM, interrupt)
+    return {number: signal.signal(number, interrupt) for number in numbers}
 
 
 def _print_plan(plan: Plan, machine: Machine, as_json: bool, runners: int) -> None:

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from benchbook.recorder.jobs import FAILED, OUT_OF_MEMORY, Failure
+from benchbook.stats import median
 
 LONGEST = 500
 MEMORY_WORDS = (
@@ -112,11 +113,14 @@ def read_blocks(name: str, value: Any, source: str) -> list[float]:
     Raises:
         MetricError: It is one number.
     """
-    if isinstance(value, list):
-        return value
-    mend = "give it a list with the value of each timed block, or leave `blocks` out of its declaration"
     line = assigned_on(name, source)
-    raise MetricError(Failure(line, f"the metric `{name}` has blocks, and is one number", mend))
+    if not isinstance(value, list):
+        mend = "give it a list with the value of each timed block, or leave `blocks` out of its declaration"
+        raise MetricError(Failure(line, f"the metric `{name}` has blocks, and is one number", mend))
+    if any(isinstance(item, bool) for item in value) or not math.isfinite(median(value)):
+        mend = "give it a list of numbers, such as seconds"
+        raise MetricError(Failure(line, f"the blocks of the metric `{name}` have no median", mend))
+    return value
 
 
 def _metric(name: str, values: Mapping[str, Any], source: str) -> Any:

@@ -6,6 +6,8 @@ architectures": a device is busy for as long as its arithmetic or its memory nee
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from benchbook.arithmetic import NotArithmeticError, compute
 from benchbook.data_sheets import Sheet
 from benchbook.problems import BenchbookError, Problem
@@ -33,17 +35,9 @@ def expected_seconds(script: Script, variant: Variant, sheet: Sheet) -> float | 
     Raises:
         BenchbookError: A declared expression has no value; with its line.
     """
-    work = script.metadata.work
-    if not work:
+    if not script.metadata.work:
         return None
-    amounts = {}
-    for key, expression in work.items():
-        try:
-            amounts[key] = max(0.0, compute(expression, variant.parameters))
-        except NotArithmeticError as error:
-            what = f"the work `{key}` of variant {variant.name} {error}"
-            mend = "correct the expression"
-            raise BenchbookError(Problem(script.path, script.metadata.line_of(key), what, mend)) from error
+    amounts = work_of(script, variant)
     moving = amounts.get("bytes", 0.0) / (sheet.gigabytes_per_second * 1e9 * SHARE["bytes"])
     return (
         START_SECONDS
@@ -51,6 +45,36 @@ def expected_seconds(script: Script, variant: Variant, sheet: Sheet) -> float | 
         + max(_computing(amounts, sheet), moving)
         + amounts.get("seconds", 0.0)
     )
+
+
+def work_of(script: Script, variant: Variant) -> dict[str, float]:
+    """What one run of a variant does, by the keys of its script's `work`.
+
+    Raises:
+        BenchbookError: A declared expression has no value; with its line.
+    """
+    amounts = {}
+    for key, expression in script.metadata.work.items():
+        try:
+            amounts[key] = compute(expression, variant.parameters)
+            if amounts[key] < 0:
+                raise NotArithmeticError(f"comes to {amounts[key]:g}, less than nothing")
+        except NotArithmeticError as error:
+            what = f"the work `{key}` of variant {variant.name} {error}"
+            line = script.metadata.line_of(key)
+            raise BenchbookError(Problem(script.path, line, what, "correct the expression")) from error
+    return amounts
+
+
+def work_problems(script: Script) -> Iterator[Problem]:
+    """The first thing that is wrong with a script's `work` on each kind of machine that it may run on."""
+    for kinds in (("accelerator",), *(("accelerator", kind) for kind in script.metadata.on)):
+        for variant in script.variants(kinds) if script.metadata.work else ():
+            try:
+                work_of(script, variant)
+            except BenchbookError as error:
+                yield from error.problems
+                return
 
 
 def _computing(amounts: dict[str, float], sheet: Sheet) -> float:

@@ -36,17 +36,24 @@ class Journal:
         path: The file.
         header: The campaign, and all that must be as it was for a run to count with those before it.
         finished: What is done.
+        cuts: Variants of which a run was ended with the budget, and the most seconds that one was given.
     """
 
     path: Path
     header: dict[str, Any]
     finished: list[Finished] = field(default_factory=list)
+    cuts: dict[str, float] = field(default_factory=dict)
 
     def add(self, run: Finished) -> None:
         """Write down a run; once this returns, a crash of the machine does not lose it."""
         self.finished.append(run)
         line = {"variant": run.variant, "round": run.round, "place": run.place, "result": run.result.table()}
         self._append(line)
+
+    def cut(self, variant: str, seconds: float) -> None:
+        """Write down that a run was given so many seconds, and was not done."""
+        self.cuts[variant] = max(seconds, self.cuts.get(variant, 0.0))
+        self._append({"variant": variant, "cut": seconds})
 
     def start(self) -> None:
         """Begin the file anew with the header."""
@@ -74,7 +81,7 @@ def open_journal(path: Path, header: dict[str, Any], now: datetime) -> Journal:
             those that are wanted now.
         now: The present.
     """
-    old = _read(path)
+    old = read_journal(path)
     if old is not None and _continues(old.header, header, now):
         return old
     fresh = Journal(path, header)
@@ -93,7 +100,8 @@ def _continues(old: Mapping[str, Any], new: Mapping[str, Any], now: datetime) ->
     return same and wanted and now - started < LONGEST
 
 
-def _read(path: Path) -> Journal | None:
+def read_journal(path: Path) -> Journal | None:
+    """The journal in `path`, None if there is none that can be read."""
     try:
         lines = path.read_text("utf-8").split("\n")
     except (OSError, UnicodeDecodeError):
@@ -104,11 +112,17 @@ def _read(path: Path) -> Journal | None:
         tables = [json.loads(line) for line in complete]
         header, *runs = tables
         finished = [
-            Finished(run["variant"], run["round"], run["place"], result_from(run["result"])) for run in runs
+            Finished(run["variant"], run["round"], run["place"], result_from(run["result"]))
+            for run in runs
+            if "cut" not in run
         ]
+        cuts: dict[str, float] = {}
+        for run in runs:
+            if "cut" in run:
+                cuts[run["variant"]] = max(float(run["cut"]), cuts.get(run["variant"], 0.0))
     except (ValueError, KeyError, TypeError):
         return None
-    journal = Journal(path, header, finished)
+    journal = Journal(path, header, finished, cuts)
     if lines[-1]:
         write_text(journal.path, "".join(line + "\n" for line in complete))
     return journal

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -275,7 +276,11 @@ def _estimates(script: Script, variants: Sequence[Variant], sheet: Sheet | None)
     """The seconds of one run of each of `variants` that can be estimated."""
     if sheet is None:
         return {}
-    found = {variant.name: expected_seconds(script, variant, sheet) for variant in variants}
+    found: dict[str, float | None] = {}
+    for variant in variants:
+        # A wrong expression, which the check names, costs an estimate and no recording.
+        with contextlib.suppress(BenchbookError):
+            found[variant.name] = expected_seconds(script, variant, sheet)
     return {name: seconds for name, seconds in found.items() if seconds is not None}
 
 

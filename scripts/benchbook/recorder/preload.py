@@ -55,7 +55,8 @@ def capability_by_nvml() -> Iterator[None]:
     try:
         cuda: Any = importlib.import_module("torch").cuda
         known = capabilities(nvml, os.environ.get("CUDA_VISIBLE_DEVICES"))
-    except ImportError:
+    except Exception:
+        # A torch that cannot be imported is the script's to meet.
         yield
         return
     finally:
@@ -65,9 +66,10 @@ def capability_by_nvml() -> Iterator[None]:
 
     def answer(device: Any = None) -> tuple[int, int]:
         # A number, a torch.device or a torch.cuda.device; the first where none is named.
-        index = device if isinstance(device, int) else getattr(device, "idx", getattr(device, "index", None))
-        place = index or 0
-        return known[place] if 0 <= place < len(known) else ask(device)
+        place = getattr(device, "idx", getattr(device, "index", device))
+        if place is None:
+            place = 0
+        return known[place] if isinstance(place, int) and 0 <= place < len(known) else ask(device)
 
     cuda.get_device_capability = answer
     try:
@@ -77,7 +79,10 @@ def capability_by_nvml() -> Iterator[None]:
 
 
 def capabilities(nvml: Nvml, visible: str | None) -> list[tuple[int, int]]:
-    """The compute capability of each device that CUDA would show, in its order; up to one that is unknown.
+    """The compute capability of each device that CUDA would show; up to one that is unknown.
+
+    NVML counts devices along the bus, CUDA the fastest first: of devices that differ, only those that are
+    named by their UUID are told apart for sure.
 
     Parameters:
         nvml: A started library.

@@ -9,7 +9,8 @@ import os
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 from rich.console import Console
@@ -23,7 +24,7 @@ from benchbook.recorder import campaign as campaigns
 from benchbook.recorder.circumstances import DeviceWatch, commit
 from benchbook.recorder.hosts import Hosts, preload_names
 from benchbook.recorder.jobs import OK, Result
-from benchbook.recorder.journal import Finished, Journal, open_journal
+from benchbook.recorder.journal import Finished, Journal, open_journal, read_journal
 from benchbook.recorder.plan import Task, left
 from benchbook.recorder.stores import Store
 from benchbook.records import Campaign
@@ -55,6 +56,7 @@ class Sitting:
     shared: bool
     recorded_by: str
     environment: Mapping[str, str]
+    _idle: bool = field(default=True, init=False)
 
     def record(self, tasks: Sequence[Task]) -> list[Problem]:
         """Record every task; the problems met. A task that cannot be recorded does not keep the next from it.
@@ -120,18 +122,30 @@ class Sitting:
             self.console.print(f"[yellow]warning:[/] {busy}", soft_wrap=True)
         at_commit = commit(self.project.root)
         problems: list[Problem] = []
+        unfinished: dict[str, int] = {}
+        # What once used up a budget goes last, or it would do so each time.
+        begun = {task.script.reference: read_journal(self._journal_path(task)) for task in tasks}
+        ordered = sorted(tasks, key=lambda task: bool((known := begun[task.script.reference]) and known.cuts))
         with self._hosts(tasks) as hosts:
-            for number, task in enumerate(tasks):
+            for task in ordered:
+                if self._time_left() <= 0:
+                    unfinished[task.script.reference] = runs_left(task, begun[task.script.reference])
+                    continue
                 try:
-                    problems += self._record_task(task, hosts, watch, at_commit)
-                except campaigns.BudgetError:
-                    self.console.print(
-                        f"the budget is spent; left: {left(tasks[number:])}; the same command goes on"
-                    )
-                    break
+                    found, missing = self._record_task(task, hosts, watch, at_commit)
                 except BenchbookError as error:
                     problems += error.problems
+                    continue
+                problems += found
+                if missing:
+                    unfinished[task.script.reference] = missing
+        if unfinished:
+            rest = f"{len(unfinished)} script(s), {sum(unfinished.values())} run(s)"
+            self.console.print(f"the budget is spent; left: {rest}; the same command goes on")
         return problems
+
+    def _journal_path(self, task: Task) -> Path:
+        return (self.project.journal / self.machine.name / task.script.reference).with_suffix(".jsonl")
 
     def smallest(self, tasks: Sequence[Task]) -> list[Problem]:
         """Run every variant once; what did not end well."""
@@ -163,7 +177,13 @@ class Sitting:
 
     def _record_task(
         self, task: Task, hosts: Hosts, watch: DeviceWatch, at_commit: tuple[str | None, bool]
-    ) -> list[Problem]:
+    ) -> tuple[list[Problem], int]:
+        """What went wrong with a script, and how many of its runs are left.
+
+        Raises:
+            BenchbookError: It cannot be run.
+            KeyboardInterrupt: It was interrupted; what is whole is in the store, the rest in the journal.
+        """
         first = task.variants[0]
         preload = preload_names(cell.source for cell in task.script.cells)
         packages = hosts.host(first.environment, preload, task.script.path).packages
@@ -183,8 +203,7 @@ class Sitting:
             "recorded_by": self.recorded_by,
             "shared": self.shared,
         }
-        path = (self.project.journal / self.machine.name / task.script.reference).with_suffix(".jsonl")
-        journal = open_journal(path, campaigns.header(task, sitting, key), began)
+        journal = open_journal(self._journal_path(task), campaigns.header(task, sitting, key), began)
         total = sum(int(each["repeats"]) for each in journal.header["variants"].values())
 
         def tell(turn: campaigns.Turn, result: Result | None) -> None:
@@ -193,22 +212,27 @@ class Sitting:
             else:
                 self._say(task.script, turn.variant, turn.place + 1, total, result)
 
+        # Gone on with after a change, it is of no one commit any more.
+        journal.header["campaign"]["modified"] |= at_commit[1]
+
         def run(variant: Variant, limit: float) -> Result:
+            self._idle = False
             return campaigns.run_once(hosts, task, variant, self._root, limit)
 
-        def save(gathered: campaigns.Gathered) -> list[Problem]:
-            return self._save(task, journal, gathered, packages, watch)
-
         with self.console.status(task.script.reference) as status:
-            try:
-                gathered = campaigns.gather(task, journal, run, self._time_left, tell)
-            except (campaigns.BudgetError, KeyboardInterrupt):
-                # The journal keeps the rest, to be gone on with.
-                save(campaigns.whole(task, journal))
-                raise
-        problems = save(gathered)
-        journal.close()
-        return [*gathered.problems, *problems]
+            gathered = campaigns.gather(task, journal, run, self._time_left, tell, self._idle)
+        problems = [*gathered.problems, *self._save(task, journal, gathered, packages, watch)]
+        if gathered.ended == "interrupted":
+            for problem in problems:
+                self.console.print(str(problem), markup=False, soft_wrap=True)
+            raise KeyboardInterrupt
+        if gathered.ended == "spent":
+            return problems, runs_left(task, journal)
+        # Others of the same campaign may be half done, where only some variants were asked for.
+        settled = set(campaigns.whole(journal)) | {variant.name for variant in task.variants}
+        if settled >= set(campaigns.repeats_in(journal)):
+            journal.close()
+        return problems, 0
 
     def _save(
         self,
@@ -244,6 +268,13 @@ class Sitting:
         which = "" if variant == "default" else f" {variant}"
         ending = f"[{colour}]{result.outcome}[/] {result.seconds:.2f} s"
         self.console.print(f"  {place:>3}/{total} {script.reference}{which}: {ending}", soft_wrap=True)
+
+
+def runs_left(task: Task, journal: Journal | None) -> int:
+    """How many runs of a task its journal does not hold."""
+    done = {(finished.variant, finished.round) for finished in journal.finished} if journal else set()
+    wanted = ((variant.name, number) for variant in task.variants for number in range(variant.repeats))
+    return sum(turn not in done for turn in wanted)
 
 
 @contextlib.contextmanager
