@@ -19,6 +19,7 @@ export BUNDLES ?= .
 # What is on the machine that a kit is for, and what an earlier campaign there handed back.
 export KIT_PYTHON ?= 3.12
 export KIT_CUDA ?= 13.0
+export KIT_ARCHITECTURE ?= x86_64
 export KIT_STATE ?=
 export COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
 
@@ -132,6 +133,7 @@ plan: $(SITE)/.installed
 
 kit: $(RECORD)/.installed
 	$(RECORD)/bin/benchbook kit .kit --python "$$KIT_PYTHON" --cuda "$$KIT_CUDA" \
+		--architecture "$$KIT_ARCHITECTURE" \
 		--at "$$COMMIT" $${KIT_STATE:+--state "$$KIT_STATE"}
 
 # With a Python that has PyTorch; nothing is installed. The scripts are names without blanks: each becomes one word.

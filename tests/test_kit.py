@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
 import io
 import json
+import os
+import platform
+import shutil
 import subprocess
 import sys
 import tarfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,7 +21,7 @@ from typing import Any
 import pytest
 
 from benchbook import kit
-from benchbook.problems import BenchbookError
+from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project, find_project
 from builders import make_project
 from repositories import commit_all
@@ -47,6 +52,7 @@ def test_a_kit_is_of_the_commit_that_is_checked_out(project: Project, tmp_path: 
     head = subprocess.run(
         ["git", "-C", str(project.root), "rev-parse", "HEAD"], capture_output=True, text=True, check=True
     ).stdout.strip()
+    assert len(table.pop("id")) == 64
     assert table == {"commit": head, "python": "3.12", "cuda": "13.0", "architecture": "x86_64"}
     assert head[:12] in said
     assert {"mkdocs.yml", "snippets/sums/add.py", "scripts/kit/campaign.py"} <= set(packed(tmp_path / "kit"))
@@ -66,19 +72,76 @@ def test_a_checkout_that_differs_from_its_commit_is_not_packed(project: Project,
     assert not (tmp_path / "kit").exists()
 
 
-def test_a_kit_takes_the_place_of_an_earlier_one_and_of_nothing_else(
-    project: Project, tmp_path: Path
+def test_a_kit_takes_the_place_of_an_earlier_one(project: Project, tmp_path: Path) -> None:
+    folder = tmp_path / "kit"
+    kit.pack_kit(project, folder)
+    (folder / "wheels/stale.whl").touch()
+    kit.pack_kit(project, folder)
+    assert not (folder / "wheels/stale.whl").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkout", "kit"]
+
+
+def no_kit(path: Path) -> None:
+    (path / "letters.txt").touch()
+
+
+def results_beside(path: Path) -> None:
+    (path / "kit.json").touch()
+    (path / "out").mkdir()
+
+
+def results_within(path: Path) -> None:
+    (path / "kit.json").touch()
+    (path / "state").mkdir()
+    (path / "state/journal.tar.gz").touch()
+
+
+@pytest.mark.parametrize(
+    ("fill", "said"),
+    [
+        (no_kit, "holds letters.txt, which packing would remove"),
+        (results_beside, "holds out, which packing would remove"),
+        (results_within, "holds what an earlier campaign handed back"),
+    ],
+)
+def test_packing_removes_nothing_that_it_did_not_pack(
+    project: Project, tmp_path: Path, fill: Callable[[Path], None], said: str
+) -> None:
+    folder = tmp_path / "kit"
+    folder.mkdir()
+    fill(folder)
+    before = sorted(folder.rglob("*"))
+    for state in (None, folder):
+        with pytest.raises(BenchbookError, match=said):
+            kit.pack_kit(project, folder, state=state)
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_what_is_no_folder_is_no_place_for_a_kit(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    for name in ("file", "link"):
+        with pytest.raises(BenchbookError, match="is there, and is no folder"):
+            kit.pack_kit(project, tmp_path / name)
+    with pytest.raises(BenchbookError, match="is no folder; name what an earlier campaign handed back"):
+        kit.pack_kit(project, tmp_path / "kit", state=tmp_path / "missing")
+
+
+def test_packing_that_fails_leaves_the_earlier_kit(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "kit"
     kit.pack_kit(project, folder)
-    (folder / "stale").touch()
-    kit.pack_kit(project, folder)
-    assert not (folder / "stale").exists()
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home/letters.txt").touch()
-    with pytest.raises(BenchbookError, match="holds other files, which packing would remove"):
-        kit.pack_kit(project, tmp_path / "home")
-    assert (tmp_path / "home/letters.txt").exists()
+    before = (folder / "kit.json").read_text()
+
+    def fails(*_: Any) -> None:
+        raise BenchbookError(Problem("constraints.txt", 1, "is not to be had", "try later"))
+
+    monkeypatch.setattr(kit, "_download", fails)
+    with pytest.raises(BenchbookError, match="not to be had"):
+        kit.pack_kit(project, folder)
+    assert (folder / "kit.json").read_text() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkout", "kit"]
 
 
 def test_what_came_back_goes_along(project: Project, tmp_path: Path) -> None:
@@ -181,13 +244,20 @@ def campaign(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     return module
 
 
-HERE = {"python": "{}.{}".format(*sys.version_info), "cuda": "13.0", "commit": "a" * 40}
+HERE: dict[str, Any] = {
+    "id": "0" * 64,
+    "python": "{}.{}".format(*sys.version_info),
+    "cuda": "13.0",
+    "architecture": platform.machine(),
+    "commit": "a" * 40,
+}
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         ({"python": "3.9"}, "is for Python 3.9"),
+        ({"architecture": "m68k"}, f"pack it again with KIT_ARCHITECTURE={platform.machine()}"),
         ({"cuda": "12.8"}, "pack it again with KIT_CUDA=13.0"),
         ({"cuda": None}, "for a machine without CUDA, and PyTorch here was built for 13.0"),
         ({}, ""),
@@ -217,7 +287,29 @@ def test_pytorch_tells_its_cuda_without_being_imported(
         assert campaign.cuda_of_torch() == cuda
 
 
+def test_no_folder_is_unpacked_into_that_holds_anything_else(campaign: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "home/handbook").mkdir(parents=True)
+    with pytest.raises(campaign.RefusedError, match="is not empty, and not of this kit"):
+        campaign.work_folder(tmp_path / "home", HERE)
+    assert (tmp_path / "home/handbook").is_dir()
+    work = campaign.work_folder(tmp_path / "own", HERE)
+    (work / "handbook").mkdir()
+    assert campaign.work_folder(tmp_path / "own", HERE) == work
+    with pytest.raises(campaign.RefusedError, match="not of this kit"):
+        campaign.work_folder(tmp_path / "own", HERE | {"id": "1" * 64})
+
+
+def test_one_campaign_at_a_time_has_a_folder(campaign: ModuleType, tmp_path: Path) -> None:
+    with (
+        campaign.only_one(tmp_path),
+        pytest.raises(campaign.RefusedError, match="another campaign is under way"),
+        campaign.only_one(tmp_path),
+    ):
+        pass
+
+
 def tarred(path: Path, files: dict[str, str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     with tarfile.open(path, "w:gz") as archive:
         for name, text in files.items():
             info = tarfile.TarInfo(name)
@@ -225,40 +317,98 @@ def tarred(path: Path, files: dict[str, str]) -> None:
             archive.addfile(info, io.BytesIO(text.encode()))
 
 
-def test_a_later_call_finds_the_journal_and_runs_the_commit_again(
-    campaign: ModuleType, tmp_path: Path
-) -> None:
+@pytest.fixture
+def work(campaign: ModuleType, tmp_path: Path) -> Path:
+    """A work folder with the checkout unpacked."""
     (tmp_path / "kit/wheels").mkdir()
     tarred(tmp_path / "kit/handbook.tar.gz", {"mkdocs.yml": "packed"})
-    work = tmp_path / "work"
-    work.mkdir()
-    checkout = campaign.unpack(work)
-    (checkout / ".benchbook").mkdir()
-    (checkout / ".benchbook/x.jsonl").write_text("a run")
-    (checkout / "mkdocs.yml").write_text("edited there")
-    again = campaign.unpack(work)
-    assert (again / "mkdocs.yml").read_text() == "packed"
-    assert (again / ".benchbook/x.jsonl").read_text() == "a run"
+    work: Path = campaign.work_folder(tmp_path / "work", HERE)
+    campaign.unpack(work)
+    (tmp_path / "out").mkdir()
+    return work
 
 
-def test_what_came_along_is_gone_on_with_where_nothing_newer_is(campaign: ModuleType, tmp_path: Path) -> None:
-    work, out = tmp_path / "work", tmp_path / "out"
-    checkout = work / "handbook"
-    for folder in (checkout, out, tmp_path / "kit/state/one", tmp_path / "kit/state/two"):
-        folder.mkdir(parents=True)
-    # Two runners shared the work: each has a journal of its own.
-    for number in ("one", "two"):
-        tarred(tmp_path / f"kit/state/{number}/journal.tar.gz", {f".benchbook/{number}.jsonl": number})
-    (tmp_path / "kit/state/m.json.gz").write_text("of the day before")
-    (work / "m.json.gz").write_text("of this machine")
-    campaign.restore(work, checkout, out)
-    assert sorted(path.name for path in (checkout / ".benchbook").iterdir()) == ["one.jsonl", "two.jsonl"]
-    assert (out / "m.json.gz").read_text() == "of this machine"
-    (out / "m.json.gz").write_text("newest")
-    campaign.keep(work, checkout, out)
-    assert (work / "m.json.gz").read_text() == "newest"
-    with tarfile.open(out / "journal.tar.gz") as archive:
-        assert ".benchbook/one.jsonl" in archive.getnames()
+def test_a_later_call_finds_the_journal_and_runs_the_commit_again(campaign: ModuleType, work: Path) -> None:
+    (work / "handbook/.benchbook/x.jsonl").write_text("a run")
+    (work / "handbook/mkdocs.yml").write_text("edited there")
+    campaign.unpack(work)
+    assert (work / "handbook/mkdocs.yml").read_text() == "packed"
+    assert (work / "handbook/.benchbook/x.jsonl").read_text() == "a run"
+
+
+def test_unpacking_that_fails_costs_no_journal(
+    campaign: ModuleType, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (work / "handbook/.benchbook/x.jsonl").write_text("a run")
+    (campaign.KIT / "handbook.tar.gz").write_bytes(b"no archive")
+    with pytest.raises(tarfile.TarError):
+        campaign.unpack(work)
+    assert (work / "journal/x.jsonl").read_text() == "a run"
+
+
+def restored(campaign: ModuleType, work: Path) -> tuple[dict[str, str], list[str], str]:
+    """The journals and bundles there are to go on with, and what the log says."""
+    with campaign.Log(work.parent / "log.txt") as log:
+        bundles = campaign.restore(work, work.parent / "out", log)
+    journals = {path.name: path.read_text() for path in (work / "journal").glob("*.jsonl")}
+    return (
+        journals,
+        [str(path.relative_to(work.parent)) for path in bundles],
+        (work.parent / "log.txt").read_text(),
+    )
+
+
+def test_what_several_runners_left_is_gone_on_with(campaign: ModuleType, work: Path) -> None:
+    state = campaign.KIT / "state"
+    # As the workflow lays it out; each packed what it had found, too.
+    tarred(state / "campaign-1/journal.tar.gz", {".benchbook/a.jsonl": "1\n2\n", ".benchbook/b.jsonl": "1\n"})
+    tarred(
+        state / "campaign-2/journal.tar.gz", {".benchbook/a.jsonl": "1\n", ".benchbook/b.jsonl": "1\n2\n3\n"}
+    )
+    for number in (1, 2):
+        (state / f"campaign-{number}/m.json.gz").write_bytes(gzip.compress(b"{}"))
+    journals, bundles, _ = restored(campaign, work)
+    assert journals == {"a.jsonl": "1\n2\n", "b.jsonl": "1\n2\n3\n"}
+    assert bundles == ["kit/state/campaign-1/m.json.gz", "kit/state/campaign-2/m.json.gz"]
+
+
+def test_a_journal_is_put_back_once(campaign: ModuleType, work: Path) -> None:
+    tarred(campaign.KIT / "state/journal.tar.gz", {".benchbook/a.jsonl": "1\n"})
+    assert set(restored(campaign, work)[0]) == {"a.jsonl"}
+    # Done, and written into a record.
+    (work / "journal/a.jsonl").unlink()
+    campaign.keep(work, work.parent / "out")
+    assert restored(campaign, work)[0] == {}
+
+
+def test_what_the_machine_forgot_comes_from_what_was_handed_back(campaign: ModuleType, work: Path) -> None:
+    (work / "journal/a.jsonl").write_text("1\n")
+    campaign.keep(work, work.parent / "out")
+    shutil.rmtree(work)
+    campaign.work_folder(work, HERE)
+    campaign.unpack(work)
+    assert restored(campaign, work)[0] == {"a.jsonl": "1\n"}
+
+
+def test_what_is_damaged_is_left_out_and_named(campaign: ModuleType, work: Path) -> None:
+    state = campaign.KIT / "state"
+    (state / "journal.tar.gz").write_bytes(gzip.compress(b"cut off")[:-9])
+    (state / "m.json.gz").write_bytes(gzip.compress(b"{}")[:-9])
+    journals, bundles, said = restored(campaign, work)
+    assert (journals, bundles) == ({}, [])
+    assert said.count("is damaged, and left out") == 2
+
+
+def test_a_log_that_cannot_be_written_ends_nothing(
+    campaign: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full(io.StringIO):
+        def write(self, text: str) -> int:
+            raise OSError("no space left")
+
+    monkeypatch.setattr(sys, "stdout", Full())
+    with campaign.Log(Path("/dev/full")) as log:
+        log.tell("a line")
 
 
 def test_scripts_see_no_network_and_no_settings_of_the_shell(
@@ -266,7 +416,7 @@ def test_scripts_see_no_network_and_no_settings_of_the_shell(
 ) -> None:
     monkeypatch.setenv("PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
-    found = campaign.environment(HERE, tmp_path, tmp_path / "handbook")
+    found = campaign.environment(HERE, tmp_path)
     assert "PYTORCH_CUDA_ALLOC_CONF" not in found
     assert (found["HF_HUB_OFFLINE"], found["CUDA_VISIBLE_DEVICES"]) == ("1", "1")
     assert found["PYTHONPATH"].startswith(str(tmp_path / "site"))
@@ -274,7 +424,8 @@ def test_scripts_see_no_network_and_no_settings_of_the_shell(
 
 def told_to_end(campaign: ModuleType, monkeypatch: pytest.MonkeyPatch, code: str) -> int:
     monkeypatch.setattr(campaign, "PATIENCE", 0.2)
-    ended: int = campaign.run([sys.executable, "-c", code], Path.cwd(), {}, io.StringIO(), 1.0)
+    with campaign.Log(Path(os.devnull)) as log:
+        ended: int = campaign.run([sys.executable, "-c", code], Path.cwd(), {}, log, 1.0)
     return ended
 
 

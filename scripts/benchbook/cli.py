@@ -59,6 +59,9 @@ def record(
         Path | None,
         typer.Option(help="write one file instead, or one into this folder, named after the machine"),
     ] = None,
+    begun: Annotated[
+        list[Path] | None, typer.Option(help="with --bundle: one of an earlier campaign, to go on with")
+    ] = None,
     variant: Annotated[str | None, typer.Option(help="only this variant, and its baseline beside it")] = None,
     plan: Annotated[bool, typer.Option("--plan", help="say what would run, and for how long")] = False,
     verify: Annotated[
@@ -113,6 +116,7 @@ def record(
             recorded_by=recorded_by,
             verify=verify,
             runners=runners,
+            begun=begun or [],
         )
     raise typer.Exit(code)
 

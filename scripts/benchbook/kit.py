@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
@@ -31,6 +32,7 @@ THERE = ("torch", "numpy")
 # What a recording reads of the repository.
 PACKED = ("mkdocs.yml", "pyproject.toml", "LICENSE", "scripts", "snippets")
 RUNNER = "scripts/kit/campaign.py"
+CONTENT = {"campaign.py", "handbook.tar.gz", "kit.json", "state", "wheels"}
 # Versions of the C library that wheels name; pip takes only those it is told.
 GLIBC = range(5, 42)
 BITSANDBYTES = "bitsandbytes"
@@ -59,41 +61,77 @@ def pack_kit(
     Raises:
         BenchbookError: The checkout differs from its commit, or a package is not to be had for that machine.
     """
-    head, modified = commit(project.root)
-    packed = resolve(project.root, at) if at is not None else head
-    if packed is None or (packed == head and modified):
-        what = "differs from its commit, or has none: nobody could tell what a record came from"
-        raise BenchbookError(Problem("snippets", 1, what, "commit first, then pack the kit"))
+    packed = _revision(project, at)
     if not re.fullmatch(r"3\.\d+", python):
         raise BenchbookError(
             Problem("--python", 1, f"{python!r} is no version of Python", "write it as 3.12")
         )
-    if folder.exists() and any(folder.iterdir()) and not (folder / "kit.json").is_file():
-        what = "holds other files, which packing would remove"
-        raise BenchbookError(Problem(str(folder), 1, what, "name an empty folder, or one that holds a kit"))
+    if state is not None and not state.is_dir():
+        what = "is no folder"
+        raise BenchbookError(Problem(str(state), 1, what, "name what an earlier campaign handed back"))
+    _refuse_to_replace(folder)
     with laid_out(project.root, packed) as there:
         names = packages(there, python, architecture)
-    shutil.rmtree(folder, ignore_errors=True)
-    (folder / "state").mkdir(parents=True)
-    _download(folder / "wheels", names, python, architecture)
-    for wheel in (folder / "wheels").glob(f"{BITSANDBYTES}-*.whl"):
-        cut_libraries(wheel, cuda)
-    _archive(project.root, packed, folder / "handbook.tar.gz")
-    shutil.copy(project.root / RUNNER, folder / "campaign.py")
-    if state is not None:
-        shutil.copytree(state, folder / "state", dirs_exist_ok=True)
-    table = {"commit": packed, "python": python, "cuda": cuda, "architecture": architecture}
-    # The last: a kit without it is not whole.
-    (folder / "kit.json").write_text(json.dumps(table, indent=2) + "\n", "utf-8")
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    size = sum(path.stat().st_size for path in files)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # Beside the place it goes to: a kit is there whole, or the earlier one still is.
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
+        made = Path(temporary) / "made"
+        (made / "state").mkdir(parents=True)
+        if state is not None:
+            shutil.copytree(state, made / "state", dirs_exist_ok=True)
+        _download(made / "wheels", names, python, architecture)
+        for wheel in (made / "wheels").glob(f"{BITSANDBYTES}-*.whl"):
+            cut_libraries(wheel, cuda)
+        _archive(project.root, packed, made / "handbook.tar.gz")
+        shutil.copy(project.root / RUNNER, made / "campaign.py")
+        table = {"id": _content(made), "commit": packed, "python": python, "cuda": cuda}
+        text = json.dumps(table | {"architecture": architecture}, indent=2) + "\n"
+        (made / "kit.json").write_text(text, "utf-8")
+        if folder.exists():
+            folder.rename(Path(temporary) / "before")
+        made.rename(folder)
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     shown = ", ".join(f"{name} {version}" for name, version in sorted(names.items()))
     return [
         f"{folder}: {size / 1e6:.1f} MB of commit {packed[:12]}, for Python {python}, {architecture}, "
         + (f"CUDA {cuda}" if cuda else "no CUDA"),
         f"packages: {shown}",
-        "take the folder there and run: python3 campaign.py --budget 9m --out out",
+        f"take the folder there and run: python3 {folder.name}/campaign.py --budget 9m --out out",
     ]
+
+
+def _revision(project: Project, at: str | None) -> str:
+    """The commit to pack."""
+    head, modified = commit(project.root)
+    packed = resolve(project.root, at) if at is not None else head
+    if packed is None or (packed == head and modified):
+        what = "differs from its commit, or has none: nobody could tell what a record came from"
+        raise BenchbookError(Problem("snippets", 1, what, "commit first, then pack the kit"))
+    return packed
+
+
+def _refuse_to_replace(folder: Path) -> None:
+    """Raise BenchbookError unless `folder` is not there, is empty, or holds a kit and nothing else."""
+    if not folder.exists() and not folder.is_symlink():
+        return
+    if folder.is_symlink() or not folder.is_dir():
+        raise BenchbookError(Problem(str(folder), 1, "is there, and is no folder", "name another place"))
+    held = {path.name for path in folder.iterdir()}
+    if strange := sorted(held - CONTENT if "kit.json" in held else held):
+        what = f"holds {strange[0]}, which packing would remove"
+        raise BenchbookError(Problem(str(folder), 1, what, "move it elsewhere, or name another folder"))
+    if (folder / "state").is_dir() and any((folder / "state").iterdir()):
+        what = "holds what an earlier campaign handed back, which packing would remove"
+        mend = "move its `state` elsewhere, and name that by --state"
+        raise BenchbookError(Problem(str(folder), 1, what, mend))
+
+
+def _content(made: Path) -> str:
+    """What tells a kit from every other: a digest of its packages and of the checkout."""
+    digest = hashlib.sha256()
+    for path in (*sorted((made / "wheels").glob("*.whl")), made / "handbook.tar.gz"):
+        digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def packages(project: Project, python: str, architecture: str) -> dict[str, str]:
@@ -174,7 +212,8 @@ def _download(folder: Path, names: Mapping[str, str], python: str, architecture:
     command += ["--dest", str(folder), *(f"{name}=={version}" for name, version in sorted(names.items()))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+        lines = done.stderr.strip().splitlines()
+        said = [line for line in lines if line.startswith("ERROR")] or lines[-1:]
         what = f"a package is not to be had for Python {python} on {architecture} ({' '.join(said)[:300]})"
         raise BenchbookError(Problem("constraints.txt", 1, what, "name another version of Python"))
 

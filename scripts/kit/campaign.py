@@ -11,9 +11,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import fcntl
+import gzip
+import hashlib
 import importlib.util
 import json
 import os
+import platform
 import re
 import shutil
 import signal
@@ -26,10 +30,12 @@ import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import Any
 
 KIT = Path(__file__).resolve().parent
 JOURNAL = "journal.tar.gz"
+# Says of which kit a work folder is: no other folder is ever emptied.
+MARKER = "kit.id"
 # Kept for what follows the last run: writing the bundle, and packing the journal.
 LAST_SECONDS = 10.0
 # What a recording that is told to end may take to write what is whole.
@@ -39,6 +45,11 @@ NOT_INHERITED = (
     *("BENCHBOOK_PYTHON", "BENCHBOOK_ROOT", "PYTHONSTARTUP", "PYTHONHOME"),
     *("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "CUDA_MODULE_LOADING"),
 )
+REFUSED = 2
+
+
+class RefusedError(Exception):
+    """Why a campaign cannot begin, and what to do about it."""
 
 
 def main() -> int:
@@ -47,30 +58,40 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--budget", type=seconds, default="1h", help="end before this is spent, e.g. 9m")
     parser.add_argument("--out", type=Path, default=Path("out"), help="where the results go")
-    parser.add_argument("--work", type=Path, help="where to unpack; a later call goes on with what is there")
+    parser.add_argument(
+        "--work", type=Path, help="an empty folder to unpack into, or that of an earlier call"
+    )
     options, passed_on = parser.parse_known_args()
-    kit = json.loads((KIT / "kit.json").read_text("utf-8"))
-    if problem := unfit(kit):
-        print(problem, file=sys.stderr)
-        return 2
-    work = (options.work or Path(tempfile.gettempdir()) / f"campaign-{kit['commit'][:12]}").resolve()
-    out = options.out.resolve()
-    for folder in (work, out):
-        folder.mkdir(parents=True, exist_ok=True)
-    checkout = unpack(work)
-    restore(work, checkout, out)
-    with (out / "log.txt").open("a", encoding="utf-8") as log:
-        tell(log, f"commit {kit['commit']}, budget {options.budget:.0f} s, {sys.version.split()[0]}")
-        for line in about_this_machine():
-            tell(log, line)
-        left = options.budget - (time.monotonic() - began)
-        command = [sys.executable, "scripts/benchbook", "record", "--bundle", str(out), *passed_on]
-        command += ["--budget", f"{max(0.0, left - LAST_SECONDS):.0f}s"]
-        with awake():
-            code = run(command, checkout, environment(kit, work, checkout), log, left)
-        keep(work, checkout, out)
-        tell(log, f"ended with {code} after {time.monotonic() - began:.0f} s; take {out} along")
-    return code
+    try:
+        kit = read_kit()
+        out = options.out.resolve()
+        out.mkdir(parents=True, exist_ok=True)
+        work = work_folder(options.work, kit)
+        with only_one(work), Log(out / "log.txt") as log:
+            log.tell(
+                f"commit {kit['commit']}, budget {options.budget:.0f} s, Python {platform.python_version()}"
+            )
+            for line in about_this_machine():
+                log.tell(line)
+            unpack(work)
+            begun = restore(work, out, log)
+            command = [sys.executable, "scripts/benchbook", "record", "--bundle", str(out), *passed_on]
+            command += [word for bundle in begun for word in ("--begun", str(bundle))]
+            left = options.budget - (time.monotonic() - began)
+            command += ["--budget", f"{max(0.0, left - LAST_SECONDS):.0f}s"]
+            try:
+                with awake():
+                    code = run(command, work / "handbook", environment(kit, work), log, left)
+            finally:
+                keep(work, out)
+            held = ", ".join(sorted(path.name for path in out.glob("*.json.gz"))) or "nothing was recorded"
+            log.tell(f"ended with {code} after {time.monotonic() - began:.0f} s; in {out}: {held}")
+            return code
+    except RefusedError as refused:
+        print(refused, file=sys.stderr)
+    except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile) as error:
+        print(f"the campaign cannot go on: {error}", file=sys.stderr)
+    return REFUSED
 
 
 def seconds(text: str) -> float:
@@ -81,7 +102,22 @@ def seconds(text: str) -> float:
     return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2] or "s"]
 
 
-def unfit(kit: dict[str, str | None]) -> str:
+def read_kit() -> dict[str, Any]:
+    """What the kit says of itself.
+
+    Raises:
+        RefusedError: This is no whole kit, or one for another machine.
+    """
+    try:
+        kit: dict[str, Any] = json.loads((KIT / "kit.json").read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise RefusedError(f"{KIT} holds no whole kit ({error}): pack it with `make kit`") from error
+    if problem := unfit(kit):
+        raise RefusedError(problem)
+    return kit
+
+
+def unfit(kit: dict[str, Any]) -> str:
     """Why this Python cannot use the kit, and what to do; empty if it can."""
     mine = "{}.{}".format(*sys.version_info)
     if mine != kit["python"]:
@@ -89,6 +125,11 @@ def unfit(kit: dict[str, str | None]) -> str:
             f"the kit is for Python {kit['python']} and this is {mine}: "
             f"run it with python{kit['python']}, or pack it again with KIT_PYTHON={mine}"
         )
+    if sys.version_info < (3, 11, 4):
+        return f"this is Python {platform.python_version()}, which unpacks unsafely: use 3.11.4 or later"
+    if kit["architecture"] != platform.machine():
+        named = f"the kit is for {kit['architecture']}, and this machine is {platform.machine()}"
+        return f"{named}: pack it again with KIT_ARCHITECTURE={platform.machine()}"
     for name in ("torch", "numpy"):
         if importlib.util.find_spec(name) is None:
             return f"this Python has no {name}, which the kit does not carry: run it with one that has"
@@ -112,56 +153,147 @@ def cuda_of_torch() -> str | None:
     return match[1] if match else None
 
 
-def unpack(work: Path) -> Path:
-    """The checkout as it was packed, and beside it, once, the packages; gives the checkout's folder."""
-    site = work / "site"
+def work_folder(named: Path | None, kit: dict[str, Any]) -> Path:
+    """The folder to unpack into, marked as this kit's: a named one, or one that another call finds again.
+
+    Raises:
+        RefusedError: It holds something else, or belongs to somebody else.
+    """
+    work = (named or Path(tempfile.gettempdir()) / f"campaign-{os.getuid()}-{kit['id'][:16]}").absolute()
+    work.mkdir(mode=0o700, parents=True, exist_ok=True)
+    marker = work / MARKER
+    held = marker.read_text("utf-8") if marker.is_file() else ""
+    if work.is_symlink() or work.stat().st_uid != os.getuid():
+        raise RefusedError(f"{work} belongs to somebody else: name a folder of your own by --work")
+    if held != kit["id"] and any(work.iterdir()):
+        raise RefusedError(f"{work} is not empty, and not of this kit: name an empty folder by --work")
+    marker.write_text(kit["id"], "utf-8")
+    return work
+
+
+@contextlib.contextmanager
+def only_one(work: Path) -> Iterator[None]:
+    """Hold off another campaign in the same folder.
+
+    Raises:
+        RefusedError: One is under way.
+    """
+    with (work / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise RefusedError(f"another campaign is under way in {work}: wait for it to end") from error
+        yield
+
+
+class Log:
+    """Tells lines to the terminal and to a file; neither, once it cannot be written, ends a campaign."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("a", encoding="utf-8")
+
+    def __enter__(self) -> Log:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(OSError):
+            self._file.close()
+
+    def tell(self, line: str) -> None:
+        """Say a line."""
+        for stream in (sys.stdout, self._file):
+            with contextlib.suppress(OSError):
+                print(line, file=stream, flush=True)
+
+
+def unpack(work: Path) -> None:
+    """Put the packages into the work folder, once, and the checkout, each time: what runs is the commit.
+
+    The journal lies beside the checkout, which leads to it.
+    """
+    site, checkout, journal = work / "site", work / "handbook", work / "journal"
+    journal.mkdir(exist_ok=True)
     if not site.is_dir():
-        part = work / "site.part"
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir()
+        part = emptied(work / "site.part")
         for wheel in sorted((KIT / "wheels").glob("*.whl")):
             with zipfile.ZipFile(wheel) as archive:
                 archive.extractall(part)
         part.rename(site)
-    checkout = work / "handbook"
-    # Anew each time, so that what runs is the commit; the journal of an earlier call stays.
-    journal = checkout / ".benchbook"
-    with tempfile.TemporaryDirectory(dir=work) as kept:
-        if journal.is_dir():
-            journal.rename(Path(kept) / "journal")
-        shutil.rmtree(checkout, ignore_errors=True)
-        checkout.mkdir()
-        with tarfile.open(KIT / "handbook.tar.gz") as archive:
-            archive.extractall(checkout, filter="data")
-        if (Path(kept) / "journal").is_dir():
-            (Path(kept) / "journal").rename(journal)
-    return checkout
+    part = emptied(work / "handbook.part")
+    with tarfile.open(KIT / "handbook.tar.gz") as archive:
+        archive.extractall(part, filter="data")
+    (part / ".benchbook").symlink_to(journal, target_is_directory=True)
+    shutil.rmtree(checkout, ignore_errors=True)
+    part.rename(checkout)
 
 
-def restore(work: Path, checkout: Path, out: Path) -> None:
-    """Put back what an earlier campaign left: on this machine, else what came along in the kit."""
-    if not (checkout / ".benchbook").is_dir():
-        for journal in sorted((KIT / "state").glob(f"**/{JOURNAL}")):
-            with tarfile.open(journal) as archive:
-                archive.extractall(checkout, filter="data")
-    for bundles in (work, KIT / "state"):
-        for bundle in sorted(bundles.glob("*.json.gz")):
-            if not (out / bundle.name).exists():
-                shutil.copy(bundle, out / bundle.name)
+def emptied(folder: Path) -> Path:
+    """A folder of that name with nothing in it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    return folder
 
 
-def keep(work: Path, checkout: Path, out: Path) -> None:
-    """Pack the journal of what is not whole, and leave the bundles for a later call."""
-    journal = checkout / ".benchbook"
-    if journal.is_dir():
-        with tarfile.open(out / JOURNAL, "w:gz") as archive:
-            archive.add(journal, ".benchbook")
+def restore(work: Path, out: Path, log: Log) -> list[Path]:
+    """Put back what earlier campaigns left, here or in the kit; the bundles to go on with.
+
+    Each journal is put back once, since what it was of may be done by the next call. Of two of one script the
+    longer one counts: nothing is ever taken out of a journal.
+    """
+    seen = work / "restored"
+    known_digests = set(seen.read_text("utf-8").split()) if seen.is_file() else set()
+    with tempfile.TemporaryDirectory(dir=work) as temporary:
+        packed = [*sorted((KIT / "state").glob(f"**/{JOURNAL}")), out / JOURNAL]
+        for path in (each for each in packed if each.is_file()):
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            if digest in known_digests:
+                continue
+            known_digests.add(digest)
+            found = Path(temporary) / digest
+            try:
+                with tarfile.open(path) as archive:
+                    archive.extractall(found, filter="data")
+            except (OSError, EOFError, tarfile.TarError) as error:
+                log.tell(f"{path} is damaged, and left out ({error})")
+            for journal in sorted((found / ".benchbook").glob("**/*.jsonl")):
+                known = work / "journal" / journal.relative_to(found / ".benchbook")
+                if not known.is_file() or known.stat().st_size < journal.stat().st_size:
+                    known.parent.mkdir(parents=True, exist_ok=True)
+                    os.replace(journal, known)
+    seen.write_text("\n".join(sorted(known_digests)), "utf-8")
+    bundles = [*sorted((KIT / "state").glob("**/*.json.gz")), *sorted(work.glob("*.json.gz"))]
+    return [bundle for bundle in bundles if is_whole(bundle, log)]
+
+
+def is_whole(bundle: Path, log: Log) -> bool:
+    """Whether a bundle can be read; says so where it cannot."""
+    try:
+        json.loads(gzip.decompress(bundle.read_bytes()))
+    except (OSError, EOFError, ValueError) as error:
+        log.tell(f"{bundle} is damaged, and left out ({error})")
+        return False
+    return True
+
+
+def keep(work: Path, out: Path) -> None:
+    """Pack the journals of what is not whole, and leave the bundles for a later call."""
+    journals = sorted((work / "journal").glob("**/*.jsonl"))
+    part = out / f".{JOURNAL}.part"
+    with tarfile.open(part, "w:gz") as archive:
+        for path in journals:
+            archive.add(path, Path(".benchbook") / path.relative_to(work / "journal"))
+    part.replace(out / JOURNAL)
+    # It is this call's own, and no news to the next.
+    with (work / "restored").open("a", encoding="utf-8") as seen:
+        seen.write("\n" + hashlib.sha256((out / JOURNAL).read_bytes()).hexdigest())
     for bundle in out.glob("*.json.gz"):
-        shutil.copy(bundle, work / bundle.name)
+        beside = work / f".{bundle.name}.part"
+        shutil.copy(bundle, beside)
+        beside.replace(work / bundle.name)
 
 
-def environment(kit: dict[str, str], work: Path, checkout: Path) -> dict[str, str]:
-    """What the scripts see: the kit's packages first, caches below the work folder, and no network to ask."""
+def environment(kit: dict[str, Any], work: Path) -> dict[str, str]:
+    """What the scripts see: the kit's packages first, caches in the work folder, and no network to ask."""
     home, temporary = work / "home", work / "tmp"
     for folder in (home, temporary):
         folder.mkdir(exist_ok=True)
@@ -181,44 +313,41 @@ def environment(kit: dict[str, str], work: Path, checkout: Path) -> dict[str, st
         "COLUMNS": "160",
         # The checkout came without its repository: none around it is asked, and the commit is the packed one.
         "GIT_CEILING_DIRECTORIES": str(work),
-        "BENCHBOOK_ROOT": str(checkout),
+        "BENCHBOOK_ROOT": str(work / "handbook"),
         "BENCHBOOK_COMMIT": kit["commit"],
     }
 
 
-def run(command: list[str], folder: Path, variables: dict[str, str], log: TextIO, left: float) -> int:
+def run(command: list[str], folder: Path, variables: dict[str, str], log: Log, left: float) -> int:
     """Run the recording, tell what it says, and end it if it does not end itself."""
     with subprocess.Popen(
         command,
         cwd=folder,
         env=variables,
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
+        # An interrupt at the terminal reaches it once, from here.
+        start_new_session=True,
     ) as process:
-        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-        for number in before:
-            signal.signal(number, lambda *_: process.terminate())
+        numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+        before = {number: signal.signal(number, lambda *_: process.terminate()) for number in numbers}
         # It keeps to its budget by itself; should it hang, it is told to end, and then made to.
         timers = [threading.Timer(left, process.terminate), threading.Timer(left + PATIENCE, process.kill)]
         for timer in timers:
+            timer.daemon = True
             timer.start()
         assert process.stdout is not None
         for line in process.stdout:
-            tell(log, line.rstrip("\n"))
+            log.tell(line.rstrip("\n"))
         code = process.wait()
     for timer in timers:
         timer.cancel()
     for number, handler in before.items():
         signal.signal(number, handler)
     return code
-
-
-def tell(log: TextIO, line: str) -> None:
-    """Say a line here and in the log."""
-    for stream in (sys.stdout, log):
-        print(line, file=stream, flush=True)
 
 
 def about_this_machine() -> list[str]:
@@ -237,13 +366,19 @@ def about_this_machine() -> list[str]:
 @contextlib.contextmanager
 def awake() -> Iterator[None]:
     """Keep the driver loaded between runs, where persistence mode is off; without a context on the device."""
-    code = "import ctypes, time\nctypes.CDLL('libnvidia-ml.so.1').nvmlInit_v2()\ntime.sleep(86400)"
-    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
-    try:
-        yield
-    finally:
-        process.kill()
-        process.wait()
+    # It ends with its standard input, and so with this process, however that ends.
+    code = "import ctypes, sys\nctypes.CDLL('libnvidia-ml.so.1').nvmlInit_v2()\nsys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as process:
+        try:
+            yield
+        finally:
+            process.kill()
 
 
 if __name__ == "__main__":

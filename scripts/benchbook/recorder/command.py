@@ -58,6 +58,7 @@ def record_command(
     recorded_by: str | None = None,
     verify: bool = False,
     runners: int = 1,
+    begun: Sequence[Path] = (),
 ) -> int:
     """Run scripts in fresh processes on this machine and write what they yield.
 
@@ -68,6 +69,7 @@ def record_command(
         machine: The name to record this machine under; one that begins with `cpu-` hides the accelerator.
         repeats: Runs per variant.
         bundle: Write this file instead of into `snippets/records`; in a folder, one named after the machine.
+        begun: Bundles of earlier campaigns on this machine, which that file goes on with.
         variant: Only this one, with its baseline.
         plan: Print what would run.
         plan_json: Print it, or what a verification found, as JSON.
@@ -90,7 +92,7 @@ def record_command(
     store: Store = Checkout(project, here)
     if bundle is not None:
         bundle = bundle / f"{here.name}.json.gz" if bundle.is_dir() else bundle
-        store = Bundle(bundle, Checkout(project, here), here)
+        store = Bundle(bundle, Checkout(project, here), here, begun)
     chosen = make_plan(
         project,
         scripts,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,6 +15,7 @@ from benchbook.project import Project
 from benchbook.records import (
     BUNDLE_SCHEMA,
     LARGEST_BUNDLE,
+    Campaign,
     Record,
     bundle_digest,
     load_record,
@@ -59,14 +61,27 @@ class Bundle:
 
     `machine` is what `machine.json` would hold, `records` what the record files would. Gzipped if its name
     ends so, written anew, atomically, with each script that is done: a bundle that was begun is gone on with.
+    So are those of earlier campaigns in `begun`, whose records it takes over; of two of one script the one
+    that more was measured for, and then the later.
 
     Raises:
         BenchbookError: The file is there and is something else, or of another machine.
     """
 
-    def __init__(self, path: Path, checkout: Checkout, machine: Machine) -> None:
+    def __init__(self, path: Path, checkout: Checkout, machine: Machine, begun: Sequence[Path] = ()) -> None:
         self._path, self._checkout, self._machine = path, checkout, machine
-        self._records = {record.script: record for record in self._begun()}
+        named, records = self._begun(path)
+        if named not in {"", machine.name}:
+            what = f"holds records of {named}, not of {machine.name}"
+            raise BenchbookError(Problem(path.name, 1, what, "name another file"))
+        self._records = {record.script: record for record in records}
+        for earlier in begun:
+            named, records = self._begun(earlier)
+            # What another machine measured is no part of this one's bundle.
+            for record in records if named == machine.name else ():
+                known = self._records.get(record.script)
+                if known is None or _extent(record) > _extent(known):
+                    self._records[record.script] = record
 
     def load(self, script: str) -> Record | None:
         """What is known of "guide/script.py" on this machine: by this bundle, else by the checkout."""
@@ -94,15 +109,20 @@ class Bundle:
             write_text(self._path, text + "\n")
         return self._path.name
 
-    def _begun(self) -> list[Record]:
+    @staticmethod
+    def _begun(path: Path) -> tuple[str, list[Record]]:
+        """The name of the machine of a bundle and its records; empty where there is no such file."""
         try:
-            table: dict[str, Any] = json.loads(read_packed(self._path, LARGEST_BUNDLE))
-            if table["machine"]["name"] != self._machine.name:
-                what = f"holds records of {table['machine']['name']}, not of {self._machine.name}"
-                raise BenchbookError(Problem(self._path.name, 1, what, "name another file"))
-            return [record_from(record) for record in table["records"]]
+            table: dict[str, Any] = json.loads(read_packed(path, LARGEST_BUNDLE))
+            return str(table["machine"]["name"]), [record_from(record) for record in table["records"]]
         except FileNotFoundError:
-            return []
+            return "", []
         except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError) as error:
             what = f"is there and is no bundle ({error})"
-            raise BenchbookError(Problem(self._path.name, 1, what, "name another file")) from error
+            raise BenchbookError(Problem(path.name, 1, what, "name another file")) from error
+
+
+def _extent(record: Record) -> tuple[int, str]:
+    """How much was measured for a record, and when last."""
+    moments = (campaign.finished for campaign in record.campaigns.values() if isinstance(campaign, Campaign))
+    return len(record.variants), max(moments, default="")
