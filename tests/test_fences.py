@@ -18,7 +18,7 @@ from benchbook.problems import Problem
 from benchbook.project import Project
 from benchbook.records import load_record, write_record
 from benchbook.script import read_script
-from handbooks import CPU, FIXTURE, GPU, copy_handbook, edit, plain, render, start
+from handbooks import CPU, FIXTURE, GPU, copy_handbook, edit, plain, render, set_metric, start
 
 ONE = "memory/methods.py?method=plain&batch_size=1"
 CHECKPOINTED = "memory/methods.py?method=checkpointing&batch_size=2"
@@ -60,7 +60,7 @@ def test_a_value_can_be_read_by_a_program() -> None:
         (f"{ONE}#step_time", "101 ms"),
         (f"{ONE}#train.seconds s", "0.56 s"),
         (f"{CHECKPOINTED}#peak_memory / {ONE}#peak_memory", "1"),
-        (f"{CHECKPOINTED}#step_time / {ONE}#step_time x", "2×"),
+        (f"{CHECKPOINTED}#step_time / {ONE}#step_time x", "2.00×"),
         (f"1 - {CHECKPOINTED}#peak_memory / {ONE.replace('=1', '=2')}#peak_memory percent", "50%"),
         (f"{ONE}#same_weights", "yes"),
         ("memory/losses.py#loss[-1]", "0.125"),
@@ -78,6 +78,20 @@ def test_values_work_in_tables_lists_bold_and_links() -> None:
     value = "`#!value memory/losses.py#difference`"
     text = f"| a | b |\n|---|---|\n| {value} | x |\n\n- **{value}**\n\n[{value}](https://example.org)\n"
     assert render(start(Project(FIXTURE)), text).count("<data ") == 3
+
+
+def test_what_a_ratio_is_made_of_stands_in_one_unit_in_its_details(project: Project) -> None:
+    peaks = {"method=checkpointing,batch_size=1": 897 * 2**20, "method=plain,batch_size=1": 1836 * 2**20}
+    set_metric(project, CPU, "peak_memory", peaks)
+    smaller = ONE.replace("plain", "checkpointing")
+    build = start(project)
+    render(build, f"`#!value {smaller}#peak_memory / {ONE}#peak_memory x`")
+    (value,) = build.data["memory"]["values"].values()
+    medians = [text for key, _, text in value[CPU]["en"]["rows"] if key == "result"]
+    assert [text.replace("\u00a0", " ") for text in medians] == [
+        "0.876 GiB (median of 3)",
+        "1.79 GiB (median of 3)",
+    ]
 
 
 def test_a_value_is_in_the_language_of_the_page() -> None:
