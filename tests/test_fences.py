@@ -94,6 +94,34 @@ def test_what_a_ratio_is_made_of_stands_in_one_unit_in_its_details(project: Proj
     ]
 
 
+def test_two_values_of_one_sentence_share_a_unit_on_each_machine(project: Project) -> None:
+    smaller = ONE.replace("plain", "checkpointing")
+    names = ["method=plain,batch_size=1", "method=checkpointing,batch_size=1"]
+    set_metric(project, CPU, "peak_memory", dict(zip(names, (1836 * 2**20, 897 * 2**20), strict=True)))
+    set_metric(project, GPU, "peak_memory", dict(zip(names, (600 * 2**20, 8 * 2**20), strict=True)))
+    build = start(project)
+    text = f"from `#!value {ONE}#peak_memory beside {smaller}#peak_memory` to `#!value {smaller}#peak_memory beside {ONE}#peak_memory`"
+    assert plain(render(build, text)) == "from 1.79 GiB to 0.876 GiB"
+    texts = [value[GPU]["en"]["text"] for value in build.data["memory"]["values"].values()]
+    assert texts == ["600\u00a0MiB", "8\u00a0MiB"]
+    assert f'data-ref="{ONE}#peak_memory"'.replace("&", "&amp;") in render(build, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (f"{ONE}#peak_memory beside", "is beside nothing"),
+        (f"{ONE}#peak_memory beside {ONE}#peak_memory GiB", "is beside nothing"),
+        (f"{ONE}#peak_memory / {ONE}#peak_memory beside {ONE}#peak_memory", "is beside nothing"),
+        (f"{ONE}#peak_memory beside {ONE}#step_time", "is in s, not in B"),
+        (f"{ONE}#peak_memory beside {ONE}#peak", "no metric `peak`"),
+    ],
+)
+def test_a_value_beside_nothing_of_its_kind_is_refused(text: str, what: str) -> None:
+    with pytest.raises(UnresolvedError, match=re.escape(what)):
+        resolve_value(start(Project(FIXTURE)).library, "memory", text)
+
+
 def test_a_value_is_in_the_language_of_the_page() -> None:
     build = start(Project(FIXTURE), "ja")
     words = build.here.language.text("outcome_out_of_memory")
