@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import shutil
 from pathlib import Path
@@ -68,6 +69,16 @@ def edit(path: Path, old: str, new: str) -> None:
     text = path.read_text("utf-8")
     assert old in text
     path.write_text(text.replace(old, new), "utf-8")
+
+
+def set_metric(project: Project, machine: str, name: str, values: dict[str, float]) -> None:
+    """Give the metric `name` of the script of methods these values on `machine`, by variant."""
+    path = project.records / machine / "memory/methods.json"
+    record = json.loads(path.read_text("utf-8"))
+    for variant, value in values.items():
+        for run in record["variants"][variant]["runs"]:
+            run["metrics"][name] = value
+    path.write_text(json.dumps(record), "utf-8")
 
 
 def list_points(project: Project) -> Path:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.pages.charts import read_chart, resolve_chart
-from benchbook.pages.drawing import Line, draw
+from benchbook.pages.charts import line_name, read_chart, render_chart, resolve_chart
+from benchbook.pages.drawing import Line, draw, line_ends
+from benchbook.pages.labels import axis_label
 from benchbook.pages.library import Library
 from benchbook.pages.references import UnresolvedError
 from benchbook.project import Project
@@ -39,7 +40,7 @@ def test_the_drawing_holds_digits_and_the_page_s_colours_only() -> None:
 def test_the_words_are_html_in_the_page_s_language() -> None:
     build = start(Project(FIXTURE), "zh")
     shown = plain(render(build, chart(SERIES)))
-    assert build.here.language.text("chart_data") in shown
+    assert build.here.language.text("show_data") in shown
     assert str(build.here.language.label("step")) in shown
 
 
@@ -48,6 +49,60 @@ def test_the_drawing_has_a_name_and_its_figures_a_table() -> None:
     assert 'role="img" aria-label="Peak &amp; batch" dir="ltr"' in shown
     rows = re.findall(r"<tr><th scope=\"row\">.*?</tr>", shown)
     assert [plain(row.replace("</td>", " ")) for row in rows] == ["12 1", "24 2", "4— 4"]
+
+
+def names(shown: str) -> list[tuple[str, str]]:
+    """Where the names beside the lines stand, and what they say."""
+    found = re.findall(r'<li( hidden| style="--bb-end:[^"]*")>(.*?)</li>', shown)
+    return [
+        (place.strip().removeprefix('style="--bb-end:').rstrip('"'), plain(name)) for place, name in found
+    ]
+
+
+def test_up_to_four_lines_have_their_names_beside_their_last_points() -> None:
+    shown = render(start(Project(FIXTURE)), chart(SWEEP))
+    assert '<div class="bb-legend bb-direct">' in shown
+    (first, plain_name), (second, checkpointing_name) = names(shown)
+    assert (plain_name, checkpointing_name) == ("● plain", "■ checkpointing")
+    # Both end at 4 GiB, the top of the scale: side by side, none on the other.
+    assert float(first) < 0.1
+    assert float(second) - float(first) == pytest.approx(0.075, abs=0.001)
+
+
+def test_a_line_without_a_point_has_no_name_beside_it() -> None:
+    shown = render(start(Project(FIXTURE)), chart(SWEEP + "\nwhere: {batch_size: 4}"))
+    assert [place == "hidden" for place, _ in names(shown)] == [True, False]
+
+
+def test_a_name_that_is_a_number_says_of_what() -> None:
+    sweep = SWEEP.replace("x: batch_size", "x: step").replace("series: method", "series: batch_size")
+    text = sweep.replace("y: peak_memory", "y: step_time") + "\nwhere: {method: plain}"
+    with pytest.raises(UnresolvedError, match="one number, not a series"):
+        render_chart(start(Project(FIXTURE)), text)
+    build = start(Project(FIXTURE))
+    read = read_chart(text, build.library)
+    label = axis_label(build.here.language, "batch_size", 2, "memory/methods.py")
+    assert plain(line_name(read, 2, label, build.here.language)) == "batch_size: 2"
+    assert line_name(read, "plain", "plain", build.here.language) == "plain"
+
+
+def test_more_than_four_lines_have_a_legend_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchbook.pages.charts._NAMED", 1)
+    shown = render(start(Project(FIXTURE)), chart(SWEEP))
+    assert '<div class="bb-legend">' in shown
+    assert "bb-ends" not in shown
+
+
+def test_names_keep_apart_in_the_order_of_their_lines_and_inside_the_drawing() -> None:
+    lines = [Line(((0, 0.0), (1, height))) for height in (0.0, 10.0, 0.01, 5.0)] + [Line(())]
+    bottom, top, above, middle, none = line_ends(draw(lines), len(lines))
+    assert none is None
+    assert top is not None
+    assert middle is not None
+    assert above is not None
+    assert bottom is not None
+    assert 0 <= top < middle < above < bottom < 1
+    assert bottom - above == pytest.approx(0.075, abs=0.002)
 
 
 def test_one_drawing_serves_all_languages() -> None:
@@ -60,6 +115,21 @@ def test_one_drawing_serves_all_languages() -> None:
 def test_two_drawings_of_the_same_points_are_the_same_bytes() -> None:
     lines = [Line(((1, 1e-8), (2, 3e-8))), Line(((1, 2e-8),))]
     assert draw(lines, log_y=True) == draw(lines, log_y=True)
+
+
+def test_the_labels_of_a_drawing_keep_their_places_at_any_size_of_text() -> None:
+    svg = draw([Line(((1, 1.0), (2, 3.0)))])
+    assert re.search(r'<svg [^>]*font-size="22"', svg)
+    labels = re.findall(r"<text[^>]*>", svg)
+    assert labels
+    assert all(re.search(r' dy="0\.(32|79)em"', label) and "font-size" not in label for label in labels)
+
+
+def test_the_data_of_a_chart_unfold_under_a_word_that_says_so() -> None:
+    for code in ("en", "ar", "zh", "ja"):
+        build = start(Project(FIXTURE), code)
+        word = build.here.language.text("show_data")
+        assert f"<summary>{word}</summary>" in render(build, chart(SERIES))
 
 
 def test_a_drawing_is_kept_from_one_build_to_the_next(tmp_path: Path) -> None:
@@ -93,6 +163,7 @@ def test_other_machines_go_to_the_data_of_the_guide() -> None:
     render(build, chart(SERIES))
     (machines,) = build.data["memory"]["blocks"].values()
     assert machines[GPU]["en"]["figures"][1] == ["2", "0.25"]
+    assert machines[GPU]["en"]["ends"] == []
     assert machines[GPU]["en"]["drawing"].startswith("<svg")
 
 

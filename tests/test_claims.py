@@ -15,7 +15,7 @@ from benchbook.page_source import parse_page
 from benchbook.pages.library import Library
 from benchbook.problems import Problem
 from benchbook.project import Project
-from handbooks import CPU, FIXTURE, GPU, build_site, copy_handbook, edit, plain, render, start
+from handbooks import CPU, FIXTURE, GPU, build_site, copy_handbook, edit, plain, render, set_metric, start
 
 ROOT = Path(__file__).parents[1]
 CLAIMS = "snippets/memory/claims.toml"
@@ -84,10 +84,44 @@ def test_a_claim_that_holds_is_a_sentence_with_its_numbers_and_provenance() -> N
     assert '<div class="bb-sentence"><p><code>a</code> needs less.</p></div>' in shown
     text = plain(shown)
     assert "✓ Holds on the Fixture CPU" in text
-    assert "Measured 2 GiB against 4 GiB · 0.5×" in text
+    assert "Measured 2 GiB against 4 GiB · 0.500×" in text
     assert "Fixture GPU: holds" in text
-    assert "Smallest ratio that matters1.5×" in text
+    assert "Smallest ratio that matters1.50×" in text
     assert "benchbook record memory/methods.py" in text
+
+
+def record_peaks(project: Project, **peaks: int) -> None:
+    """Give the methods these peaks at a batch of 2 on the CPU."""
+    values = {f"method={method},batch_size=2": peak for method, peak in peaks.items()}
+    set_metric(project, CPU, "peak_memory", values)
+
+
+def test_both_sides_of_a_claim_and_its_details_are_in_one_unit(tmp_path: Path) -> None:
+    project = copy_handbook(tmp_path)
+    record_peaks(project, checkpointing=897 * 2**20, plain=1836 * 2**20)
+    text = plain(render(start(project), fence("checkpointing-saves-memory")))
+    assert "Measured 0.876 GiB against 1.79 GiB · 0.489×" in text
+    assert "Median0.876 GiB (median of 3)" in text
+    assert "Median1.79 GiB (median of 3)" in text
+
+
+def test_what_was_measured_is_in_the_unit_of_the_bound_that_the_claim_names(tmp_path: Path) -> None:
+    project = copy_handbook(tmp_path)
+    record_peaks(project, checkpointing=897 * 2**20)
+    edit(
+        project.snippets / "memory/claims.toml",
+        'b = "memory/methods.py?method=plain&batch_size=2#peak_memory"\nratio = 1.5',
+        'b = "2 GiB"\nratio = 1.5',
+    )
+    text = plain(render(start(project), fence("checkpointing-saves-memory")))
+    assert "Measured 0.876 GiB; claimed: less than 2 GiB" in text
+
+
+def test_a_ratio_below_one_is_a_percentage_in_chinese(tmp_path: Path) -> None:
+    project = copy_handbook(tmp_path)
+    record_peaks(project, checkpointing=897 * 2**20, plain=1836 * 2**20)
+    shown = plain(render(start(project, "zh"), fence("checkpointing-saves-memory")))
+    assert "实测 0.876 GiB，对比 1.79 GiB · 48.9%" in shown
 
 
 def test_a_refuted_claim_says_so_in_a_word_and_names_who_said_it() -> None:

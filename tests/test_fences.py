@@ -18,7 +18,7 @@ from benchbook.problems import Problem
 from benchbook.project import Project
 from benchbook.records import load_record, write_record
 from benchbook.script import read_script
-from handbooks import CPU, FIXTURE, GPU, copy_handbook, edit, plain, render, start
+from handbooks import CPU, FIXTURE, GPU, copy_handbook, edit, plain, render, set_metric, start
 
 ONE = "memory/methods.py?method=plain&batch_size=1"
 CHECKPOINTED = "memory/methods.py?method=checkpointing&batch_size=2"
@@ -60,7 +60,7 @@ def test_a_value_can_be_read_by_a_program() -> None:
         (f"{ONE}#step_time", "101 ms"),
         (f"{ONE}#train.seconds s", "0.56 s"),
         (f"{CHECKPOINTED}#peak_memory / {ONE}#peak_memory", "1"),
-        (f"{CHECKPOINTED}#step_time / {ONE}#step_time x", "2×"),
+        (f"{CHECKPOINTED}#step_time / {ONE}#step_time x", "2.00×"),
         (f"1 - {CHECKPOINTED}#peak_memory / {ONE.replace('=1', '=2')}#peak_memory percent", "50%"),
         (f"{ONE}#same_weights", "yes"),
         ("memory/losses.py#loss[-1]", "0.125"),
@@ -78,6 +78,48 @@ def test_values_work_in_tables_lists_bold_and_links() -> None:
     value = "`#!value memory/losses.py#difference`"
     text = f"| a | b |\n|---|---|\n| {value} | x |\n\n- **{value}**\n\n[{value}](https://example.org)\n"
     assert render(start(Project(FIXTURE)), text).count("<data ") == 3
+
+
+def test_what_a_ratio_is_made_of_stands_in_one_unit_in_its_details(project: Project) -> None:
+    peaks = {"method=checkpointing,batch_size=1": 897 * 2**20, "method=plain,batch_size=1": 1836 * 2**20}
+    set_metric(project, CPU, "peak_memory", peaks)
+    smaller = ONE.replace("plain", "checkpointing")
+    build = start(project)
+    render(build, f"`#!value {smaller}#peak_memory / {ONE}#peak_memory x`")
+    (value,) = build.data["memory"]["values"].values()
+    medians = [text for key, _, text in value[CPU]["en"]["rows"] if key == "result"]
+    assert [text.replace("\u00a0", " ") for text in medians] == [
+        "0.876 GiB (median of 3)",
+        "1.79 GiB (median of 3)",
+    ]
+
+
+def test_two_values_of_one_sentence_share_a_unit_on_each_machine(project: Project) -> None:
+    smaller = ONE.replace("plain", "checkpointing")
+    names = ["method=plain,batch_size=1", "method=checkpointing,batch_size=1"]
+    set_metric(project, CPU, "peak_memory", dict(zip(names, (1836 * 2**20, 897 * 2**20), strict=True)))
+    set_metric(project, GPU, "peak_memory", dict(zip(names, (600 * 2**20, 8 * 2**20), strict=True)))
+    build = start(project)
+    text = f"from `#!value {ONE}#peak_memory beside {smaller}#peak_memory` to `#!value {smaller}#peak_memory beside {ONE}#peak_memory`"
+    assert plain(render(build, text)) == "from 1.79 GiB to 0.876 GiB"
+    texts = [value[GPU]["en"]["text"] for value in build.data["memory"]["values"].values()]
+    assert texts == ["600\u00a0MiB", "8\u00a0MiB"]
+    assert f'data-ref="{ONE}#peak_memory"'.replace("&", "&amp;") in render(build, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (f"{ONE}#peak_memory beside", "is beside nothing"),
+        (f"{ONE}#peak_memory beside {ONE}#peak_memory GiB", "is beside nothing"),
+        (f"{ONE}#peak_memory / {ONE}#peak_memory beside {ONE}#peak_memory", "is beside nothing"),
+        (f"{ONE}#peak_memory beside {ONE}#step_time", "is in s, not in B"),
+        (f"{ONE}#peak_memory beside {ONE}#peak", "no metric `peak`"),
+    ],
+)
+def test_a_value_beside_nothing_of_its_kind_is_refused(text: str, what: str) -> None:
+    with pytest.raises(UnresolvedError, match=re.escape(what)):
+        resolve_value(start(Project(FIXTURE)).library, "memory", text)
 
 
 def test_a_value_is_in_the_language_of_the_page() -> None:

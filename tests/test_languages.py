@@ -118,6 +118,44 @@ def test_a_tiny_share_is_a_power_of_ten() -> None:
     assert format_percent(0, locale) == "0%"
 
 
+@pytest.mark.parametrize(
+    ("ratio", "english", "japanese", "chinese"),
+    [
+        (1, "1.00×", "1.00 倍", "1.00 倍"),
+        (2.0134, "2.01×", "2.01 倍", "2.01 倍"),
+        (0.5, "0.500×", "0.500 倍", "50.0%"),
+        (0.00606, "0.00606×", "0.00606 倍", "0.606%"),
+        (0.9996, "1.00×", "1.00 倍", "1.00 倍"),
+        (29.84, "29.8×", "29.8 倍", "29.8 倍"),
+        (164.7, "165×", "165 倍", "165 倍"),
+        (1000, "1,000×", "1,000 倍", "1,000 倍"),
+        (1_515_172, ">1,000×", "1,000 倍超", "超过 1,000 倍"),
+        (4e-7, "<0.001×", "0.001 倍未満", "不到 0.1%"),
+        (0, "0×", "0 倍", "0%"),
+        (-0.25, "−0.250×", "−0.250 倍", "−25.0%"),
+    ],
+)
+def test_ratios_have_one_notation_and_number_of_digits(
+    ratio: float, english: str, japanese: str, chinese: str
+) -> None:
+    shown = [load_language(DOCS, code).ratio(ratio).replace("\u00a0", " ") for code in ("en", "ja", "zh")]
+    assert shown == [english, japanese, chinese]
+
+
+def test_the_interval_of_a_ratio_is_written_as_the_ratio_is() -> None:
+    english, chinese = (load_language(DOCS, code) for code in ("en", "zh"))
+    assert english.ratio_range(1, 1.4, 1.2) == "1.00–1.40"
+    assert chinese.ratio_range(1, 1.4, 1.2) == "1.00–1.40"
+    assert english.ratio_range(0.992, 1.012, 0.999) == "0.992–1.01"
+    assert chinese.ratio_range(0.992, 1.012, 0.999) == "99.2%–101%"
+
+
+def test_a_large_value_has_a_large_unit_unless_the_page_names_another(language: Language) -> None:
+    peak = 29_679 * 2**20
+    assert language.quantity(peak, UNITS["B"]).text == "29.0\u00a0GiB"
+    assert language.quantity(peak, UNITS["B"], UNITS["MiB"]).text == "29,679\u00a0MiB"
+
+
 def test_counted_nouns_follow_the_plural_forms() -> None:
     arabic = load_language(DOCS, "ar")
     texts = [arabic.text("median_of", n=n) for n in (1, 2, 3, 11, 100)]

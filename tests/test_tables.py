@@ -11,7 +11,19 @@ from benchbook.pages.library import Library
 from benchbook.pages.references import UnresolvedError
 from benchbook.pages.table_rows import read_table
 from benchbook.project import Project
-from handbooks import CPU, FIXTURE, GPU, QUOTED, copy_handbook, edit, list_points, plain, render, start
+from handbooks import (
+    CPU,
+    FIXTURE,
+    GPU,
+    QUOTED,
+    copy_handbook,
+    edit,
+    list_points,
+    plain,
+    render,
+    set_metric,
+    start,
+)
 
 METHODS = "script: memory/methods.py\nrows: [method, batch_size]\n"
 ONE = "script: memory/methods.py\nrows: metrics\nwhere: {method: plain, batch_size: 1}\n"
@@ -57,7 +69,7 @@ def test_bars_and_ratios_compare_with_the_largest_and_the_first() -> None:
         start(Project(FIXTURE)), table(METHODS + "columns: [{metric: peak_memory, bar: true, ratio: true}]")
     )
     assert re.findall(r"--bb-share:([\d.]+)", shown) == ["0.500", "1.000", "0.000", "0.250", "0.500", "1.000"]
-    assert re.findall(r'bb-ratio" dir="ltr">([^<]*)', shown) == ["", "2×", "", "0.5×", "1×", "2×"]
+    assert re.findall(r'bb-ratio" dir="ltr">([^<]*)', shown) == ["", "2.00×", "", "0.500×", "1.00×", "2.00×"]
 
 
 def test_where_narrows_the_rows() -> None:
@@ -104,6 +116,61 @@ def test_a_trace_of_the_unit_of_a_column_is_shown_in_a_smaller_one() -> None:
     text = f"script: memory/methods.py\n{where}\ncolumns: {{metric: peak_memory, unit: TiB}}"
     shown = cells(render(start(Project(FIXTURE)), table(text)))
     assert [row[1] for row in shown[1:]] == ["1 GiB", "0.00195 TiB", "0.00391 TiB"]
+
+
+def record_peaks(project: Project, machine: str, *peaks: float) -> None:
+    """Give the batches of the smaller method these peaks on `machine`."""
+    names = [f"method=checkpointing,batch_size={size}" for size in (1, 2, 4)]
+    set_metric(project, machine, "peak_memory", dict(zip(names, peaks, strict=True)))
+
+
+SWEPT = "script: memory/methods.py\nwhere: {method: checkpointing}\nrows: batch_size\ncolumns: "
+
+
+@pytest.mark.parametrize(
+    ("peaks", "shown"),
+    [
+        ((2**29, 2**30, 5 * 2**30), ["0.5 GiB", "1 GiB", "5 GiB"]),
+        ((2**29, 600 * 2**20, 2**20), ["512 MiB", "600 MiB", "1 MiB"]),
+        # Less than a thousandth of the largest: in a unit that suits all, while that has no five digits.
+        ((2**19, 2**30, 3 * 2**30), ["0.5 MiB", "1,024 MiB", "3,072 MiB"]),
+        ((2**19, 2**30, 29 * 2**30), ["512 KiB", "1 GiB", "29 GiB"]),
+        ((12, 0, 3 * 2**30), ["12 B", "0 GiB", "3 GiB"]),
+    ],
+)
+def test_a_column_has_one_unit_in_which_all_but_a_trace_can_be_told(
+    tmp_path: Path, peaks: tuple[int, ...], shown: list[str]
+) -> None:
+    project = copy_handbook(tmp_path)
+    record_peaks(project, CPU, *peaks)
+    assert [row[1] for row in cells(render(start(project), table(SWEPT + "peak_memory")))[1:]] == shown
+
+
+def test_each_machine_s_column_has_the_unit_that_suits_it(tmp_path: Path) -> None:
+    project = copy_handbook(tmp_path)
+    record_peaks(project, CPU, 2**20, 2**21, 2**22)
+    record_peaks(project, GPU, 2**29, 2**30, 2**31)
+    build = start(project)
+    shown = cells(render(build, table(SWEPT + "peak_memory")))
+    assert [row[1] for row in shown[1:]] == ["1 MiB", "2 MiB", "4 MiB"]
+    (machines,) = build.data["memory"]["blocks"].values()
+    assert [row[0]["text"] for row in machines[GPU]["en"]["rows"]] == [
+        "0.5\u00a0GiB",
+        "1\u00a0GiB",
+        "2\u00a0GiB",
+    ]
+
+
+def test_a_share_far_below_the_others_of_its_column_stays_a_percentage(tmp_path: Path) -> None:
+    project = copy_handbook(tmp_path)
+    edit(project.snippets / "memory/methods.py", 'peak_memory = { unit = "B"', 'peak_memory = { unit = "1"')
+    edit(project.snippets / "memory/methods.py", ', memory = "device"', "")
+    record_peaks(project, CPU, 8.6e-8, 0.84, 0)
+    shown = cells(render(start(project), table(SWEPT + "{metric: peak_memory, unit: percent}")))
+    assert [row[1] for row in shown[1:]] == ["8.6 × 10⁻⁶ %", "84%", "0%"]
+    record_peaks(project, CPU, 1, 1.333333, 0)
+    shown = cells(render(start(project), table(SWEPT + "peak_memory")))
+    assert [row[1] for row in shown[1:]] == ["1.00", "1.33", "0"]
 
 
 def test_a_point_without_a_value_on_an_axis_shows_the_one_that_runs(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ function setData(element, value, name) {
 }
 
 // What changes in a block; the rest of it stays as it is, with what listens to it.
-const SLOTS = ".bb-notes, .bb-output > pre, .bb-output > pre > code, td, .bb-drawing, .bb-unit, .bb-figures tbody, .bb-provenance, "
+const SLOTS = ".bb-notes, .bb-output > pre, .bb-output > pre > code, td, .bb-drawing, .bb-ends, .bb-unit, .bb-figures tbody, .bb-provenance, "
   + ".bb-sign, .bb-outcome, .bb-finding, .bb-others";
 
 function showBlock(block, data, name) {
@@ -152,6 +152,10 @@ function showRows(block, rows, name) {
 
 function showChart(block, shown) {
   block.querySelector(".bb-drawing").innerHTML = shown.drawing;
+  block.querySelectorAll(".bb-ends > li").forEach((name, place) => {
+    name.hidden = shown.ends[place] === null;
+    name.style.setProperty("--bb-end", shown.ends[place]);
+  });
   const unit = block.querySelector(".bb-unit");
   unit.hidden = !shown.unit;
   unit.firstElementChild.textContent = shown.unit;

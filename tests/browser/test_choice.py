@@ -73,7 +73,7 @@ def test_a_published_figure_says_whose_it_is_and_the_rest_stays(page: Page, fixt
     assert [value.inner_text().replace("\u00a0", " ").split("\n") for value in values.all()[:3]] == [
         ["5 GiBOld fixture GPU"],
         ["2 sOld fixture GPU"],
-        ["4×Fixture CPU"],
+        ["4.00×Fixture CPU"],
     ]
     expect(page.locator(".bb-table .bb-line").first).to_have_text(
         "Old fixture GPU\u00a0· published 2019, not measured here"
@@ -281,6 +281,39 @@ def test_numbers_in_arabic_text_run_from_left_to_right(page: Page, fixture_url: 
     assert styles
     assert set(styles) == {"ltr isolate"}
     assert page.locator(".bb-drawing").first.evaluate("one => getComputedStyle(one).direction") == "ltr"
+
+
+def test_a_chart_is_as_wide_as_the_text_and_names_its_lines_where_there_is_room(
+    page: Page, phone: Page, fixture_url: str
+) -> None:
+    for opened, beside in ((page, True), (phone, False)):
+        opened.goto(fixture_url + MEASURED)
+        chart = opened.locator(".bb-chart:has(.bb-ends)").first
+        assert chart.locator(".bb-ends li").first.is_visible() == beside
+        assert chart.locator(".bb-legend").is_visible() != beside
+        widths = [
+            box["width"]
+            for one in (".bb-plot", ".bb-drawing svg")
+            if (box := chart.locator(one).bounding_box())
+        ]
+        text = opened.locator("article > p").first.bounding_box()
+        assert text is not None
+        assert widths[0] == pytest.approx(text["width"], abs=1)
+        assert widths[1] > widths[0] * 0.75
+        sizes = chart.locator("svg text").evaluate_all(
+            "all => all.map(one => one.getBoundingClientRect().height)"
+        )
+        assert all(10 <= size <= 24 for size in sizes)
+
+
+def test_the_names_of_lines_follow_the_machine_and_come_back(page: Page, fixture_url: str) -> None:
+    page.goto(fixture_url + MEASURED)
+    names = page.locator(".bb-chart .bb-ends").first
+    before = names.inner_html()
+    choose_machine(page, GPU)
+    assert names.inner_html() != before
+    choose_machine(page, CPU)
+    assert names.inner_html() == before
 
 
 def test_a_chart_follows_light_and_dark(page: Page, fixture_url: str) -> None:

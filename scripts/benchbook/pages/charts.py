@@ -10,7 +10,7 @@ from typing import Any
 
 from benchbook.metadata import ParameterValue
 from benchbook.pages.context import Build
-from benchbook.pages.drawing import MAX_SERIES, SHAPES, Line, draw
+from benchbook.pages.drawing import MAX_SERIES, SHAPES, Line, draw, line_ends
 from benchbook.pages.labels import axis_label, name_label
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Library, Machine
@@ -19,12 +19,15 @@ from benchbook.pages.provenance import render_details, repeats_text
 from benchbook.pages.quantities import convert, sensible_unit
 from benchbook.pages.references import Target, UnresolvedError, axis_values
 from benchbook.pages.specs import Quantity, quantity_of, read_spec, variants_of
+from benchbook.parameters import axis_text
 from benchbook.problems import did_you_mean
 from benchbook.script import Script, Variant
 from benchbook.units import Unit
 
 KEYS = ("script", "x", "y", "series", "where", "title", "log", "zero", "machine")
 STEP = "step"
+# Up to so many lines have their names beside them where there is room; more have a legend only.
+_NAMED = 4
 # The shapes of drawing.SHAPES as characters, for the legend.
 _SIGNS = dict(zip(SHAPES, "●■▲◆✚▼", strict=True))
 
@@ -179,8 +182,10 @@ def render_chart(build: Build, text: str) -> str:
             details = render_details(origin, repeats, (), language, page.root)
         else:
             origin_key, _ = build.keep_origin(sources)
+            drawing = _drawing(build, chart, drawn)
             tree = {
-                "drawing": _drawing(build, chart, drawn),
+                "drawing": drawing,
+                "ends": _ends(chart, drawn, drawing),
                 "unit": _unit_text(drawn.unit, language),
                 "figures": _figures(drawn, language),
                 "repeats": repeats,
@@ -212,19 +217,50 @@ def _figure(chart: Chart, drawn: Drawn, drawing: str, language: Language) -> str
     unit_html = f' <span class="bb-unit"{"" if unit else " hidden"}><bdi>{escape(unit)}</bdi></span>'
     y_name = name_label(language, chart.y.label_key, scope) + unit_html
     x_name = name_label(language, chart.x, scope)
-    legend = ""
+    legend, names = "", ""
     if chart.series:
-        items = "".join(
-            f'<li><span class="bb-sign" style="color:var(--bb-series-{index + 1})" aria-hidden="true">'
-            f"{_SIGNS[SHAPES[index]]}</span> {axis_label(language, chart.series, name, scope)}</li>"
-            for index, name in enumerate(drawn.names)
+        labels = [axis_label(language, chart.series, name, scope) for name in drawn.names]
+        ends = _ends(chart, drawn, drawing)
+        direct = " bb-direct" if ends else ""
+        items = "".join(f"<li>{_sign(index)} {label}</li>" for index, label in enumerate(labels))
+        head = name_label(language, chart.series, scope)
+        legend = f'<div class="bb-legend{direct}">{head}<ul>{items}</ul></div>'
+        names = "".join(
+            f"<li{_place(end)}>{_sign(index)} {line_name(chart, name, label, language)}</li>"
+            for index, (end, name, label) in enumerate(zip(ends, drawn.names, labels, strict=False))
         )
-        legend = f'<div class="bb-legend">{name_label(language, chart.series, scope)}<ul>{items}</ul></div>'
+        names = f'<ul class="bb-ends" data-pagefind-ignore>{names}</ul>' if ends else ""
     return (
-        f'{legend}<div class="bb-yname">{y_name}</div>'
+        f'{legend}<div class="bb-yname">{y_name}</div><div class="bb-plot">'
         f'<div class="bb-drawing" role="img" aria-label="{escape(chart.title)}" dir="ltr">{drawing}</div>'
-        f'<div class="bb-xname">{x_name}</div>{_data_table(chart, drawn, y_name, x_name, language)}'
+        f'{names}<div class="bb-xname">{x_name}</div></div>'
+        f"{_data_table(chart, drawn, y_name, x_name, language)}"
     )
+
+
+def _ends(chart: Chart, drawn: Drawn, drawing: str) -> list[float | None]:
+    """Where the names of the lines stand, as shares of the height; none where a legend alone names them."""
+    return line_ends(drawing, len(drawn.lines)) if chart.series and len(drawn.lines) <= _NAMED else []
+
+
+def _sign(index: int) -> str:
+    """The colour and shape of the line at `index`."""
+    return (
+        f'<span class="bb-sign" style="color:var(--bb-series-{index + 1})" aria-hidden="true">'
+        f"{_SIGNS[SHAPES[index]]}</span>"
+    )
+
+
+def _place(end: float | None) -> str:
+    return " hidden" if end is None else f' style="--bb-end:{end}"'
+
+
+def line_name(chart: Chart, name: ParameterValue, label: str, language: Language) -> str:
+    """The HTML of a line's name beside it: of a bare number or a yes, with what it is the number of."""
+    scope, series = chart.script.reference, str(chart.series)
+    if not isinstance(name, (int, float)) or language.label(f"{series}={axis_text(name)}", scope):
+        return label
+    return f"{name_label(language, series, scope)}{escape(language.text('colon'))}{label}"
 
 
 def _data_table(chart: Chart, drawn: Drawn, y_name: str, x_name: str, language: Language) -> str:
@@ -239,8 +275,9 @@ def _data_table(chart: Chart, drawn: Drawn, y_name: str, x_name: str, language: 
         rows += f'<tr><th scope="row"><bdi dir="ltr">{escape(first)}</bdi></th>{cells}</tr>'
     head = "".join(f'<th scope="col">{text}</th>' for text in (x_name, *heads))
     title = escape(language.text("chart_data"))
+    shown = escape(language.text("show_data"))
     return (
-        f'<details class="bb-figures" data-pagefind-ignore><summary>{title}</summary>'
+        f'<details class="bb-figures" data-pagefind-ignore><summary>{shown}</summary>'
         f'<div class="bb-scroll" tabindex="0" role="group" aria-label="{title}">'
         f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></details>"
     )

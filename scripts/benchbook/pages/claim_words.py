@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from benchbook.claims.comparison import Doubt, Outcome
-from benchbook.claims.declaration import Constant
+from benchbook.claims.declaration import Claim, Constant
 from benchbook.claims.judging import Judgement
 from benchbook.pages.languages import Language
 from benchbook.pages.machine_names import machine_short
 from benchbook.pages.measurements import Measurement
 from benchbook.pages.provenance import Row, result_rows
-from benchbook.pages.quantities import NO_BREAK_SPACE
-from benchbook.paired import Interval
+from benchbook.pages.quantities import NO_BREAK_SPACE, shared_unit, unit_beside
+from benchbook.units import Unit
 
 # The interface strings of a verdict: as a word, and with the machine.
 _WORDS: dict[Outcome, tuple[str, str]] = {
@@ -38,11 +38,13 @@ def finding(judged: Judgement, language: Language) -> str:
     found = judged.found
     segments = [_measured(judged, language)]
     if found.ratio is not None and (found.ratio != 1 or found.interval) and _is_telling(judged):
-        ratio = f"{language.number(found.ratio)}{language.text('times')}"
+        ratio = language.ratio(found.ratio)
         segments.append(
             language.isolated(ratio)
             if found.interval is None
-            else language.text("claim_interval", ratio=ratio, interval=_interval(found.interval, language))
+            else language.text(
+                "claim_interval", ratio=ratio, interval=language.ratio_range(*found.interval, found.ratio)
+            )
         )
     if found.pairs:
         segments.append(language.text("claim_pairs", n=found.pairs))
@@ -55,16 +57,16 @@ def found_rows(judged: Judgement, language: Language) -> list[Row]:
     """The details of a comparison: both quantities, what was asked of them, and how sure the answer is."""
     rows: list[Row] = []
     for part, name in zip(judged.parts, _names(judged), strict=False):
-        rows += result_rows(part, language, name)
+        rows += result_rows(part, language, name, _shared(judged))
     claim, found = judged.claim, judged.found
     if claim.relation == "equal":
         rows.append(("tolerance", "text", f"±{language.percent(claim.tolerance)}"))
     elif claim.ratio != 1:
-        rows.append(("smallest", "text", f"{language.number(claim.ratio)}{language.text('times')}"))
+        rows.append(("smallest", "text", language.ratio(claim.ratio)))
     if found.p is not None:
         rows.append(("chance", "text", language.number(found.p)))
     if found.same is not None:
-        rows.append(("same", "text", _interval(found.same, language)))
+        rows.append(("same", "text", language.ratio_range(*found.same, 1)))
     return rows
 
 
@@ -75,19 +77,40 @@ def _names(judged: Judgement) -> list[str]:
 
 def _measured(judged: Judgement, language: Language) -> str:
     """What was measured, and what it is compared with."""
-    claim, first = judged.claim, judged.parts[0]
+    claim, shared = judged.claim, _shared(judged)
+    first, *others = (_value(part, shared, language) for part in judged.parts)
     if isinstance(claim.b, Constant):
-        unit = claim.b.unit or first.unit
-        said = language.quantity(claim.b.value * claim.times, unit, claim.b.unit).text
-        return language.text(f"claim_limit_{claim.relation}", first=_value(first, language), second=said)
-    return language.text(
-        "claim_against", first=_value(first, language), second=_value(judged.parts[1], language)
-    )
+        value, unit = _bound(claim, claim.b, judged.parts[0])
+        said = language.quantity(value, unit, unit_beside(value, unit, shared)).text
+        return language.text(f"claim_limit_{claim.relation}", first=first, second=said)
+    return language.text("claim_against", first=first, second=others[0])
 
 
-def _value(part: Measurement, language: Language) -> str:
+def _shared(judged: Judgement) -> Unit:
+    """The unit of both sides: that which the claim names, else one that suits both."""
+    claim = judged.claim
+    if isinstance(claim.b, Constant):
+        return claim.b.unit or shared_unit(
+            [_amount(judged.parts[0]), _bound(claim, claim.b, judged.parts[0])]
+        )
+    return shared_unit([_amount(part) for part in judged.parts])
+
+
+def _bound(claim: Claim, constant: Constant, part: Measurement) -> tuple[float, Unit]:
+    """The number that `part` is compared with, and its unit."""
+    return constant.value * claim.times, constant.unit or part.unit
+
+
+def _amount(part: Measurement) -> tuple[float, Unit]:
     assert part.value is not None
-    return language.flag(bool(part.value)) if part.flag else language.quantity(part.value, part.unit).text
+    return part.value, part.unit
+
+
+def _value(part: Measurement, shared: Unit, language: Language) -> str:
+    value, unit = _amount(part)
+    if part.flag:
+        return language.flag(bool(value))
+    return language.quantity(value, unit, unit_beside(value, unit, shared)).text
 
 
 def _is_telling(judged: Judgement) -> bool:
@@ -95,17 +118,11 @@ def _is_telling(judged: Judgement) -> bool:
     return judged.claim.relation == "equal" or not isinstance(judged.claim.b, Constant)
 
 
-def _interval(interval: Interval, language: Language) -> str:
-    lower, upper = (language.number(end) for end in interval)
-    return f"{lower}–{upper}"
-
-
 def _doubt(doubt: Doubt, judged: Judgement, language: Language) -> str:
     if doubt == "unsteady" and judged.found.same is not None:
-        return language.text("doubt_unsteady", interval=_interval(judged.found.same, language))
+        return language.text("doubt_unsteady", interval=language.ratio_range(*judged.found.same, 1))
     if doubt == "small":
-        ratio = f"{language.number(judged.claim.ratio)}{language.text('times')}"
-        return language.text("doubt_small", ratio=ratio)
+        return language.text("doubt_small", ratio=language.ratio(judged.claim.ratio))
     keys: dict[Doubt, str] = {
         "few pairs": "doubt_few_pairs",
         "two campaigns": "doubt_two_campaigns",

@@ -8,7 +8,8 @@ from benchbook import stats
 from benchbook.pages.library import Library, Machine
 from benchbook.pages.measurements import Measurement, check_one_campaign, find_target
 from benchbook.pages.predicted import Figure, Kind, Predicted, check_predictable, figure
-from benchbook.pages.references import Show, Target, UnresolvedError, ValueSpec, check_unit
+from benchbook.pages.quantities import shared_unit, unit_beside
+from benchbook.pages.references import Reference, Show, Target, UnresolvedError, ValueSpec, check_unit
 from benchbook.units import UNITS, Unit
 
 
@@ -62,6 +63,8 @@ def compute(library: Library, spec: ValueSpec, machine: Machine) -> Computed | N
     if spec.second is None:
         shown = UNITS["percent"] if spec.show == "error" else check_unit(first.unit, spec.unit)
         found = figure(library, first, machine, spec.show)
+        if found is not None and spec.beside is not None:
+            shown = _unit_beside(library, spec.beside, found, machine)
         return None if found is None else Computed(found.value, found.unit, shown, (found,))
     second = find_target(library, spec.second)
     check_predictable(second, spec.show)
@@ -82,6 +85,19 @@ def compute(library: Library, spec: ValueSpec, machine: Machine) -> Computed | N
             f"`{spec.second}` is 0 on {machine.name}", "compare with a quantity that is not 0"
         )
     return Computed(value, UNITS["1"], shown, parts)
+
+
+def _unit_beside(library: Library, beside: Reference, found: Figure, machine: Machine) -> Unit | None:
+    """The unit for `found` in a sentence that compares it with `beside`; None where there is no such two."""
+    target = find_target(library, beside)
+    if target.unit.dimension != found.unit.dimension:
+        what = f"`{beside}` is in {target.unit.symbol}, not in {found.unit.symbol}"
+        raise UnresolvedError(what, "name a quantity of the same kind after `beside`")
+    other = figure(library, target, machine)
+    if other is None or other.value is None or found.value is None:
+        return None
+    shared = shared_unit([(found.value, found.unit), (other.value, other.unit)])
+    return unit_beside(found.value, found.unit, shared)
 
 
 def _of_one_kind(

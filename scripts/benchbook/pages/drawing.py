@@ -8,19 +8,26 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 from benchbook.records import write_text
 
-# Drawn at the width of a phone, and scaled up a little elsewhere: text stays readable at both.
-WIDTH, HEIGHT, FONT_SIZE = 400, 240, 14
+# Laid out for the text of a phone, which scales the drawing down; where it is wider, the page makes the text
+# smaller (blocks.css), and each label stays where it is.
+WIDTH, HEIGHT, FONT_SIZE = 640, 330, 22
+# From a tick to the baseline of its label: as Vega has it, and as a share of whatever size the text is.
+_BASELINES = {"end": (round(0.3 * FONT_SIZE), "0.32em"), "middle": (round(0.79 * FONT_SIZE), "0.79em")}
+# As near as the names of two lines may come, as a share of the height.
+_NAME = 0.075
 # Stand-ins for the colours of the page, replaced by custom properties once drawn.
 _INK, _GRID = "#010203", "#040506"
 _SERIES = tuple(f"#0a0b{index:02x}" for index in range(6))
 MAX_SERIES = len(_SERIES)
 # Change it with what `_themed` does, so that no kept drawing outlives its look.
-_THEME = 3
+_THEME = 4
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 
 
@@ -56,6 +63,47 @@ def draw(
         write_text(cache / ".gitignore", "*\n")
         write_text(path, _render(spec))
     return path.read_text("utf-8")
+
+
+def line_ends(svg: str, lines: int) -> list[float | None]:
+    """How far below the top of a drawing the name of each line belongs: by its end, none on another.
+
+    Parameters:
+        svg: What `draw` made.
+        lines: How many lines it may have.
+
+    Returns:
+        Shares of the height; None for a line without a point.
+    """
+    found: dict[int, float] = {}
+
+    def search(element: ElementTree.Element, top: float) -> None:
+        moved = re.match(r"translate\([-\d.]+,([-\d.]+)\)", element.get("transform", ""))
+        top += float(moved[1]) if moved else 0
+        line = re.match(r"var\(--bb-series-(\d+)\)", element.get("stroke", ""))
+        if line and not element.get("fill"):
+            last = re.findall(r"[-\d.]+,([-\d.]+)", element.get("d", ""))[-1]
+            found[int(line[1]) - 1] = (top + float(last)) / HEIGHT
+        for child in element:
+            search(child, top)
+
+    search(ElementTree.fromstring(svg), 0)
+    places = _apart([found[index] for index in sorted(found)])
+    apart = dict(zip(sorted(found), places, strict=True))
+    return [round(apart[index], 3) if index in apart else None for index in range(lines)]
+
+
+def _apart(places: Sequence[float]) -> list[float]:
+    """`places` moved as little as keeps them apart and inside the drawing, in their order."""
+    order = sorted(range(len(places)), key=lambda index: places[index])
+    moved = list(places)
+    for before, index in pairwise(order):
+        moved[index] = max(moved[index], moved[before] + _NAME)
+    bottom = 1 - _NAME / 2
+    for index in reversed(order):
+        moved[index] = min(moved[index], bottom)
+        bottom = moved[index] - _NAME
+    return moved
 
 
 def _render(spec: str) -> str:
@@ -111,7 +159,7 @@ def _layer(index: int, lines: int, points: int) -> dict[str, Any]:
     wider = lines - 1 - index if lines <= 3 else 0
     mark: dict[str, Any] = {"type": "line", "color": _SERIES[index], "strokeWidth": 2 + 2 * wider}
     if points <= 40:
-        size = 50 + 75 * wider if points <= 12 else 16 + 40 * wider
+        size = 70 + 75 * wider if points <= 12 else 24 + 40 * wider
         mark["point"] = {"size": size, "filled": True, "color": _SERIES[index], "shape": SHAPES[index]}
     return {"transform": [{"filter": f"datum.s === {index}"}], "mark": mark}
 
@@ -144,10 +192,23 @@ def _themed(svg: str) -> str:
     svg = re.sub(r'<text [^>]*(?<=\s)opacity="0"[^>]*>[^<]*</text>', "", svg)
     svg = re.sub(r' (?:class|pointer-events|opacity|font-family|aria-hidden)="[^"]*"', "", svg)
     svg = re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", svg)
+    svg = re.sub(
+        r'<text text-anchor="(end|middle)" transform="translate\(([^,]+),([^)]+)\)" font-size="[^"]*"',
+        _relative,
+        svg,
+    )
     head = re.match(r"<svg [^>]*>", svg)
     assert head is not None
     box = re.search(r'viewBox="[^"]*"', head[0])
     assert box is not None
     hidden = 'direction="ltr" aria-hidden="true" focusable="false"'
-    opening = f'<svg xmlns="http://www.w3.org/2000/svg" {box[0]} {hidden}>'
+    opening = f'<svg xmlns="http://www.w3.org/2000/svg" {box[0]} font-size="{FONT_SIZE}" {hidden}>'
     return opening + svg[head.end() :]
+
+
+def _relative(label: re.Match[str]) -> str:
+    """The label of a tick at a distance from it that follows the size of the text, which the page sets."""
+    anchor, x, y = label.groups()
+    below, distance = _BASELINES[anchor]
+    place = f"{x},{float(y) - below:.2f}".removesuffix(".00")
+    return f'<text text-anchor="{anchor}" transform="translate({place})" dy="{distance}"'

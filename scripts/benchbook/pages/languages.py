@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,10 +15,14 @@ from babel import Locale, UnknownLocaleError, dates
 
 from benchbook.pages.markup import isolated_words
 from benchbook.pages.quantities import (
+    LARGEST_RATIO,
+    SMALLEST_RATIO,
     FormattedQuantity,
     format_number,
     format_percent,
     format_quantity,
+    format_ratio,
+    format_ratio_percent,
     format_signed_percent,
 )
 from benchbook.pages.yaml_text import InvalidYamlError, parse_yaml
@@ -118,9 +123,30 @@ class Language:
         """A share that goes either way as a percentage, with its sign: "+1.2%", "−0.4%", "0.0%"."""
         return format_signed_percent(share, self.locale)
 
-    def quantity(self, value: float, unit: Unit, shown: Unit | None = None) -> FormattedQuantity:
-        """`value` in `unit`, shown in the unit `shown` or a sensible one."""
-        return format_quantity(value, unit, self.locale, shown, self.units)
+    def ratio(self, value: float) -> str:
+        """How many times as much: "1.04×", "0.500×", ">1,000×"; in Chinese "50.0%" of the other."""
+        key, end = "times_less" if _is_less(value) else "times", 0.0
+        if abs(value) > LARGEST_RATIO:
+            key, end = "times_beyond", math.copysign(LARGEST_RATIO, value)
+        elif 0 < abs(value) < SMALLEST_RATIO:
+            key, end = "times_below", math.copysign(SMALLEST_RATIO, value)
+        if end:
+            ratio, percent = self.number(end), self.percent(end)
+        else:
+            ratio, percent = format_ratio(value, self.locale), format_ratio_percent(value, self.locale)
+        return self.text(key).format(ratio=ratio, percent=percent)
+
+    def ratio_range(self, lower: float, upper: float, beside: float) -> str:
+        """The interval of the ratio `beside`, written as that is but for its word: "0.930–1.09"."""
+        percent = _is_less(beside) and "{percent}" in self.text("times_less")
+        write = format_ratio_percent if percent else format_ratio
+        return f"{write(lower, self.locale)}–{write(upper, self.locale)}"
+
+    def quantity(
+        self, value: float, unit: Unit, shown: Unit | None = None, full: bool = False
+    ) -> FormattedQuantity:
+        """`value` in `unit`, shown in the unit `shown` or a sensible one; `full` writes all its digits."""
+        return format_quantity(value, unit, self.locale, shown, self.units, full)
 
     def flag(self, value: bool) -> str:
         """The word for yes or no."""
@@ -200,6 +226,11 @@ def missing_strings(project: Project) -> list[Problem]:
                     Problem(f"docs/{code}/{FILE}", 1, what, "translate it from docs/en/_language.yml")
                 )
     return problems
+
+
+def _is_less(ratio: float) -> bool:
+    """Whether a ratio is shown as less than 1: 0.9996 is shown as 1."""
+    return abs(float(f"{ratio:.3g}")) < 1
 
 
 def _date(moment: str) -> datetime.date:

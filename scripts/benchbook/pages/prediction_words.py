@@ -10,7 +10,7 @@ from benchbook.pages.downloads import prediction_path
 from benchbook.pages.languages import Language
 from benchbook.pages.predicted import Predicted
 from benchbook.pages.quantities import NO_BREAK_SPACE
-from benchbook.units import UNITS
+from benchbook.units import UNITS, Unit
 
 Rows = list[tuple[str, str, Any]]
 # Fields of a configuration that say how large the model is; the raw record has them all.
@@ -93,9 +93,16 @@ def predicted_rows(predictions: Sequence[Predicted], measured: bool, language: L
     return rows
 
 
-def value_rows(one: Predicted, language: Language, name: str) -> Rows:
-    """The details of one predicted quantity, called `name`: its value, and what makes up the peak."""
-    text = language.quantity(one.value, UNITS["B"]).text
+def value_rows(one: Predicted, language: Language, name: str, shown: Unit | None = None) -> Rows:
+    """The details of one predicted quantity, called `name`: its value, and what makes up the peak.
+
+    Parameters:
+        one: The prediction.
+        language: Of the page.
+        name: How the page refers to it.
+        shown: The unit of what it is compared with; None for one that suits it alone.
+    """
+    text = language.quantity(one.value, UNITS["B"], shown).text
     hint = language.text("predicted_fits_not_hint" if one.fits_not else "predicted_hint")
     remark = language.text("with_remark", text=text, remark=hint)
     rows: Rows = [("quantity", "code", name), ("prediction", "text", remark)]

@@ -18,10 +18,11 @@ from benchbook.pages.measurements import Measurement, Recorded
 from benchbook.pages.predicted import Predicted
 from benchbook.pages.prediction_words import predicted_line, predicted_rows
 from benchbook.pages.publications import published_line, published_rows
-from benchbook.pages.quantities import NO_BREAK_SPACE
+from benchbook.pages.quantities import NO_BREAK_SPACE, shared_unit, unit_beside
 from benchbook.parameters import differs, parameters_text
 from benchbook.project import Project
 from benchbook.records import Campaign, Publication
+from benchbook.units import Unit
 
 # A row of the details: its key (`fact_<key>` in the language's strings), how to show it, and what.
 # The ways: "text", "code", "block" (code on lines of its own) and "links" (pairs of text and address).
@@ -159,19 +160,33 @@ def origin(
     return Origin(tuple(line), tuple(rows), any(source.verdict.state == "stale" for source in sources))
 
 
-def result_rows(measurement: Measurement, language: Language, name: str) -> list[Row]:
-    """The details of one quantity, called `name`: median, spread and samples."""
+def result_rows(
+    measurement: Measurement, language: Language, name: str, shown: Unit | None = None
+) -> list[Row]:
+    """The details of one quantity, called `name`: median, spread and samples.
+
+    Parameters:
+        measurement: The quantity on a machine.
+        language: Of the page.
+        name: How the page refers to it.
+        shown: The unit of what it is compared with; None for one that suits its samples.
+    """
     summary = measurement.summary
     if summary is None:
         return []
     rows: list[Row] = [("quantity", "code", name)]
     if measurement.flag:
         return [*rows, ("result", "text", language.flag(bool(summary.median)))]
-    unit = language.quantity(summary.median, measurement.unit)
+    common = shown or shared_unit([(sample, measurement.unit) for sample in measurement.samples])
+
+    def text(value: float) -> str:
+        unit = measurement.unit
+        return language.quantity(value, unit, unit_beside(value, unit, common)).text
+
     if measurement.source.quoted:
-        return [*rows, ("figure", "text", unit.text)]
+        return [*rows, ("figure", "text", text(summary.median))]
     counted = language.text("median_of", n=summary.count)
-    rows.append(("result", "text", _with(language, unit.text, counted)))
+    rows.append(("result", "text", _with(language, text(summary.median), counted)))
     if summary.spread:
         rows.append(("spread", "text", language.text("spread", spread=language.percent(summary.spread))))
     if within := measurement.within_runs:
@@ -179,10 +194,7 @@ def result_rows(measurement: Measurement, language: Language, name: str) -> list
         spread = language.text("spread", spread=language.percent(within.spread or 0.0))
         rows.append(("blocks", "text", f"{blocks}{language.text('comma')}{spread}"))
     if summary.count > 1:
-        samples = [
-            language.isolated(language.quantity(sample, measurement.unit).text)
-            for sample in measurement.samples
-        ]
+        samples = [language.isolated(text(sample)) for sample in measurement.samples]
         more = ["…"] if len(samples) > _SHOWN_SAMPLES else []
         rows.append(("samples", "text", " · ".join(samples[:_SHOWN_SAMPLES] + more)))
     return rows

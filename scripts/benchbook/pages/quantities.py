@@ -1,10 +1,13 @@
-"""Numbers and units as a reader of a language reads them: always Western digits, never a false precision."""
+"""Numbers and units as a reader of a language reads them: always Western digits, never a false precision.
+
+What stands side by side is read in one unit (`shared_unit`) and with one number of digits.
+"""
 
 from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -25,6 +28,10 @@ _LADDERS: dict[str, tuple[str, ...]] = {
     "B/s": ("GB/s", "B/s"),
     "FLOP": ("TFLOP", "GFLOP", "FLOP"),
 }
+# A value below so much of the unit beside it has a smaller one of its own; so large a number, a larger one.
+_TRACE, _LONG = 1e-3, 1e4
+# Ratios beyond these are told apart from them, and no further.
+LARGEST_RATIO, SMALLEST_RATIO = 1000, 0.001
 _FAMILIES = (frozenset({"B/s", "GB/s"}), frozenset({"1", "percent"}))
 
 
@@ -77,15 +84,55 @@ def sensible_unit(value: float, unit: Unit) -> Unit:
     return UNITS[ladder[-1]]
 
 
+def shared_unit(amounts: Sequence[tuple[float, Unit]]) -> Unit:
+    """The one unit for numbers that are compared: a column of a table, or the two sides of a comparison.
+
+    The rule: the unit of the largest number, so that they compare at a glance. Where one of the others would
+    be less than a thousandth of it, and so read as next to 0, a smaller unit in which all of them can be
+    told, unless that takes numbers of five digits. Where no unit does for all, it is that of the largest,
+    and each such trace alone has a unit of its own (`unit_beside`). A unit that a page names goes before
+    this rule, and traces of it keep a unit of their own likewise.
+
+    Parameters:
+        amounts: The numbers, each with the unit that it is in, all of one dimension; at least one.
+    """
+    unit = next((unit for _, unit in amounts if unit.symbol in _LADDERS), amounts[0][1])
+    sizes = [abs(convert(value, own, unit)) for value, own in amounts if value and math.isfinite(value)]
+    if not sizes:
+        return unit
+    best = sensible_unit(max(sizes), unit)
+    for symbol in _LADDERS.get(unit.symbol, ()):
+        smaller = UNITS[symbol]
+        if smaller.factor > best.factor:
+            continue
+        if convert(max(sizes), unit, smaller) >= _LONG:
+            break
+        if convert(min(sizes), unit, smaller) >= _TRACE:
+            return smaller
+    return best
+
+
+def unit_beside(value: float, unit: Unit, shown: Unit) -> Unit:
+    """The unit for `value` among numbers in `shown`: that, but for a trace of it that has a smaller unit."""
+    trace = 0 < abs(convert(value, unit, shown)) < _TRACE
+    return sensible_unit(value, unit) if trace and unit.symbol in _LADDERS else shown
+
+
 def convert(value: float, unit: Unit, target: Unit) -> float:
     """`value` in `unit`, expressed in `target`; an integer stays one where nothing changes."""
     return value if unit.factor == target.factor else value * unit.factor / target.factor
 
 
-def format_number(value: float, locale: Locale, digits: int = DIGITS) -> str:
+def format_number(value: float, locale: Locale, digits: int = DIGITS, full: bool = False) -> str:
     """`value` to `digits` significant digits, fewer where fewer are exact; integers below a billion whole.
 
     Beyond a ten-thousandth, and from a billion on, as a power of ten: 7.2 × 10⁻⁸.
+
+    Parameters:
+        value: The number.
+        locale: The language to format for.
+        digits: How many are significant.
+        full: Whether to write all of them below 100, but for 0: beside 1.04 stands 1.00, not 1.
     """
     if not math.isfinite(value):
         return {math.inf: "∞", -math.inf: "\u2212∞"}.get(value, "—")
@@ -96,6 +143,8 @@ def format_number(value: float, locale: Locale, digits: int = DIGITS) -> str:
         shown = _decimal(float(mantissa), "0" if exact else "0.0", locale)
         power = str(int(exponent)).translate(_SUPERSCRIPTS)
         return f"{shown}{NO_BREAK_SPACE}×{NO_BREAK_SPACE}10{power}"
+    if full and 0 < size < 10 ** (digits - 1):
+        return _decimal(value, "@" * digits, locale)
     if value == int(value) or size >= 100:
         return _decimal(round(value), "#,##0", locale)
     return _plain(value, digits, locale)
@@ -117,6 +166,18 @@ def format_percent(share: float, locale: Locale) -> str:
     return text.replace("-", "\u2212")
 
 
+def format_ratio(ratio: float, locale: Locale) -> str:
+    """A ratio or an end of its interval, all written alike: to three digits, whole from 100 on."""
+    return format_number(ratio, locale, full=True)
+
+
+def format_ratio_percent(ratio: float, locale: Locale) -> str:
+    """A ratio as a percentage, to as many digits as `format_ratio` has: 0.493 is 49.3%."""
+    pattern = "@" * DIGITS + "%" if 0 < abs(ratio) < 1 else "#,##0%"
+    text = numbers.format_percent(ratio, format=pattern, locale=locale, numbering_system="latn")
+    return text.replace("-", "\u2212")
+
+
 def format_signed_percent(share: float, locale: Locale) -> str:
     """A share that goes either way as a percentage with its sign: to a tenth below 10 %, else whole."""
     tenths = round(share * 1000) / 1000
@@ -131,6 +192,7 @@ def format_quantity(
     locale: Locale,
     target: Unit | None = None,
     names: Mapping[str, str] | None = None,
+    full: bool = False,
 ) -> FormattedQuantity:
     """`value` as text.
 
@@ -140,15 +202,16 @@ def format_quantity(
         locale: The language to format for.
         target: The unit to show it in, by default a sensible one.
         names: How the language writes units whose symbol holds words ("samples/s").
+        full: Whether to write all digits, as `format_number` does.
     """
     shown = target or sensible_unit(value, unit)
     amount = convert(value, unit, shown)
     if shown.symbol == "percent":
         return FormattedQuantity(format_percent(amount / 100, locale))
     if shown.dimension == "count":
-        return FormattedQuantity(format_number(amount, locale))
+        return FormattedQuantity(format_number(amount, locale, full=full))
     symbol = (names or {}).get(shown.symbol, _SYMBOLS.get(shown.symbol, shown.symbol))
-    return FormattedQuantity(format_number(amount, locale), symbol)
+    return FormattedQuantity(format_number(amount, locale, full=full), symbol)
 
 
 def _plain(value: float, digits: int, locale: Locale) -> str:

@@ -70,13 +70,23 @@ class Reference:
 
 @dataclass(frozen=True)
 class ValueSpec:
-    """What an inline value shows: one quantity, the ratio of two, or what the first saves of the second."""
+    """What an inline value shows: one quantity, the ratio of two, or what the first saves of the second.
+
+    Parameters:
+        form: Which of the three.
+        first: The quantity.
+        second: What it is divided by.
+        unit: In which unit; None for a sensible one.
+        show: What of it.
+        beside: The quantity that the sentence compares it with, whose unit it shares.
+    """
 
     form: Form
     first: Reference
     second: Reference | None = None
     unit: str | None = None
     show: Show = "measured"
+    beside: Reference | None = None
 
     @property
     def expression(self) -> str:
@@ -86,7 +96,8 @@ class ValueSpec:
 
     def __str__(self) -> str:
         show = "" if self.show == "measured" else self.show
-        return " ".join(filter(None, (self.expression, show, self.unit)))
+        beside = f"beside {self.beside}" if self.beside else ""
+        return " ".join(filter(None, (self.expression, show, beside, self.unit)))
 
 
 @dataclass(frozen=True)
@@ -137,7 +148,8 @@ def parse_reference(text: str) -> Reference:
 def parse_value(text: str) -> ValueSpec:
     """What the inline value `text` shows: `REF [unit]`, `REF / REF [unit]` or `1 - REF / REF [unit]`.
 
-    `predicted` before the unit shows the prediction in any case; `REF error`, how far it is off.
+    `predicted` before the unit shows the prediction in any case; `REF error`, how far it is off. In place of
+    a unit, `beside REF` shows it in the one that suits both: for two values of one sentence.
 
     Raises:
         UnresolvedError: It is none of the three, or its unit is not one.
@@ -168,6 +180,12 @@ def parse_value(text: str) -> ValueSpec:
             raise UnresolvedError(
                 f"`{text.strip()}` is no error", "write `REF error`: of one quantity, always in percent"
             )
+    if rest[:1] == ["beside"]:
+        if second is not None or len(rest) != 2:
+            raise UnresolvedError(
+                f"`{text.strip()}` is beside nothing", "write `REF beside REF`, which has no unit of its own"
+            )
+        return ValueSpec(form, first, show=show, beside=parse_reference(rest[1]))
     if len(rest) > 1:
         raise UnresolvedError(f"`{' '.join(rest)}` is no unit", "write one unit after the reference")
     unit = rest[0] if rest else None

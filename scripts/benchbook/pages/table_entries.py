@@ -9,14 +9,28 @@ from benchbook.pages.labels import OUTCOMES
 from benchbook.pages.languages import Language
 from benchbook.pages.measurements import check_one_campaign
 from benchbook.pages.predicted import Figure
-from benchbook.pages.quantities import convert, sensible_unit
+from benchbook.pages.quantities import shared_unit, unit_beside
 from benchbook.pages.specs import Quantity
 from benchbook.pages.table_rows import Table
 from benchbook.pages.values import raw
+from benchbook.units import Unit
 
 MISSING = "—"
-# Less than so much of its unit is shown in a smaller one.
-_TRACE = 0.001
+
+
+@dataclass(frozen=True)
+class Column:
+    """How the numbers of a column on one machine are written, so that they compare at a glance.
+
+    Parameters:
+        largest: The size of the largest.
+        unit: The unit of all but traces of it; None where there is no number.
+        full: Whether all digits are written: of ratios, unless all are whole.
+    """
+
+    largest: float = 0
+    unit: Unit | None = None
+    full: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,21 +56,33 @@ def column_entries(
     Raises:
         UnresolvedError: It compares times of two campaigns.
     """
-    values = [cell.value for cell in cells if cell is not None and cell.value is not None]
-    largest = max((abs(value) for value in values), default=0)
+    column = _column(cells, [row.quantities[index] for row in table.rows])
     first = cells[0]
     entries = []
     for row, cell in zip(table.rows, cells, strict=True):
         quantity = row.quantities[index]
         ref = str(quantity.reference(table.script, row.variant))
-        entry = _entry(cell, quantity, ref, largest, language)
+        entry = _entry(cell, quantity, ref, column, language)
         if quantity.ratio and cell is not None and first is not None and cell is not first:
             entry = replace(entry, ratio=_ratio(first, cell, language))
         entries.append(entry)
     return entries
 
 
-def _entry(cell: Figure | None, quantity: Quantity, ref: str, largest: float, language: Language) -> Entry:
+def _column(cells: Sequence[Figure | None], quantities: Sequence[Quantity]) -> Column:
+    amounts = [
+        (cell.value, quantity.unit)
+        for cell, quantity in zip(cells, quantities, strict=True)
+        if cell is not None and cell.value is not None and not cell.flag
+    ]
+    if not amounts:
+        return Column()
+    largest = max(abs(value) for value, _ in amounts)
+    ratios = all(unit.dimension == "ratio" for _, unit in amounts)
+    return Column(largest, shared_unit(amounts), ratios and any(value % 1 for value, _ in amounts))
+
+
+def _entry(cell: Figure | None, quantity: Quantity, ref: str, column: Column, language: Language) -> Entry:
     if cell is None:
         return Entry(MISSING, ref=ref, words=True)
     if cell.value is None:
@@ -67,12 +93,9 @@ def _entry(cell: Figure | None, quantity: Quantity, ref: str, largest: float, la
         return Entry(language.flag(bool(cell.value)), raw(cell.value), ref, words=True)
     if cell.kind == "error":
         return Entry(language.signed_percent(cell.value), raw(cell.value), ref, kind=cell.kind)
-    # One unit for the whole column, so that its numbers can be compared at a glance, but for a trace of it.
-    shown = quantity.shown or sensible_unit(largest, quantity.unit)
-    if 0 < abs(convert(cell.value, quantity.unit, shown)) < _TRACE:
-        shown = sensible_unit(cell.value, quantity.unit)
-    text = language.quantity(cell.value, quantity.unit, shown).text
-    share = round(abs(cell.value) / largest, 3) if quantity.bar and largest else None
+    shown = unit_beside(cell.value, quantity.unit, quantity.shown or column.unit or quantity.unit)
+    text = language.quantity(cell.value, quantity.unit, shown, column.full).text
+    share = round(abs(cell.value) / column.largest, 3) if quantity.bar and column.largest else None
     size = raw(cell.value) if cell.device_memory else ""
     kind = cell.kind if cell.kind != "measurement" else ""
     return Entry(text, raw(cell.value), ref, False, size, share, kind=kind, fits_not=cell.fits_not)
@@ -84,4 +107,4 @@ def _ratio(first: Figure, cell: Figure, language: Language) -> str:
         return ""
     if first.measured is not None and cell.measured is not None:
         check_one_campaign(first.measured, cell.measured)
-    return f"{language.number(cell.value / first.value)}×"
+    return language.ratio(cell.value / first.value)

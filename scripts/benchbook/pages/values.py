@@ -17,7 +17,9 @@ from benchbook.pages.measurements import missing_mend
 from benchbook.pages.predicted import never_predicted
 from benchbook.pages.prediction_words import predicted_mark, value_rows
 from benchbook.pages.provenance import Row, repeats_text, result_rows, stale_mark
+from benchbook.pages.quantities import shared_unit
 from benchbook.pages.references import UnresolvedError, ValueSpec, parse_value
+from benchbook.units import UNITS, Unit
 
 
 def _scripts_of(spec: ValueSpec) -> tuple[str, ...]:
@@ -130,13 +132,23 @@ def computed_text(spec: ValueSpec, computed: Computed, language: Language) -> st
         return language.flag(bool(computed.value))
     if computed.kind == "error":
         return language.signed_percent(computed.value)
-    text = language.quantity(computed.value, computed.unit, computed.shown).text
-    return f"{text}{language.text('times')}" if spec.unit == "x" else text
+    if spec.unit == "x":
+        return language.ratio(computed.value)
+    return language.quantity(computed.value, computed.unit, computed.shown).text
 
 
 def raw(value: float | None) -> str:
     """A number as JSON, an empty text for none."""
     return "" if value is None else json.dumps(value)
+
+
+def _detail_unit(spec: ValueSpec, computed: Computed) -> Unit | None:
+    """The unit in which the details show what a value is made of: the value's own, or one that suits all."""
+    if spec.second is None and computed.kind != "error" and computed.shown is not None:
+        return computed.shown
+    amounts = [(one.value, one.unit) for one in computed.parts if one.value is not None]
+    amounts += [(one.value, UNITS["B"]) for one in computed.predictions]
+    return shared_unit(amounts) if len(amounts) > 1 else None
 
 
 def _tree(build: Build, spec: ValueSpec, computed: Computed) -> dict[str, Any]:
@@ -145,9 +157,10 @@ def _tree(build: Build, spec: ValueSpec, computed: Computed) -> dict[str, Any]:
     rows: list[Row] = []
     if computed.kind == "error" and computed.value is not None:
         rows.append(("error", "text", language.signed_percent(computed.value)))
+    shown = _detail_unit(spec, computed)
     for one, name in zip(computed.figures, names, strict=False):
-        rows += result_rows(one.measured, language, name) if one.measured else []
-        rows += value_rows(one.predicted, language, name) if one.predicted else []
+        rows += result_rows(one.measured, language, name, shown) if one.measured else []
+        rows += value_rows(one.predicted, language, name, shown) if one.predicted else []
     key, _ = build.keep_origin([part.source for part in computed.parts], computed.predictions)
     device = spec.form == "plain" and computed.figures[0].device_memory
     build.here.fits |= device
