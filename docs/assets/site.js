@@ -73,6 +73,14 @@ const reading = new IntersectionObserver(
 );
 places.forEach((_, heading) => reading.observe(heading));
 
+// The contents, where they are a popover: opened at the reader's place, closed by what is chosen in them.
+const toc = document.getElementById("site-toc");
+toc?.addEventListener("click", (event) => event.target.closest("a") && toc.hidePopover());
+toc?.addEventListener("toggle", () => {
+  // `scrollIntoView` would scroll the page below it, too.
+  toc.scrollTop = (toc.querySelector("[aria-current]")?.offsetTop ?? 0) - toc.clientHeight / 2;
+});
+
 const dialog = document.getElementById("site-search");
 let search;
 const openSearch = async () => {

@@ -1,0 +1,147 @@
+"""Finding one's way through a long page: its contents on a telephone, linked tabs, copying code and links."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from browser.addresses import LANGUAGES, PHONE, TRANSLATIONS, address
+from browser.building import FIXTURE
+from browser.test_accessibility import violations
+
+OpenPage = Callable[..., Page]
+CLIPBOARD = ["clipboard-read", "clipboard-write"]
+LINK_COPIED = {
+    "en": "Link copied",
+    "ar": "تم نسخ الرابط",
+    "zh": "已复制链接",
+    "ja": "リンクをコピーしました",
+}
+
+
+def top(element: Locator) -> float:
+    """How far below the top of the window `element` begins."""
+    return float(element.evaluate("element => element.getBoundingClientRect().top"))
+
+
+def copied(page: Page) -> str:
+    """What lies in the clipboard, once the page has said that it copied."""
+    expect(page.get_by_role("status").and_(page.locator(".site-said"))).not_to_be_empty()
+    return str(page.evaluate("navigator.clipboard.readText()"))
+
+
+# The contents
+
+
+def tap_contents(page: Page) -> None:
+    """Open the contents as a finger does; Playwright's own tap first scrolls the page below the header."""
+    box = page.locator("[popovertarget=site-toc]").bounding_box()
+    assert box is not None
+    page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_the_contents_are_one_tap_away_wherever_the_reader_is_on_a_telephone(
+    phone: Page, fixture_url: str, code: str
+) -> None:
+    phone.goto(fixture_url + address(code, "measured"))
+    contents = phone.locator("#site-toc")
+    expect(contents).to_be_hidden()
+    phone.evaluate("scrollTo(0, document.body.scrollHeight)")
+    tap_contents(phone)
+    expect(contents).to_be_visible()
+    chapters = contents.locator(":scope > ul > li > a")
+    sections = phone.locator("article h2").evaluate_all("all => all.map((one) => '#' + one.id)")
+    assert chapters.evaluate_all("links => links.map((link) => link.hash)") == sections
+    contents.locator("a[href='#tables']").tap()
+    phone.wait_for_url("**/measured/#tables")
+    expect(contents).to_be_hidden()
+    assert 0 <= top(phone.locator("#tables")) < PHONE["height"] / 2
+
+
+def test_the_contents_open_the_section_that_is_read_and_no_other(phone: Page, fixture_url: str) -> None:
+    phone.goto(fixture_url + "reading/")
+    inner = phone.locator("#site-toc a[href='#details']")
+    tap_contents(phone)
+    expect(phone.locator("#site-toc")).to_be_visible()
+    expect(inner).to_be_hidden()
+    phone.keyboard.press("Escape")
+    phone.evaluate("document.getElementById('figures').scrollIntoView()")
+    expect(phone.locator("#site-toc a[aria-current]")).to_have_attribute("href", "#figures")
+    tap_contents(phone)
+    expect(inner).to_be_visible()
+
+
+def test_opening_the_contents_moves_nothing_on_the_page(phone: Page, fixture_url: str) -> None:
+    phone.goto(fixture_url + "reading/#figures")
+    places = "[scrollY, ...[...document.querySelectorAll('article *')].map((one) => one.getBoundingClientRect().top)]"
+    before = phone.evaluate(places)
+    tap_contents(phone)
+    expect(phone.locator("#site-toc")).to_be_visible()
+    assert phone.evaluate(places) == before
+
+
+def test_the_contents_work_without_a_script(open_page: OpenPage, fixture_url: str) -> None:
+    page = open_page(fixture_url + "ar/measured/", java_script_enabled=False, viewport=PHONE)
+    expect(page.locator("#site-toc")).to_be_hidden()
+    page.locator("[popovertarget=site-toc]").click()
+    page.locator("#site-toc a[href='#charts']").click()
+    page.wait_for_url("**/ar/measured/#charts")
+
+
+def test_the_contents_are_used_with_the_keyboard(open_page: OpenPage, fixture_url: str) -> None:
+    page = open_page(fixture_url + "reading/", viewport=PHONE)
+    button, contents = page.locator("[popovertarget=site-toc]"), page.locator("#site-toc")
+    button.focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    expect(contents.locator("a").first).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(contents).to_be_hidden()
+    expect(button).to_be_focused()
+    page.keyboard.press("Enter")
+    contents.locator("a[href='#second-choice']").focus()
+    page.keyboard.press("Enter")
+    expect(contents).to_be_hidden()
+    page.keyboard.press("Tab")
+    expect(page.locator("#second-choice .headerlink")).to_be_focused()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_open_contents_have_no_violation(open_page: OpenPage, fixture_url: str, scheme: str) -> None:
+    page = open_page(fixture_url + "ar/measured/", viewport=PHONE, color_scheme=scheme)
+    page.locator("[popovertarget=site-toc]").click()
+    expect(page.locator("#site-toc")).to_be_visible()
+    assert violations(page) == []
+
+
+def test_the_contents_open_at_the_end_of_the_line_and_run_right_to_left_in_arabic(
+    phone: Page, fixture_url: str
+) -> None:
+    phone.goto(fixture_url + "ar/measured/")
+    tap_contents(phone)
+    contents = phone.locator("#site-toc")
+    assert contents.evaluate("element => getComputedStyle(element).direction") == "rtl"
+    assert contents.evaluate("element => element.getBoundingClientRect().left") == 0
+
+
+def test_the_contents_stand_beside_the_text_on_a_desktop(page: Page, fixture_url: str) -> None:
+    page.goto(fixture_url + "reading/")
+    expect(page.locator("#site-toc a[href='#details']")).to_be_visible()
+    expect(page.locator("[popovertarget=site-toc]")).to_be_hidden()
+
+
+def test_the_contents_are_no_text_to_search(page: Page, fixture_url: str) -> None:
+    page.goto(fixture_url + "reading/")
+    assert page.locator("#site-toc").evaluate("element => !element.closest('[data-pagefind-body]')")
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_the_name_of_the_handbook_is_whole_beside_the_buttons_of_a_telephone(
+    phone: Page, fixture_url: str, code: str
+) -> None:
+    phone.goto(fixture_url + address(code, "measured"))
+    name = phone.locator(".site-title__short")
+    assert name.evaluate("name => name.scrollWidth <= name.clientWidth")
