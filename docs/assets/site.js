@@ -44,6 +44,47 @@ for (const block of document.querySelectorAll(".md-typeset pre > code")) {
   });
   block.parentElement.append(button);
 }
+document.addEventListener("click", async (event) => {
+  const source = event.target.closest(".site-copy, .headerlink, [data-copy]");
+  if (!source || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  const code = source.matches(".site-copy") && source.previousElementSibling.textContent.replace(/\n$/, "");
+  try {
+    await navigator.clipboard.writeText(code || (source.dataset.copy ?? source.href));
+  } catch {
+    return; // a browser that forbids it has copied nothing, and nothing is said
+  }
+  say(code ? text.copied : text.link_copied);
+});
+
+// Tabs: who chooses one chooses its namesakes, here and on the pages to come.
+const tabs = [...document.querySelectorAll(".tabbed-labels > label")];
+const turnTo = (name) => tabs.forEach((label) => label.textContent === name && (label.control.checked = true));
+const knownTabs = () => {
+  try {
+    return [].concat(JSON.parse(localStorage.getItem("tabs")) ?? []);
+  } catch {
+    return [];
+  }
+};
+// What the reader looks at stays where it is, whatever becomes longer or shorter above it.
+const hold = (element, change) => {
+  const before = element.getBoundingClientRect().top;
+  change();
+  if (scrollY) scrollBy({ top: element.getBoundingClientRect().top - before, behavior: "instant" });
+};
+const recallTabs = () => hold(document.querySelector(":target") ?? root, () => knownTabs().forEach(turnTo));
+if (tabs.length) recallTabs();
+addEventListener("pageshow", (event) => event.persisted && recallTabs());
+document.addEventListener("change", ({ target }) => {
+  const name = tabs.find((label) => label.control === target)?.textContent;
+  if (name === undefined) return;
+  hold(target.parentElement, () => turnTo(name));
+  try {
+    localStorage.setItem("tabs", JSON.stringify([...knownTabs().filter((one) => one !== name), name].slice(-9)));
+  } catch {
+    // A reader who forbids storage keeps the choice for this page only.
+  }
+});
 
 // A block that scrolls sideways can be scrolled with the keyboard.
 const reachable = (block) => {

@@ -145,3 +145,81 @@ def test_the_name_of_the_handbook_is_whole_beside_the_buttons_of_a_telephone(
     phone.goto(fixture_url + address(code, "measured"))
     name = phone.locator(".site-title__short")
     assert name.evaluate("name => name.scrollWidth <= name.clientWidth")
+
+
+# Tabs
+
+
+def chosen(page: Page) -> list[str]:
+    """The labels of the chosen tabs of the page, from its top to its end."""
+    return list(
+        page.locator(".tabbed-set > input:checked").evaluate_all(
+            "inputs => inputs.map((input) => input.labels[0].textContent)"
+        )
+    )
+
+
+def test_a_chosen_tab_chooses_its_namesakes_on_the_whole_page(page: Page, fixture_url: str) -> None:
+    page.goto(fixture_url + "reading/")
+    assert chosen(page) == ["Trainer", "PyTorch"]
+    page.locator("#first-choice ~ .tabbed-set label", has_text="PyTorch").first.click()
+    assert chosen(page) == ["PyTorch", "PyTorch"]
+    expect(page.get_by_text("loss.backward()")).to_be_visible()
+    page.locator("#second-choice ~ .tabbed-set label", has_text="Trainer").first.click()
+    assert chosen(page) == ["Trainer", "Trainer"]
+
+
+def test_a_tab_chosen_with_the_keyboard_chooses_its_namesakes(page: Page, fixture_url: str) -> None:
+    page.goto(fixture_url + "reading/")
+    page.locator(".tabbed-set > input").first.focus()
+    page.keyboard.press("ArrowRight")
+    assert chosen(page) == ["PyTorch", "PyTorch"]
+    page.keyboard.press("ArrowLeft")
+    assert chosen(page) == ["Trainer", "Trainer"]
+
+
+def test_the_chosen_tab_is_remembered_on_other_pages_and_visits(page: Page, fixture_url: str) -> None:
+    page.goto(fixture_url + "reading/")
+    page.locator(".tabbed-labels label", has_text="PyTorch").first.click()
+    page.goto(fixture_url + "memory/")
+    page.goto(fixture_url + "reading/")
+    assert chosen(page) == ["PyTorch", "PyTorch"]
+    page.locator(".tabbed-labels label", has_text="Trainer").first.click()
+    page.reload()
+    assert chosen(page) == ["Trainer", "Trainer"]
+
+
+def test_a_chosen_tab_stays_where_the_reader_sees_it(open_page: OpenPage, fixture_url: str) -> None:
+    page = open_page(fixture_url + "reading/", viewport={"width": 390, "height": 500})
+    second = page.locator(".tabbed-set").nth(1)
+    page.locator("#second-choice").evaluate("heading => heading.scrollIntoView()")
+    before = top(second)
+    for name in ("Trainer", "PyTorch", "Trainer"):
+        second.locator("label", has_text=name).click()
+        assert abs(top(second) - before) <= 1
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert abs(top(second) - before) <= 1
+
+
+def test_a_remembered_tab_leaves_a_link_to_a_section_where_it_leads(
+    open_page: OpenPage, fixture_url: str
+) -> None:
+    page = open_page(fixture_url + "reading/#figures", viewport={"width": 390, "height": 500})
+    expected = top(page.locator("#figures"))
+    page.locator(".tabbed-labels label", has_text="PyTorch").first.click()
+    page.goto(fixture_url + "memory/")
+    page.goto(fixture_url + "reading/#figures", wait_until="networkidle")
+    assert chosen(page) == ["PyTorch", "PyTorch"]
+    assert abs(top(page.locator("#figures")) - expected) <= 2
+
+
+def test_tabs_are_linked_where_nothing_can_be_stored(open_page: OpenPage, fixture_url: str) -> None:
+    page = open_page()
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.add_init_script("Object.defineProperty(window, 'localStorage', { get() { throw new Error('no') } })")
+    page.goto(fixture_url + "reading/")
+    for name in ("PyTorch", "Trainer"):
+        page.locator(".tabbed-labels label", has_text=name).first.click()
+    assert chosen(page) == ["Trainer", "Trainer"]
+    assert wrong == []
