@@ -1,5 +1,5 @@
-// What every page does with a script: light or dark, the language switcher's address, copying code, where the reader
-// is in the page, and opening the search (whose own script and index are loaded only then).
+// What every page does with a script: light or dark, the language switcher's address, copying code and links, linked
+// tabs, where the reader is in the page, and opening the search (whose own script and index are loaded only then).
 
 const root = document.documentElement;
 const text = JSON.parse(document.getElementById("site-text").textContent);
@@ -31,18 +31,29 @@ for (const link of document.querySelectorAll("a[data-language]")) {
   link.addEventListener("click", carry);
 }
 
-for (const block of document.querySelectorAll(".md-typeset pre > code")) {
+// What is done is said where every reader notices: shown above all else, and read aloud.
+const said = document.createElement("p");
+said.className = "site-said";
+said.setAttribute("role", "status");
+said.popover = "manual";
+document.body.append(said);
+said.showPopover();
+let silence;
+const say = (words) => {
+  clearTimeout(silence);
+  said.hidePopover(); // and back, above a card that was opened since
+  said.showPopover();
+  said.textContent = words;
+  silence = setTimeout(() => (said.textContent = ""), 2500);
+};
+
+// Code has a button that copies it; what a cell printed has none. A permalink copies its address, and still leads there.
+for (const block of document.querySelectorAll(".md-typeset pre:not(.bb-output > pre) > code")) {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "site-copy";
-  button.textContent = text.copy;
-  button.dataset.pagefindIgnore = "";
-  button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(block.innerText.replace(/\n$/, ""));
-    button.textContent = text.copied;
-    setTimeout(() => (button.textContent = text.copy), 1500);
-  });
-  block.parentElement.append(button);
+  button.setAttribute("aria-label", text.copy);
+  block.after(button);
 }
 document.addEventListener("click", async (event) => {
   const source = event.target.closest(".site-copy, .headerlink, [data-copy]");

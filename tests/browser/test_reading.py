@@ -223,3 +223,110 @@ def test_tabs_are_linked_where_nothing_can_be_stored(open_page: OpenPage, fixtur
         page.locator(".tabbed-labels label", has_text=name).first.click()
     assert chosen(page) == ["Trainer", "Trainer"]
     assert wrong == []
+
+
+# Copying code
+
+
+@pytest.mark.parametrize("where", ["memory/", "measured/", "ar/memory/"])
+def test_the_copy_button_lies_over_no_text(phone: Page, fixture_url: str, where: str) -> None:
+    phone.goto(fixture_url + where)
+    for button in phone.locator(".site-copy:visible").all():
+        own, code = button.bounding_box(), button.locator("xpath=preceding-sibling::code").bounding_box()
+        assert own is not None
+        assert code is not None
+        assert own["x"] >= code["x"] + code["width"]
+        assert min(own["width"], own["height"]) >= 24
+
+
+def test_code_moves_aside_for_the_button_before_the_script_runs(
+    open_page: OpenPage, fixture_url: str
+) -> None:
+    """No layout shift: the page is as high without the script that adds the buttons."""
+    heights = []
+    for pattern in ("**/nothing.js", "**/assets/site.js"):
+        page = open_page(viewport=PHONE)
+        page.route(pattern, lambda route: route.abort())
+        page.goto(fixture_url + "reading/", wait_until="networkidle")
+        code = page.locator("article pre > code").first.bounding_box()
+        heights.append((page.evaluate("document.documentElement.scrollHeight"), code))
+    assert heights[0] == heights[1]
+
+
+def test_what_a_cell_printed_has_no_copy_button(page: Page, fixture_url: str) -> None:
+    page.goto(fixture_url + "measured/")
+    assert page.locator(".bb-output > pre").count() > 0
+    assert page.locator(".bb-output > pre > .site-copy").count() == 0
+    assert page.locator(".highlight .site-copy").count() == page.locator(".highlight pre").count() > 0
+
+
+def test_the_copied_text_is_the_code_to_the_character(open_page: OpenPage, fixture_url: str) -> None:
+    source = (FIXTURE / "docs" / "en" / "reading.md").read_text("utf-8")
+    block = source.split('=== "PyTorch"')[1].split("```")[1].removeprefix("python\n")
+    expected = "\n".join(line.removeprefix("    ") for line in block.rstrip().splitlines())
+    page = open_page(fixture_url + "reading/", permissions=CLIPBOARD)
+    page.locator(".tabbed-labels label", has_text="PyTorch").first.click()
+    page.locator(".site-copy:visible").first.click()
+    assert copied(page) == expected
+    assert "\n\n" in expected
+    assert '"a & b"' in expected
+
+
+# Links
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_a_permalink_copies_its_address_says_so_and_leads_there(
+    open_page: OpenPage, fixture_url: str, code: str
+) -> None:
+    page = open_page(fixture_url + address(code, "measured"), permissions=CLIPBOARD)
+    page.locator("#tables").hover()
+    page.locator("#tables .headerlink").click()
+    page.wait_for_url("**/measured/#tables")
+    assert copied(page) == fixture_url + address(code, "measured") + "#tables"
+    expect(page.locator(".site-said")).to_have_text(LINK_COPIED[code])
+    expect(page.locator(".site-said")).to_be_visible()
+    assert violations(page) == []
+
+
+def test_a_permalink_is_seen_where_nothing_hovers_and_never_alone_in_a_line(
+    phone: Page, fixture_url: str
+) -> None:
+    phone.goto(fixture_url + "memory/")
+    for heading in phone.locator("article :is(h1, h2, h3)").all():
+        assert heading.locator(".headerlink").evaluate("link => getComputedStyle(link).opacity") == "1"
+    gap = "link => { const at = document.createRange(); at.selectNodeContents(link); return [...at.getClientRects()].length }"
+    assert phone.locator("h1 .headerlink").evaluate(gap) == 1
+
+
+def test_a_permalink_that_opens_in_a_tab_of_its_own_copies_nothing(
+    open_page: OpenPage, fixture_url: str
+) -> None:
+    page = open_page(fixture_url + "measured/", permissions=CLIPBOARD)
+    page.evaluate("navigator.clipboard.writeText('before')")
+    page.locator("#tables").hover()
+    page.locator("#tables .headerlink").click(modifiers=["ControlOrMeta"])
+    assert page.evaluate("navigator.clipboard.readText()") == "before"
+
+
+@pytest.mark.parametrize("code", ["en", *TRANSLATIONS])
+def test_the_card_of_a_value_copies_the_link_to_its_section(
+    open_page: OpenPage, fixture_url: str, code: str
+) -> None:
+    page = open_page(fixture_url + address(code, "measured"), permissions=CLIPBOARD)
+    page.locator("#in-a-sentence ~ p .bb-value").first.click()
+    page.locator("#bb-card .bb-link").click()
+    assert copied(page).split("#") == [page.url.split("#")[0], "in-a-sentence"]
+    expect(page.locator(".site-said")).to_have_text(LINK_COPIED[code])
+    assert page.locator("#bb-card").is_visible()
+
+
+def test_where_copying_is_forbidden_a_permalink_still_leads_to_its_section(
+    page: Page, fixture_url: str
+) -> None:
+    page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    page.goto(fixture_url + "measured/")
+    page.locator("#tables").hover()
+    page.locator("#tables .headerlink").click()
+    page.wait_for_url("**/measured/#tables")
+    expect(page.locator(".site-said")).to_be_empty()
