@@ -142,6 +142,10 @@ const openSearch = async () => {
   (await search).start(dialog);
 };
 document.querySelector("[data-search-open]").addEventListener("click", openSearch);
+dialog.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  (await search).enter(dialog);
+});
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
   const slash = event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey;
