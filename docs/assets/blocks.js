@@ -97,12 +97,22 @@ async function open(button) {
   close.addEventListener("click", () => card.hidePopover());
   const head = make("p", {}, line(origin, value.repeats));
   if (origin.stale) head.append(" ", make("span", { class: "bb-stale" }, staleMark()));
-  card.replaceChildren(close, head, details([...value.rows, ...origin.rows]));
+  const link = make("button", { type: "button", class: "bb-link", "data-copy": address(button) }, words.copy_link);
+  card.replaceChildren(close, head, link, details([...value.rows, ...origin.rows]));
   opener = button;
   button.setAttribute("aria-expanded", "true");
   card.style.removeProperty("--bb-height");
   card.showPopover();
   place(button.getBoundingClientRect());
+}
+
+/** The address of the claim that `element` is part of, or else of the heading that it stands below. */
+function address(element) {
+  const above = (heading) => heading.compareDocumentPosition(element) & Node.DOCUMENT_POSITION_FOLLOWING;
+  const headings = [...document.querySelectorAll("article :is(h1, h2, h3)[id]")];
+  const url = new URL(location.href);
+  url.hash = (element.closest(".bb-claim[id]") ?? headings.findLast(above))?.id ?? "";
+  return url.href;
 }
 
 /** Put the card below `anchor`, or above it where there is more room; CSS makes it a sheet on a phone. */

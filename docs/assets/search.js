@@ -2,13 +2,24 @@
 
 const PAGES = 8;
 const SECTIONS = 3;
+// Words of a passage, and how many of them may go before the first that was asked for.
+const WORDS = 24;
+const BEFORE = 10;
 
 let started;
+let finding;
 
 /** Prepare `dialog`, already open; called each time it opens. */
 export function start(dialog) {
   started ??= prepare(dialog);
   return started;
+}
+
+/** Open what is chosen in `dialog`, else the best place of all; who types fast asks for what is not found yet. */
+export async function enter(dialog) {
+  await start(dialog);
+  await finding;
+  (dialog.querySelector("[aria-selected=true]") ?? dialog.querySelector(".best"))?.click();
 }
 
 async function prepare(dialog) {
@@ -35,10 +46,6 @@ async function prepare(dialog) {
 
   dialog.querySelector("[data-search-close]").addEventListener("click", () => dialog.close());
   dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
-  dialog.querySelector("form").addEventListener("submit", (event) => {
-    event.preventDefault();
-    (list.querySelector("[aria-selected=true]") ?? list.querySelector("a"))?.click();
-  });
   input.addEventListener("keydown", (event) => {
     if (event.isComposing) return;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -51,7 +58,7 @@ async function prepare(dialog) {
   let pagefind;
   try {
     pagefind = await import(site + "pagefind/pagefind.js");
-    await pagefind.options({ baseUrl: site, excerptLength: 24, ranking: { metaWeights: { title: 5, synonyms: 5 } } });
+    await pagefind.options({ baseUrl: site, ranking: { metaWeights: { title: 5, synonyms: 5 } } });
     await pagefind.init();
   } catch {
     status.textContent = dialog.dataset.failed;
@@ -72,25 +79,73 @@ async function prepare(dialog) {
     else if (!pages.length) status.textContent = dialog.dataset.none.replace("{query}", query);
     else status.textContent = dialog.dataset.found.replace("{count}", found.results.length);
   };
-  input.addEventListener("input", find);
-  if (input.value) await find();
+  input.addEventListener("input", () => (finding = find()));
+  if (input.value) await (finding = find());
 }
 
 // What the words found in a section count for; a section that is called what was asked for goes first.
-const weight = (section) => section.weighted_locations.reduce((sum, one) => sum + one.balanced_score, 0);
+const weight = (found) => found.reduce((sum, one) => sum + one.balanced_score, 0);
 
+/** The links to a page and its best sections; the best place of all has the class `best`. */
 function entries(page, query) {
-  const sections = page.sub_results.filter((one) => one.url.includes("#") && one.title !== page.meta.title);
+  const content = page.raw_content.replaceAll("&lt;", "<").replaceAll("&gt;", ">");
+  // Where a language writes no blanks between words, Pagefind parts them by a character of no width.
+  const joint = content.includes("\u200b") ? "" : " ";
+  const words = content.split(joint ? /\s+/ : "\u200b");
+  const heads = page.anchors.filter((one) => /^h\d/.test(one.element)).map((one) => one.location);
+  const link = (section, url, kind) => entry(url, section.title, passage(section, words, heads, joint), kind);
+
   const titled = (section) => Number(section.title.toLowerCase().includes(query));
-  const order = (one, other) => titled(other) - titled(one) || weight(other) - weight(one);
-  const best = sections.sort(order).slice(0, SECTIONS);
-  return [
-    entry(page.url, page.meta.title, page.excerpt),
-    ...best.map((one) => entry(one.url, one.title, one.excerpt, "section")),
-  ];
+  const order = (one, other) =>
+    titled(other) - titled(one) || weight(other.weighted_locations) - weight(one.weighted_locations);
+  const ofTop = (section) => !section.url.includes("#") || section.title === page.meta.title;
+  const ranked = [...page.sub_results].sort(order);
+  const top = ranked.find(ofTop) ?? { title: page.meta.title, weighted_locations: [] };
+  const sections = ranked.filter((section) => !ofTop(section)).slice(0, SECTIONS);
+  const links = [link(top, page.url), ...sections.map((section) => link(section, section.url, "section"))];
+  links[ranked.length && !ofTop(ranked[0]) ? 1 : 0].classList.add("best");
+  return links;
 }
 
-function entry(url, title, excerpt, kind) {
+/**
+ * The text around what was found in `section`, as nodes. It holds neither the section's heading nor the next one, and
+ * begins with a sentence or with the row of a table (Pagefind ends each in a full stop) where one is near.
+ */
+function passage(section, words, heads, joint) {
+  const head = section.anchor?.location ?? 0;
+  const end = heads.find((place) => place > head) ?? words.length;
+  const letters = (text) => text.replaceAll(/\s/g, "").length;
+  let first = head;
+  for (let rest = letters(section.title); rest > 0 && first < end; first++) rest -= letters(words[first]);
+
+  const found = section.weighted_locations.filter(({ location }) => location >= first && location < end);
+  // A word counts once, however often it stands there: all that was asked for is better than much of one word.
+  const distinct = (some) => [...new Map(some.map((one) => [words[one.location].toLowerCase(), one])).values()];
+  const near = (place) =>
+    distinct(found.filter(({ location }) => location >= place && location < place + WORDS - BEFORE));
+  const named = distinct(section.weighted_locations.filter(({ location }) => location < first));
+  const [densest] = found.map((one) => one.location).sort((one, other) => weight(near(other)) - weight(near(one)));
+  // Where the heading says more of it than the text, the text begins at its beginning.
+  const best = densest === undefined || named.length > near(densest).length ? first : densest;
+  const begins = (place) => place === first || /(?:^|[^.])[.!?。！？؟]["'”’»)\]」』）]*\s*$/.test(words[place - 1]);
+  let start = best;
+  while (!begins(start) && best - start < BEFORE) start--;
+  const torn = !begins(start);
+  if (torn) start = Math.max(first, best - 3);
+  while (start < end && /^[\s\p{P}]*$/u.test(words[start])) start++; // what ended the sentence before is no beginning
+  const stop = Math.min(start + WORDS, end);
+
+  const marked = new Set(found.map((one) => one.location));
+  const nodes = words.slice(start, stop).flatMap((word, place) => {
+    if (!marked.has(start + place)) return [word, joint];
+    const mark = document.createElement("mark");
+    mark.textContent = word;
+    return [mark, joint];
+  });
+  return [torn ? "… " : "", ...nodes, stop < end ? "…" : ""];
+}
+
+function entry(url, title, text, kind) {
   const link = document.createElement("a");
   link.href = url;
   link.tabIndex = -1;
@@ -99,9 +154,8 @@ function entry(url, title, excerpt, kind) {
   if (kind) link.className = kind;
   const name = document.createElement("b");
   name.textContent = title;
-  const passage = document.createElement("p");
-  // Pagefind escapes the text and adds <mark> alone; what ended the sentence before is no beginning.
-  passage.innerHTML = excerpt.replace(/^[\s.,:;!?)\]。、，：；！？）」』؟،؛·]+/, "");
-  link.append(name, passage);
+  const shown = document.createElement("p");
+  shown.append(...text);
+  link.append(name, shown);
   return link;
 }

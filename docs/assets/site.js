@@ -1,5 +1,5 @@
-// What every page does with a script: light or dark, the language switcher's address, copying code, where the reader
-// is in the page, and opening the search (whose own script and index are loaded only then).
+// What every page does with a script: light or dark, the language switcher's address, copying code and links, linked
+// tabs, where the reader is in the page, and opening the search (whose own script and index are loaded only then).
 
 const root = document.documentElement;
 const text = JSON.parse(document.getElementById("site-text").textContent);
@@ -31,19 +31,71 @@ for (const link of document.querySelectorAll("a[data-language]")) {
   link.addEventListener("click", carry);
 }
 
-for (const block of document.querySelectorAll(".md-typeset pre > code")) {
+// What is done is said where every reader notices: shown above all else, and read aloud.
+const said = document.createElement("p");
+said.className = "site-said";
+said.setAttribute("role", "status");
+said.popover = "manual";
+document.body.append(said);
+said.showPopover();
+let silence;
+const say = (words) => {
+  clearTimeout(silence);
+  said.hidePopover(); // and back, above a card that was opened since
+  said.showPopover();
+  said.textContent = words;
+  silence = setTimeout(() => (said.textContent = ""), 2500);
+};
+
+// Code has a button that copies it; what a cell printed has none. A permalink copies its address, and still leads there.
+for (const block of document.querySelectorAll(".md-typeset pre:not(.bb-output > pre) > code")) {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "site-copy";
-  button.textContent = text.copy;
-  button.dataset.pagefindIgnore = "";
-  button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(block.innerText.replace(/\n$/, ""));
-    button.textContent = text.copied;
-    setTimeout(() => (button.textContent = text.copy), 1500);
-  });
-  block.parentElement.append(button);
+  button.setAttribute("aria-label", text.copy);
+  block.after(button);
 }
+document.addEventListener("click", async (event) => {
+  const source = event.target.closest(".site-copy, .headerlink, [data-copy]");
+  if (!source || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  const code = source.matches(".site-copy") && source.previousElementSibling.textContent.replace(/\n$/, "");
+  try {
+    await navigator.clipboard.writeText(code || (source.dataset.copy ?? source.href));
+  } catch {
+    return; // a browser that forbids it has copied nothing, and nothing is said
+  }
+  say(code ? text.copied : text.link_copied);
+});
+
+// Tabs: who chooses one chooses its namesakes, here and on the pages to come.
+const tabs = [...document.querySelectorAll(".tabbed-labels > label")];
+const turnTo = (name) => tabs.forEach((label) => label.textContent === name && (label.control.checked = true));
+const knownTabs = () => {
+  try {
+    return [].concat(JSON.parse(localStorage.getItem("tabs")) ?? []);
+  } catch {
+    return [];
+  }
+};
+// What the reader looks at stays where it is, whatever becomes longer or shorter above it.
+const hold = (element, change) => {
+  const before = element.getBoundingClientRect().top;
+  change();
+  if (scrollY) scrollBy({ top: element.getBoundingClientRect().top - before, behavior: "instant" });
+};
+const recallTabs = () => hold(document.querySelector(":target") ?? root, () => knownTabs().forEach(turnTo));
+if (tabs.length) recallTabs();
+addEventListener("pageshow", (event) => event.persisted && recallTabs());
+document.addEventListener("change", ({ target }) => {
+  const name = tabs.find((label) => label.control === target)?.textContent;
+  if (name === undefined) return;
+  hold(target.parentElement, () => turnTo(name));
+  try {
+    localStorage.setItem("tabs", JSON.stringify([...knownTabs().filter((one) => one !== name), name].slice(-9)));
+  } catch {
+    // A reader who forbids storage keeps the choice for this page only.
+  }
+});
 
 // A block that scrolls sideways can be scrolled with the keyboard.
 const reachable = (block) => {
@@ -73,6 +125,14 @@ const reading = new IntersectionObserver(
 );
 places.forEach((_, heading) => reading.observe(heading));
 
+// The contents, where they are a popover: opened at the reader's place, closed by what is chosen in them.
+const toc = document.getElementById("site-toc");
+toc?.addEventListener("click", (event) => event.target.closest("a") && toc.hidePopover());
+toc?.addEventListener("toggle", () => {
+  // `scrollIntoView` would scroll the page below it, too.
+  toc.scrollTop = (toc.querySelector("[aria-current]")?.offsetTop ?? 0) - toc.clientHeight / 2;
+});
+
 const dialog = document.getElementById("site-search");
 let search;
 const openSearch = async () => {
@@ -82,6 +142,10 @@ const openSearch = async () => {
   (await search).start(dialog);
 };
 document.querySelector("[data-search-open]").addEventListener("click", openSearch);
+dialog.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  (await search).enter(dialog);
+});
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
   const slash = event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey;

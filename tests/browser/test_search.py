@@ -142,6 +142,89 @@ def test_the_arrow_keys_choose_and_enter_opens_a_result(page: Page, fixture_url:
     page.wait_for_url(target)
 
 
+@pytest.mark.parametrize(
+    ("query", "where"),
+    [("wombat", "#last-section"), ("capybaras", "#details"), ("figures", "#figures"), ("Long reading", "")],
+)
+def test_enter_opens_the_best_section_or_the_page_that_is_called_so(
+    page: Page, fixture_url: str, query: str, where: str
+) -> None:
+    page.goto(fixture_url)
+    page.keyboard.press("Control+k")
+    page.locator("#site-search input").fill(query)
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{fixture_url}reading/{where}")
+
+
+def test_the_result_that_enter_opens_is_marked_until_another_is_chosen(page: Page, fixture_url: str) -> None:
+    page.goto(fixture_url)
+    ask(page, "wombat")
+    sign = "link => getComputedStyle(link.querySelector('b'), '::after').content.includes('↵')"
+    best = page.locator("#site-search-results a[href$='#last-section']")
+    assert best.evaluate(sign)
+    page.keyboard.press("ArrowDown")
+    assert not best.evaluate(sign)
+
+
+def passages(page: Page, query: str) -> dict[str, str]:
+    """What the search shows of each place that it finds for `query`."""
+    ask(page, query)
+    links = page.locator("#site-search-results a").all()
+    return {
+        str(link.evaluate("link => link.pathname + link.hash")): link.locator("p").inner_text()
+        for link in links
+    }
+
+
+def test_an_excerpt_begins_behind_a_table_and_ends_before_a_heading(page: Page, fixture_url: str) -> None:
+    page.goto(fixture_url)
+    found = passages(page, "quokkas")
+    shown = found[f"{ROOT_PATH}reading/#figures"]
+    assert shown.startswith("Quokkas sleep below the table, and numbats do not.")
+    assert "Details" not in shown
+    assert found[f"{ROOT_PATH}reading/"].startswith("What stands before the first section.")
+    assert "First choice" not in found[f"{ROOT_PATH}reading/"]
+
+
+def test_a_section_that_only_its_heading_names_is_shown_from_its_beginning(
+    page: Page, fixture_url: str
+) -> None:
+    page.goto(fixture_url)
+    shown = passages(page, "last section before")[f"{ROOT_PATH}reading/#last-section"]
+    assert shown.startswith("Here a wombat digs.")
+
+
+def test_an_excerpt_from_a_table_begins_with_a_row(page: Page, fixture_url: str) -> None:
+    page.goto(fixture_url)
+    assert passages(page, "tapir 9")[f"{ROOT_PATH}reading/#figures"].startswith("tapir")
+
+
+@pytest.mark.parametrize(
+    ("code", "query"),
+    [
+        ("en", "out of memory"),
+        ("en", "gradient accumulation"),
+        ("en", "bf16"),
+        ("ar", "الذاكرة"),
+        ("ar", "حجم الدفعة"),
+        ("zh", "显存"),
+        ("zh", "学习率"),
+        ("ja", "メモリ"),
+        ("ja", "学習率"),
+    ],
+)
+def test_no_excerpt_of_the_handbook_holds_a_heading_or_begins_with_a_figure(
+    page: Page, site_url: str, code: str, query: str
+) -> None:
+    page.goto(site_url + address(code))
+    found = passages(page, query)
+    titles = page.locator("#site-search-results b").all_inner_texts()
+    assert found
+    for passage, title in zip(found.values(), titles, strict=True):
+        assert not passage.startswith(f"{title}.")
+        assert not re.match(r"[\d.,]+ ?(×|MiB|GiB|ms|s|samples/s)\b", passage)
+
+
 def test_escape_closes_the_search_and_gives_the_focus_back(page: Page, fixture_url: str) -> None:
     page.goto(fixture_url)
     button = page.locator("[data-search-open]")
@@ -182,6 +265,6 @@ def test_a_query_without_result_says_so(page: Page, fixture_url: str) -> None:
 def test_what_a_script_printed_stays_text_in_a_result(page: Page, fixture_url: str) -> None:
     page.goto(fixture_url)
     ask(page, "on machine 1")
-    passage = page.locator("#site-search-results p").first
+    passage = page.locator("#site-search-results .best p").first
     assert "<b>" in passage.inner_text()
     assert passage.locator("b").count() == 0

@@ -22,6 +22,7 @@ _STRINGS = (
     "predicted_fits_not",
     "predicted_fits_not_hint",
     "close",
+    "copy_link",
     "comma",
     "sort",
     "fits",

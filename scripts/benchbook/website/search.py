@@ -14,7 +14,10 @@ log = logging.getLogger("mkdocs.plugins.benchbook.website.search")
 FOLDER = "pagefind"
 # What the search dialog never loads: Pagefind's own interfaces and its highlighter.
 UNUSED = ("pagefind-ui.*", "pagefind-modular-ui.*", "pagefind-component-ui.*", "pagefind-highlight.js")
-IGNORED = ".headerlink, .bb-bar, .bb-cardname, .bb-drawing, .bb-table thead, select"
+# The figures of a table or a chart are no words to look for, and no text to show around those that are.
+IGNORED = (
+    ".headerlink, .bb-bar, .bb-cardname, .bb-drawing, .bb-figures, .bb-table thead, .bb-table td, select"
+)
 
 
 def build_index(site: Path) -> Path:
