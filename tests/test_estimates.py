@@ -18,8 +18,8 @@ from benchbook.project import Project, find_project
 from benchbook.recorder import command as recording
 from benchbook.recorder.estimate import SHARE, START_SECONDS, expected_seconds
 from benchbook.recorder.plan import make_plan
-from benchbook.script import Script, parse_script
-from running import add_script, script_text, small_project
+from benchbook.script import Script
+from running import add_script, parsed, small_project
 
 H100 = next(sheet for sheet in sheets() if sheet.model == "H100")
 VALUES = {"layers": 2, "width": 3.0, "precision": "fp32", "sizes": [1, 2, 3], "fast": True}
@@ -106,11 +106,7 @@ BODY = "# %% parameters\nn = 1\n\n# %% work\ndoubled = 2 * n\n\n# %% checks\nass
 
 
 def working(work: str) -> Script:
-    return parse_script(
-        script_text(BODY, WORK + "\n".join(f"    {line}" for line in work.splitlines())),
-        "snippets/guide/small.py",
-        "guide/small.py",
-    )
+    return parsed(BODY, WORK + "\n".join(f"    {line}" for line in work.splitlines()))
 
 
 def seconds(work: str) -> list[float | None]:
@@ -236,15 +232,15 @@ def test_a_plan_in_words_says_what_is_estimated(project: Project, capsys: pytest
 def test_repeats_are_those_of_the_kind_of_machine() -> None:
     table = 'needs = ["cpu", "accelerator"]\nrepeats = 5\n[tool.benchbook.on.accelerator]\nrepeats = 3\n'
     table += "[tool.benchbook.on.nvidia-h100-80gb]\nrepeats = 2"
-    script = parse_script(script_text("pass", table), "snippets/guide/small.py", "guide/small.py")
+    script = parsed("pass", table)
     kinds = [("cpu", "cpu-2core"), ("accelerator", "cuda", "nvidia-t4"), ("accelerator", "nvidia-h100-80gb")]
     assert [script.variants(kind)[0].repeats for kind in kinds] == [5, 3, 2]
 
 
 def test_a_metric_asks_for_its_own_repeats() -> None:
     def repeats(metrics: str) -> int:
-        text = script_text("pass", f'needs = ["cpu"]\n[tool.benchbook.metrics]\n{metrics}')
-        return parse_script(text, "snippets/guide/small.py", "guide/small.py").variants(("cpu",))[0].repeats
+        table = f'needs = ["cpu"]\n[tool.benchbook.metrics]\n{metrics}'
+        return parsed("pass", table).variants(("cpu",))[0].repeats
 
     assert repeats('bytes = { unit = "B" }') == 2
     assert repeats('bytes = { unit = "B" }\ntime = { unit = "s" }') == 8

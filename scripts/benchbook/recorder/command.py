@@ -24,7 +24,7 @@ from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 from benchbook.recorder import verification
 from benchbook.recorder.hosts import interpreter
-from benchbook.recorder.plan import Plan, Task, left, make_plan
+from benchbook.recorder.plan import Plan, Task, expected_minutes, left, make_plan, rounded
 from benchbook.recorder.sharing import matrix
 from benchbook.recorder.sitting import Sitting
 from benchbook.recorder.stores import Bundle, Checkout, Store
@@ -207,7 +207,7 @@ def _print_plan(plan: Plan, machine: Machine, as_json: bool, runners: int) -> No
     if as_json:
         table = {
             "machine": machine.name,
-            "expected_minutes": _minutes(plan.tasks),
+            "expected_minutes": rounded(expected_minutes(plan.tasks)),
             "groups": [_group_table(worth, tasks) for worth, tasks in plan.groups],
             "scripts": [task.table() for task in plan.tasks],
             "needs_another_machine": list(plan.elsewhere),
@@ -221,9 +221,11 @@ def _print_plan(plan: Plan, machine: Machine, as_json: bool, runners: int) -> No
         rows.add_column(title, justify="right" if title in {"runs", "minutes"} else "left", overflow="fold")
     for worth, tasks in plan.groups:
         runs = str(sum(task.runs for task in tasks))
-        rows.add_row(f"[bold]worth {worth}[/]", runs, _shown(_minutes(tasks)), "")
+        rows.add_row(f"[bold]worth {worth}[/]", runs, _shown(expected_minutes(tasks)), "")
         for task in tasks:
-            rows.add_row(f" [bold]{task.script.reference}[/]", str(task.runs), _shown(_minutes([task])), "")
+            rows.add_row(
+                f" [bold]{task.script.reference}[/]", str(task.runs), _shown(expected_minutes([task])), ""
+            )
             for variant in task.variants:
                 each = task.run_seconds[variant.name]
                 mark = "≈ " if variant.name in task.estimated else ""
@@ -237,13 +239,7 @@ def _print_plan(plan: Plan, machine: Machine, as_json: bool, runners: int) -> No
 
 def _group_table(worth: int, tasks: Sequence[Task]) -> dict[str, Any]:
     runs = sum(task.runs for task in tasks)
-    return {"worth": worth, "runs": runs, "expected_minutes": _minutes(tasks)}
-
-
-def _minutes(tasks: Sequence[Task]) -> float | None:
-    """The minutes of all `tasks` together, None where nothing tells of one of them."""
-    known = [task.seconds for task in tasks if task.seconds is not None]
-    return round(sum(known) / 60, 2) if len(known) == len(tasks) else None
+    return {"worth": worth, "runs": runs, "expected_minutes": rounded(expected_minutes(tasks))}
 
 
 def _shown(minutes: float | None, mark: str = "") -> str:

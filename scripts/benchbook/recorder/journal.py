@@ -36,13 +36,13 @@ class Journal:
         path: The file.
         header: The campaign, and all that must be as it was for a run to count with those before it.
         finished: What is done.
-        cuts: Variants of which a run was ended with the budget, and the most seconds that one was given.
+        cuts: Variants of which a run was ended with the budget.
     """
 
     path: Path
     header: dict[str, Any]
     finished: list[Finished] = field(default_factory=list)
-    cuts: dict[str, float] = field(default_factory=dict)
+    cuts: set[str] = field(default_factory=set)
 
     def add(self, run: Finished) -> None:
         """Write down a run; once this returns, a crash of the machine does not lose it."""
@@ -52,7 +52,7 @@ class Journal:
 
     def cut(self, variant: str, seconds: float) -> None:
         """Write down that a run was given so many seconds, and was not done."""
-        self.cuts[variant] = max(seconds, self.cuts.get(variant, 0.0))
+        self.cuts.add(variant)
         self._append({"variant": variant, "cut": seconds})
 
     def start(self) -> None:
@@ -116,10 +116,7 @@ def read_journal(path: Path) -> Journal | None:
             for run in runs
             if "cut" not in run
         ]
-        cuts: dict[str, float] = {}
-        for run in runs:
-            if "cut" in run:
-                cuts[run["variant"]] = max(float(run["cut"]), cuts.get(run["variant"], 0.0))
+        cuts = {str(run["variant"]) for run in runs if "cut" in run}
     except (ValueError, KeyError, TypeError):
         return None
     journal = Journal(path, header, finished, cuts)

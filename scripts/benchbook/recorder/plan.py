@@ -76,12 +76,11 @@ class Task:
 
     def table(self) -> dict[str, Any]:
         """This task as `record --plan --json` prints it."""
-        seconds = self.seconds
         return {
             "script": self.script.reference,
             "worth": self.worth,
             "runs": self.runs,
-            "expected_minutes": None if seconds is None else round(seconds / 60, 2),
+            "expected_minutes": rounded(expected_minutes([self])),
             "estimated": bool(self.estimated),
             "at_most_minutes": round(sum(v.repeats * v.timeout for v in self.variants) / 60, 2),
             "variants": [
@@ -227,8 +226,8 @@ def _smallest_task(script: Script, path: Path, inputs: dict[str, str], machine: 
     """Every variant at its smallest, once."""
     once = tuple(replace(variant, repeats=1) for variant in script.variants(machine.kinds, smallest=True))
     verdicts = {variant.name: Verdict("missing", "at its smallest") for variant in once}
-    unknown = {variant.name: None for variant in once}
-    return Task(script, path, inputs, None, tuple(verdicts), once, verdicts, dict(unknown))
+    unknown: dict[str, float | None] = dict.fromkeys(verdicts)
+    return Task(script, path, inputs, None, tuple(verdicts), once, verdicts, unknown)
 
 
 def _task(
@@ -293,9 +292,20 @@ def run_seconds(variant: VariantRecord | None) -> float | None:
     )
 
 
+def expected_minutes(tasks: Collection[Task]) -> float | None:
+    """How long `tasks` take together, None where nothing tells of one of them."""
+    known = [task.seconds for task in tasks if task.seconds is not None]
+    return sum(known) / 60 if len(known) == len(tasks) else None
+
+
 def left(tasks: Collection[Task]) -> str:
     """How much `tasks` are, in words."""
     runs = sum(task.runs for task in tasks)
-    known = [task.seconds for task in tasks if task.seconds is not None]
-    minutes = f", about {sum(known) / 60:.1f} minutes" if len(known) == len(tasks) else ""
+    expected = expected_minutes(tasks)
+    minutes = "" if expected is None else f", about {expected:.1f} minutes"
     return f"{len(tasks)} script(s), {runs} run(s){minutes}"
+
+
+def rounded(minutes: float | None) -> float | None:
+    """Minutes as a plan in JSON writes them."""
+    return None if minutes is None else round(minutes, 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from benchbook.recorder.plan import Task
+from benchbook.recorder.plan import Task, expected_minutes, rounded
 
 # Of a script that was never timed there, half of what it may take at most is as good a guess as any.
 SHARE_OF_MOST = 0.5
@@ -25,16 +25,11 @@ def matrix(tasks: Sequence[Task], runners: int) -> dict[str, list[dict[str, Any]
             {
                 "share": number,
                 "scripts": " ".join(sorted(task.script.reference for task in share)),
-                "expected_minutes": _minutes(share),
+                "expected_minutes": rounded(expected_minutes(share)),
             }
             for number, share in enumerate(shares, start=1)
         ]
     }
-
-
-def _minutes(share: Sequence[Task]) -> float | None:
-    known = [task.seconds for task in share if task.seconds is not None]
-    return round(sum(known) / 60, 2) if len(known) == len(share) else None
 
 
 def _seconds(task: Task) -> float:
