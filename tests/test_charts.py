@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from benchbook.pages.charts import line_name, read_chart, render_chart, resolve_chart
-from benchbook.pages.drawing import Line, draw, line_ends
+from benchbook.pages.drawing import Line, draw, draw_points, line_ends
 from benchbook.pages.labels import axis_label
 from benchbook.pages.library import Library
 from benchbook.pages.references import UnresolvedError
+from benchbook.pages.tradeoffs import MOST_POINTS, pareto_front, read_tradeoff
 from benchbook.project import Project
 from handbooks import FIXTURE, GPU, copy_handbook, list_points, plain, render, start
 
@@ -197,3 +198,56 @@ def test_a_series_needs_steps_and_a_number_an_axis() -> None:
     library = Library(Project(FIXTURE))
     with pytest.raises(UnresolvedError, match="one number, not a series"):
         resolve_chart(library, "memory", SERIES.replace("y: loss", "y: difference"))
+
+
+# Trade-offs
+
+
+TRADEOFF = """title: Memory against time
+script: memory/methods.py
+points: method
+where: {batch_size: 2}
+x: peak_memory
+y: step_time
+"""
+
+
+def test_the_front_holds_what_nothing_beats_in_both() -> None:
+    places = [(1.0, 5.0), (2.0, 4.0), (2.0, 6.0), None, (3.0, 3.0), (3.0, 3.5)]
+    assert pareto_front(places, higher_x=False, higher_y=False) == {0, 1, 4}
+    assert pareto_front(places, higher_x=False, higher_y=True) == {0, 2}
+    assert pareto_front([(1.0, 1.0), (1.0, 1.0)], higher_x=False, higher_y=False) == {0, 1}
+
+
+def test_a_trade_off_numbers_its_points_and_names_them_below() -> None:
+    shown = render(start(Project(FIXTURE)), f"```tradeoff\n{TRADEOFF}```\n")
+    assert re.findall(r"<text[^>]*>([0-9]+)</text>", shown)[-2:] == ["1", "2"]
+    names = re.findall(r'<li class="(bb-\w+)">(.*?)</li>', shown)
+    assert [plain(name) for _, name in names] == ["plain", "checkpointing"]
+    assert {state for state, _ in names} <= {"bb-front", "bb-behind"}
+    assert "Memory against time" in shown
+
+
+def test_a_point_that_was_not_measured_keeps_its_number() -> None:
+    text = TRADEOFF.replace("batch_size: 2", "batch_size: 4")
+    shown = render(start(Project(FIXTURE)), f"```tradeoff\n{text}```\n")
+    assert re.findall(r'<li class="(bb-\w+)">', shown) == ["bb-absent", "bb-front"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("points: method", "points: methods", "does not sweep `methods`"),
+        ("where: {batch_size: 2}\n", "", "two variants share a point"),
+        ("x: peak_memory", "x: peak", "has no metric `peak`"),
+        ("y: step_time\n", "", "the tradeoff has no `y:`"),
+    ],
+)
+def test_a_trade_off_that_asks_for_what_is_not_there_is_refused(old: str, new: str, what: str) -> None:
+    with pytest.raises(UnresolvedError, match=what):
+        read_tradeoff(TRADEOFF.replace(old, new), Library(Project(FIXTURE)))
+
+
+def test_a_picture_has_at_most_three_hundred_elements() -> None:
+    places = [(float(n), float((n * 7) % 30)) for n in range(MOST_POINTS)]
+    assert draw_points(places, frozenset(range(MOST_POINTS))).count("<") < 300

@@ -13,6 +13,8 @@ from benchbook.claims.holding import claim_problems
 from benchbook.claims.judging import claims_of, judge, judging_machines
 from benchbook.page_source import parse_page
 from benchbook.pages.library import Library
+from benchbook.pages.references import UnresolvedError
+from benchbook.pages.table_rows import read_table
 from benchbook.problems import Problem
 from benchbook.project import Project
 from handbooks import CPU, FIXTURE, GPU, build_site, copy_handbook, edit, plain, render, set_metric, start
@@ -388,3 +390,53 @@ def test_the_list_of_claims_uses_the_sentences_of_its_language(project: Project)
         "too close to call",
         "not measured",
     ]
+
+
+# Marks of rows
+
+
+MARKED = """```table
+script: memory/methods.py
+rows: [method, batch_size]
+columns: [peak_memory, step_time]
+marks:
+  checkpointing-saves-memory: Checkpointing takes less memory.
+```
+"""
+
+
+def test_a_claim_about_a_number_of_a_table_may_be_a_mark_on_its_row() -> None:
+    shown = render(start(Project(FIXTURE)), MARKED)
+    rows = re.findall(r"<tr data-row.*?</tr>", shown, re.S)
+    (marked,) = [row for row in rows if "bb-mark" in row]
+    assert "method checkpointing" in plain(marked)
+    assert "batch_size 2" in plain(marked)
+    assert 'id="claim-checkpointing-saves-memory"' in marked
+    assert 'data-outcome="holds"' in marked
+    assert "Checkpointing takes less memory." in marked
+
+
+def test_a_mark_counts_as_a_place_of_its_claim_and_links_reach_it(project: Project) -> None:
+    page = project.docs / "en/asserted.md"
+    (project.docs / "ar/asserted.md").unlink()
+    page.write_text(
+        page.read_text("utf-8").replace(fence("checkpointing-saves-memory"), MARKED)
+        + "\n[so](#claim-checkpointing-saves-memory)\n",
+        "utf-8",
+    )
+    found = [problem.what for problem in check_project(Project(project.root)).problems]
+    assert not [what for what in found if "checkpointing-saves-memory" in what]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("checkpointing-saves-memory:", "checkpointing-saves:", "there is no claim `checkpointing-saves`"),
+        ("columns: [peak_memory, step_time]", "columns: [step_time]", "which this table does not show"),
+        (": Checkpointing takes less memory.", ":", "says nothing"),
+    ],
+)
+def test_a_mark_without_its_number_is_refused(old: str, new: str, what: str) -> None:
+    text = MARKED.removeprefix("```table\n").removesuffix("```\n").replace(old, new)
+    with pytest.raises(UnresolvedError, match=what):
+        read_table(text, Library(Project(FIXTURE)))

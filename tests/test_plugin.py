@@ -201,6 +201,15 @@ def test_a_replay_build_imports_no_torch(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_the_plugins_start_without_the_second_markdown_parser() -> None:
+    code = (
+        "import sys, benchbook.pages.plugin, benchbook.website.plugin\n"
+        "sys.exit(int('markdown_it' in sys.modules))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1] / "scripts")}
+    assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
+
+
 # BENCHBOOK_EXECUTE. The interpreter is a stand-in: what it is asked is the promise here.
 
 STAND_IN = """#!{python}

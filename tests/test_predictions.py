@@ -708,7 +708,7 @@ def test_what_is_committed_is_written_again_byte_for_byte() -> None:
 def test_predictions_of_a_cpu_and_of_a_publication_are_asked_without_a_room() -> None:
     asked = making.read_questions(Project(ROOT)).questions
     roomy = {one.machine for one in asked if one.room is not None}
-    assert roomy == {"nvidia-h100-80gb", H200}
+    assert roomy == {"nvidia-h100-80gb", H200, "nvidia-l4-24gb"}
 
 
 def test_the_predictor_still_says_what_is_committed() -> None:

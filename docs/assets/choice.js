@@ -45,7 +45,7 @@ async function showMachine(name) {
   try {
     const data = name === settings.reference ? null : await records();
     for (const button of document.querySelectorAll(".bb-value")) showValue(button, data, name);
-    for (const block of document.querySelectorAll(":is(.bb-output, .bb-table, .bb-chart, .bb-claim)[data-bb]")) {
+    for (const block of document.querySelectorAll(":is(.bb-output, .bb-table, .bb-chart, .bb-claim, .bb-mark)[data-bb]")) {
       showBlock(block, data, name);
       sortAgain(block);
     }
@@ -102,7 +102,7 @@ function setData(element, value, name) {
 }
 
 // What changes in a block; the rest of it stays as it is, with what listens to it.
-const SLOTS = ".bb-notes, .bb-output > pre, .bb-output > pre > code, td, .bb-drawing, .bb-ends, .bb-unit, .bb-figures tbody, .bb-provenance, "
+const SLOTS = ".bb-notes, .bb-output > pre, .bb-output > pre > code, td, .bb-drawing, .bb-ends, .bb-unit, .bb-points, .bb-figures tbody, .bb-provenance, "
   + ".bb-sign, .bb-outcome, .bb-finding, .bb-others";
 
 function showBlock(block, data, name) {
@@ -117,6 +117,7 @@ function showBlock(block, data, name) {
   block.dataset.machine = name;
   block.hidden = false;
   if (shown.rows) showRows(block, shown.rows, name);
+  else if (shown.points) showTradeoff(block, shown);
   else if (shown.drawing) showChart(block, shown);
   else if (shown.outcome) showClaim(block, shown);
   else showOutput(block, shown);
@@ -165,6 +166,13 @@ function showChart(block, shown) {
   block.querySelector(".bb-figures tbody").replaceChildren(...rows);
 }
 
+function showTradeoff(block, shown) {
+  block.querySelector(".bb-drawing").innerHTML = shown.drawing;
+  block.querySelectorAll(".bb-points > li").forEach((name, place) => (name.className = shown.points[place]));
+  // As the page has them: the vertical axis first.
+  block.querySelectorAll(".bb-unit > bdi").forEach((unit, place) => (unit.textContent = shown.units[1 - place]));
+}
+
 function showOutput(block, shown) {
   const notes = block.querySelector(".bb-notes");
   notes.replaceChildren(...shown.notes.map((note) => make("li", {}, make("bdi", {}, note))));
@@ -182,6 +190,7 @@ function showClaim(block, shown) {
   block.querySelector(".bb-outcome").textContent = shown.verdict;
   for (const part of ["finding", "others"]) {
     const slot = block.querySelector(`.bb-${part}`);
+    if (!slot) continue; // the mark of a row
     slot.textContent = shown[part];
     slot.hidden = !shown[part];
   }

@@ -1,5 +1,7 @@
 // The search dialog over Pagefind: one index per language, a few kilobytes per query, nothing sent anywhere.
 
+import { match, texts, title } from "./errors.js";
+
 const PAGES = 8;
 const SECTIONS = 3;
 // Words of a passage, and how many of them may go before the first that was asked for.
@@ -70,14 +72,21 @@ async function prepare(dialog) {
     const turn = ++asked;
     const found = query ? await pagefind.search(query) : { results: [] };
     const pages = await Promise.all(found.results.slice(0, PAGES).map((one) => one.data()));
+    const error = dialog.dataset.errors && query ? match(query, await texts(dialog.dataset.texts)) : undefined;
     if (turn !== asked) return;
     list.replaceChildren(...pages.flatMap((page) => entries(page, query.toLowerCase())));
+    if (error) {
+      const name = title(error, document.documentElement.lang);
+      const link = entry(`${dialog.dataset.errors}#${error.id}`, name, [error.parts.join(" … ")], "");
+      link.classList.add("best");
+      list.prepend(link);
+    }
     list.querySelectorAll("a").forEach((link, index) => (link.id = `site-search-${index}`));
     select(null);
-    input.setAttribute("aria-expanded", String(pages.length > 0));
+    input.setAttribute("aria-expanded", String(list.childElementCount > 0));
     if (!query) status.textContent = hint;
-    else if (!pages.length) status.textContent = dialog.dataset.none.replace("{query}", query);
-    else status.textContent = dialog.dataset.found.replace("{count}", found.results.length);
+    else if (!list.childElementCount) status.textContent = dialog.dataset.none.replace("{query}", query);
+    else status.textContent = dialog.dataset.found.replace("{count}", found.results.length + Number(Boolean(error)));
   };
   input.addEventListener("input", () => (finding = find()));
   if (input.value) await (finding = find());

@@ -9,8 +9,10 @@ from pathlib import Path
 
 from benchbook.calculator.checking import coefficient_problems
 from benchbook.claims.holding import claim_problems
+from benchbook.guide_pattern import pattern_problems
 from benchbook.links import anchors, link_problems
 from benchbook.page_source import PageSource, parse_page
+from benchbook.pages.error_texts import error_text_problems
 from benchbook.pages.languages import FALLBACK, FILE, load_language, missing_strings
 from benchbook.pages.library import Library
 from benchbook.pages.places import check_page
@@ -71,6 +73,10 @@ def check_project(project: Project) -> Report:
     fallen, unnamed = claim_problems(library, pages)
     problems += fallen
     warnings += unnamed
+    problems += error_text_problems(project, pages)
+    short, drafts = pattern_problems(library, pages)
+    problems += short
+    warnings += drafts
     translated = check_translations(project, pages)
     problems += translated.errors
     warnings += translated.warnings

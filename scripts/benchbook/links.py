@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from benchbook.claims.declaration import claim_anchor
-from benchbook.page_source import CLAIM, PageSource, fence_name, fence_options
+from benchbook.page_source import PageSource, claim_sentences
 from benchbook.problems import Problem, did_you_mean
 
 # A scheme, or an address from the root of a host: not ours to follow.
@@ -28,8 +28,7 @@ def anchors(pages: Mapping[str, PageSource]) -> Anchors:
 
 
 def _claims(page: PageSource) -> frozenset[str]:
-    fences = (token for token in page.tokens if fence_name(token) == CLAIM)
-    return frozenset(claim_anchor(fence_options(token).get("id", "")) for token in fences)
+    return frozenset(claim_anchor(claim) for _, claim, _ in claim_sentences(page))
 
 
 def link_problems(page: PageSource, name: str, folder: Path, path: str, known: Anchors) -> Iterator[Problem]:

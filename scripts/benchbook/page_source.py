@@ -13,12 +13,14 @@ from markdown_it.token import Token
 from mdit_py_plugins.admon import admon_plugin
 
 # The keys of a fence under which a page has words of its own: plain text, and the targets of links.
-WORDS = ("caption", "title", "notes")
+WORDS = ("caption", "title", "notes", "marks")
 _LINKS = "links"
-_FENCES = (["table"], ["chart"])
+_MARKS = "marks"
+_FENCES = (["table"], ["chart"], ["tradeoff"])
 CLAIM = "claim"
 
 TAB = re.compile(r'^(\s*)===[!+]? (?=")', re.MULTILINE)
+COLLAPSED = re.compile(r"^(\s*)\?\?\?\+? (?=\w)", re.MULTILINE)
 HEADING_ID = re.compile(r"\{:?\s*#(?P<id>[^\s}]+)[^}]*\}\s*$")
 
 
@@ -73,8 +75,9 @@ def parse_page(text: str) -> PageSource:
         matter, broken = {}, str(error).replace("\n", " ")
     if not isinstance(matter, dict):
         matter, broken = {}, "it is no mapping"
-    # A content tab nests like an admonition; to the parser it can be one.
+    # A content tab nests like an admonition, and so does what is collapsed; to the parser they can be one.
     text = TAB.sub(r"\1!!! tab ", text)
+    text = COLLAPSED.sub(r"\1!!! ", text)
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).use(admon_plugin)
     tokens = parser.parse(text)
     words = [*_fence_words(tokens, parser), *_claim_words(tokens, parser)]
@@ -126,7 +129,7 @@ def _claim_words(tokens: Sequence[Token], parser: MarkdownIt) -> Iterator[Token]
 
 
 def _fence_words(tokens: Sequence[Token], parser: MarkdownIt) -> Iterator[Token]:
-    """The words and links in the YAML of `table` and `chart` fences, as running text on their lines."""
+    """The words and links in the YAML of tables and pictures, as running text on their lines."""
     for token in tokens:
         if token.type != "fence" or token.map is None or token.info.split(maxsplit=1)[:1] not in _FENCES:
             continue
@@ -135,10 +138,24 @@ def _fence_words(tokens: Sequence[Token], parser: MarkdownIt) -> Iterator[Token]
         except yaml.YAMLError:
             continue  # said where the fence is read
         for key, value in spec.items() if isinstance(spec, dict) else ():
-            for text in value.values() if isinstance(value, dict) else [value]:
+            for name, text in value.items() if isinstance(value, dict) else [("", value)]:
                 source = f"[{key}]({text})" if key == _LINKS else str(text)
                 if key in (*WORDS, _LINKS):
-                    yield from _at(parser.parseInline(source), token, str(text))
+                    for found in _at(parser.parseInline(source), token, str(text)):
+                        if key == _MARKS:
+                            found.meta = {**found.meta, CLAIM: str(name), "sentence": True, "mark": True}
+                        yield found
+
+
+def claim_sentences(page: PageSource) -> Iterator[tuple[int, str, str]]:
+    """The claims that a page shows, as blocks or as marks of rows: the line, the id, and what it says."""
+    for token in page.tokens:
+        if token.map is None:
+            continue
+        if fence_name(token) == CLAIM:
+            yield token.map[0] + 1, fence_options(token).get("id", ""), token.content
+        elif token.type == "inline" and token.meta.get("mark"):
+            yield token.map[0] + 1, token.meta[CLAIM], token.content
 
 
 def _at(found: Sequence[Token], fence: Token, text: str) -> Iterator[Token]:

@@ -25,6 +25,8 @@ class Config:
         translation_drift: Whether a translation that English has left behind is a "warning" or an "error".
         repository: The address of the source repository, for links that reproduce or question a number.
         guides: Overrides per guide; today only `reference_machine`.
+        pattern: Digests of English pages that are older than the pattern that guides are held to
+            (`benchbook.guide_pattern`), by guide; None for a handbook that holds its guides to none.
 
     """
 
@@ -33,6 +35,7 @@ class Config:
     translation_drift: str = "warning"
     repository: str = ""
     guides: dict[str, dict[str, str]] = field(default_factory=dict)
+    pattern: dict[str, str] | None = None
 
     def reference_for(self, guide: str) -> str:
         """The machine that `guide` shows by default."""

@@ -74,7 +74,7 @@ class Run:
 
 @dataclass(frozen=True)
 class VariantRecord:
-    """Every run of one variant in one campaign, and what it ran from."""
+    """Every run of one variant in one campaign, what it ran from, and the regions that it reached."""
 
     campaign: str
     outcome: str
@@ -87,6 +87,7 @@ class VariantRecord:
     inputs: dict[str, str]
     output: dict[str, str]
     runs: tuple[Run, ...]
+    regions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,13 @@ def record_from(table: Mapping[str, Any]) -> Record:
             _take(Run, run, other_ranks=tuple(_take(RankRun, rank) for rank in run.get("other_ranks", ())))
             for run in variant["runs"]
         )
-        variants[name] = _take(VariantRecord, variant, meters=tuple(variant["meters"]), runs=runs)
+        variants[name] = _take(
+            VariantRecord,
+            variant,
+            meters=tuple(variant["meters"]),
+            runs=runs,
+            regions=tuple(variant.get("regions", ())),
+        )
     campaigns = {name: _campaign_from(campaign) for name, campaign in table["campaigns"].items()}
     return _take(Record, table, campaigns=campaigns, variants=variants, history=tuple(table["history"]))
 
@@ -221,9 +228,11 @@ def load_record(path: Path, shown_path: str | None = None) -> Record | None:
 
 
 def record_table(record: Record) -> dict[str, Any]:
-    """`record` as JSON objects, keys in a fixed order, without the blocks that a run has not."""
+    """`record` as JSON objects, keys in a fixed order, without blocks and regions where there are none."""
     table = asdict(record)
     for variant in table["variants"].values():
+        if not variant["regions"]:
+            del variant["regions"]
         for run in variant["runs"]:
             for rank in (run, *run["other_ranks"]):
                 if not rank["blocks"]:

@@ -18,6 +18,7 @@ from typing import Any
 from benchbook.metadata import EXACT_REPEATS, ParameterValue, ScriptMetadata, read_metadata
 from benchbook.parameters import axis_text, differs, override_problems, shown_parameters
 from benchbook.problems import BenchbookError, Problem
+from benchbook.regions import UnevenError, regions_of
 from benchbook.units import UNITS
 
 MARKER = re.compile(r"^# %%(?:[ \t]+(?P<name>.*?))?[ \t]*$")
@@ -117,6 +118,17 @@ class Script:
             if cell.name == name:
                 return cell
         raise KeyError(name)
+
+    @cached_property
+    def regions(self) -> dict[str, Cell]:
+        """The regions of all cells by name, each as a cell of its own."""
+        return {
+            region.name: Cell(
+                region.name, cell.start + region.first - 1, cell.start + region.first, region.source
+            )
+            for cell in self.cells
+            for region in regions_of(cell.source)
+        }
 
     @property
     def guide(self) -> str:
@@ -338,6 +350,18 @@ def _cell_problems(cells: Sequence[Cell], path: str) -> Iterator[Problem]:
             )
             yield Problem(path, cell.line, what, mend)
             return
+        try:
+            for region in regions_of(cell.source):
+                line = cell.start + region.first - 1
+                if not CELL_NAME.match(region.name):
+                    mend = "name it with lower-case letters, digits and underscores, beginning with a letter"
+                    yield Problem(path, line, f"the region name `{region.name}` cannot be referred to", mend)
+                if region.name in seen:
+                    what = f"the region `{region.name}` is there twice (first on line {seen[region.name]})"
+                    yield Problem(path, line, what, "rename one of the two")
+                seen.setdefault(region.name, line)
+        except UnevenError as error:
+            yield Problem(path, cell.start + error.line - 1, str(error), error.mend)
     if PARAMETERS in seen and cells[0].name != PARAMETERS:
         yield Problem(path, seen[PARAMETERS], "the `parameters` cell is not the first", "move it to the top")
     if not cells or cells[-1].name != CHECKS:

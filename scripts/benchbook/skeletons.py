@@ -34,12 +34,15 @@ SCRIPT = '''"""How much memory a tensor of ones takes in each precision."""
 size = 1000
 precision = "float32"
 
-# %% add
+# %% setup
 import torch
 
 cpu = torch.device("cpu")
 device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else cpu
-ones = torch.ones(size, dtype=getattr(torch, precision), device=device)
+dtype = getattr(torch, precision)
+
+# %% add
+ones = torch.ones(size, dtype=dtype, device=device)
 total = int(ones.sum(dtype=torch.float32))
 tensor_bytes = ones.nbytes
 print(f"{total} ones take {tensor_bytes} bytes on {device.type}")
@@ -51,18 +54,20 @@ assert ones.device.type == device.type
 '''
 
 PAGE = Template("""---
+draft: true
 description: What ${title} costs, measured on real hardware.
 ---
 
 # ${heading} { #${anchor} }
 
 In half the precision it takes `#!value 1 - ${half} / ${full} percent` less.
-
-## What was measured { #measured }
+{ .measured }
 
 ```cell
 ${script}?precision=float32#add
 ```
+
+## What was measured { #measured }
 
 ```table
 script: ${script}

@@ -142,6 +142,7 @@ class VariantModel(Strict):
     inputs: dict[Short, Short]
     output: dict[Name, Text]
     runs: list[RunModel]
+    regions: list[Name] = []
 
     @model_validator(mode="after")
     def whole(self) -> VariantModel:

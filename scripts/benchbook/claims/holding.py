@@ -11,7 +11,7 @@ from markdown_it.token import Token
 from benchbook.claims.declaration import FILE, Claims, claim_anchor
 from benchbook.claims.judging import Judgement, claims_of, judge, judging_machines
 from benchbook.claims.words import doubt_text, found_text
-from benchbook.page_source import CLAIM, PageSource, fence_name, fence_options
+from benchbook.page_source import CLAIM, PageSource, claim_sentences
 from benchbook.pages.library import Library
 from benchbook.problems import BenchbookError, Problem
 from benchbook.prose import typed_numbers
@@ -68,16 +68,10 @@ def claim_places(library: Library, pages: Pages) -> dict[str, list[Place]]:
     docs = library.project.docs
     for path, page in pages.items():
         language, _, name = path.relative_to(docs).as_posix().partition("/")
-        for line, claim in _fences(page):
+        for line, claim, _ in claim_sentences(page):
             place = Place(library.project.relative(path), language, name, line)
             found.setdefault(claim, []).append(place)
     return found
-
-
-def _fences(page: PageSource) -> Iterator[tuple[int, str]]:
-    for token in page.tokens:
-        if fence_name(token) == CLAIM and token.map is not None:
-            yield token.map[0] + 1, fence_options(token).get("id", "")
 
 
 def _declared(judged: Judgement) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -13,7 +13,7 @@ from markdown_exec import base_format
 from benchbook.pages.context import Build
 from benchbook.pages.labels import OUTCOMES
 from benchbook.pages.languages import Language
-from benchbook.pages.library import Library
+from benchbook.pages.library import Library, Machine
 from benchbook.pages.measurements import Recorded, missing_mend, recorded, shown_variant
 from benchbook.pages.provenance import overridden, render_details
 from benchbook.pages.references import UnresolvedError, cell_of, matching_variants, parse_reference
@@ -43,17 +43,38 @@ def resolve_cell(library: Library, guide: str, text: str) -> tuple[Script, Cell,
         raise UnresolvedError(
             f"`{reference}` is no cell", "name the cell alone, or use an inline value for a number"
         )
-    cell = cell_of(script, reference.name)
+    cell = shown_part(script, reference.name)
     _check_shown(script, cell)
-    variant = shown_variant(script, matching_variants(script, reference.axes))
     machine = library.machine_for(guide, script.reference)
+    among: Sequence[Variant] = matching_variants(script, reference.axes)
+    if cell.name in script.regions:
+        among = _reached(library, script, among, machine, cell.name) or among
+    variant = shown_variant(script, among)
     found = recorded(library, script, variant.name, machine)
     if found is None:
         mend = missing_mend(machine, script.reference)
         raise UnresolvedError(
             f"`{script.reference}`, variant {variant.name}, was never recorded on {machine.name}", mend
         )
+    if cell.name in script.regions and cell.name not in found.result.regions:
+        others = _reached(library, script, script.variants(()), machine, cell.name)
+        what = f"the region `{cell.name}` of `{script.reference}` was not reached in {variant.name}"
+        mend = f"name a variant in which it was: {'; '.join(one.name for one in others)}"
+        raise UnresolvedError(what, mend if others else missing_mend(machine, script.reference))
     return script, cell, variant, found
+
+
+def shown_part(script: Script, name: str) -> Cell:
+    """The cell, or the region, that is called `name`."""
+    return script.regions.get(name) or cell_of(script, name)
+
+
+def _reached(
+    library: Library, script: Script, among: Sequence[Variant], machine: Machine, region: str
+) -> list[Variant]:
+    """Those of `among` whose record on `machine` says that the region was reached."""
+    found = ((variant, recorded(library, script, variant.name, machine)) for variant in among)
+    return [variant for variant, one in found if one is not None and region in one.result.regions]
 
 
 def check_options(options: Mapping[str, str]) -> None:
@@ -78,6 +99,9 @@ def render_cell(build: Build, text: str, options: Mapping[str, str], md: Markdow
     check_options(options)
     library, page = build.library, build.here
     script, cell, variant, shown = resolve_cell(library, page.guide, text)
+    if cell.name in script.regions:
+        # What its lines printed belongs to the whole cell.
+        return _beside(_with_source(build, cell, "above", options, md), "")
     key = f"{script.reference}?{variant.name}#{cell.name}"
     for machine in library.machines_with(script.reference):
         found = shown if machine == shown.machine else recorded(library, script, variant.name, machine)
@@ -88,7 +112,11 @@ def render_cell(build: Build, text: str, options: Mapping[str, str], md: Markdow
     place = options.get("source", "above")
     if place == "none":
         return output
-    html = _with_source(build, cell, place, options, md)
+    return _beside(_with_source(build, cell, place, options, md), output)
+
+
+def _beside(html: str, output: str) -> str:
+    """A source with `output` in the place of the word that stands for it."""
     # In a tab, Markdown makes a paragraph of the word, which no block may stand in.
     return html.replace(f"<p>{_OUTPUT}</p>", _OUTPUT).replace(_OUTPUT, output)
 

@@ -15,6 +15,7 @@ from benchbook.pages.labels import axis_label, name_label
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Library, Machine
 from benchbook.pages.measurements import Measurement, Recorded, measure_series, missing_mend, recorded
+from benchbook.pages.pictures import axis_name, drawings_folder, picture, unit_text
 from benchbook.pages.provenance import render_details, repeats_text
 from benchbook.pages.quantities import convert, sensible_unit
 from benchbook.pages.references import Target, UnresolvedError, axis_values
@@ -186,36 +187,28 @@ def render_chart(build: Build, text: str) -> str:
             tree = {
                 "drawing": drawing,
                 "ends": _ends(chart, drawn, drawing),
-                "unit": _unit_text(drawn.unit, language),
+                "unit": unit_text(drawn.unit, language),
                 "figures": _figures(drawn, language),
                 "repeats": repeats,
                 "origin": origin_key,
             }
             build.keep("blocks", chart.key, machine, tree)
-    # A block without a key does not follow the choice of machine.
-    key = "" if chart.machine else f' data-bb="{escape(chart.key)}"'
-    return (
-        f'<figure class="bb-chart"{key} data-machine="{escape(shown.name)}">'
-        f"<figcaption>{language.words(chart.title)}</figcaption>"
-        f'<div class="bb-figure">{html}</div>{details}</figure>'
-    )
+    pinned = chart.machine is not None
+    return picture(chart.key, chart.title, html, details, shown, pinned, language)
 
 
 def _drawing(build: Build, chart: Chart, drawn: Drawn) -> str:
     made_from = repr((drawn.lines, chart.log, chart.zero))
     if made_from not in build.rendered:
         logs = ("x" in chart.log, "y" in chart.log)
-        folder = build.library.project.root / ".cache" / "drawings"
-        build.rendered[made_from] = draw(drawn.lines, *logs, chart.zero, folder)
+        build.rendered[made_from] = draw(drawn.lines, *logs, chart.zero, drawings_folder(build))
     return build.rendered[made_from]
 
 
 def _figure(chart: Chart, drawn: Drawn, drawing: str, language: Language) -> str:
     """The words around the drawing, which stay, and what another machine changes among them."""
     scope = chart.script.reference
-    unit = _unit_text(drawn.unit, language)
-    unit_html = f' <span class="bb-unit"{"" if unit else " hidden"}><bdi>{escape(unit)}</bdi></span>'
-    y_name = name_label(language, chart.y.label_key, scope) + unit_html
+    y_name = axis_name(language, chart.y.label_key, scope, drawn.unit)
     x_name = name_label(language, chart.x, scope)
     legend, names = "", ""
     if chart.series:
@@ -289,10 +282,6 @@ def _figures(drawn: Drawn, language: Language) -> list[list[str]]:
         [language.number(x), *("—" if value is None else language.number(value) for value in values)]
         for x, values in drawn.rows
     ]
-
-
-def _unit_text(unit: Unit, language: Language) -> str:
-    return "%" if unit.symbol == "percent" else language.quantity(2, unit, unit).unit
 
 
 def _points(library: Library, chart: Chart, variant: Variant, machine: Machine) -> list[tuple[float, float]]:

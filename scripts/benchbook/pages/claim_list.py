@@ -81,7 +81,7 @@ def _sentences(library: Library, language: str) -> dict[str, list[Said]]:
 
 def _read_sentences(project: Project, language: str) -> dict[str, list[Said]]:
     # Loads a second Markdown parser, which only the page that lists all claims needs.
-    from benchbook.page_source import CLAIM, fence_name, fence_options, parse_page
+    from benchbook.page_source import claim_sentences, parse_page
 
     found: dict[str, list[Said]] = {}
     folder = project.docs / language
@@ -89,11 +89,9 @@ def _read_sentences(project: Project, language: str) -> dict[str, list[Said]]:
         page = parse_page(path.read_text("utf-8"))
         title = next((heading.text for heading in page.headings()), path.stem)
         name = path.relative_to(folder).as_posix()
-        for token in page.tokens:
-            if fence_name(token) == CLAIM:
-                sentence, _ = split(token.content)
-                said = Said(name, title, sentence, language)
-                found.setdefault(fence_options(token).get("id", ""), []).append(said)
+        for _, claim, text in claim_sentences(page):
+            sentence, _ = split(text)
+            found.setdefault(claim, []).append(Said(name, title, sentence, language))
     return found
 
 

@@ -22,6 +22,8 @@ from benchbook.pages.provenance import render_details, repeats_text
 from benchbook.pages.quantities import NO_BREAK_SPACE
 from benchbook.pages.references import UnresolvedError
 
+# The page that lists every claim.
+LIST = "claims.md"
 SIGNS: dict[Outcome, str] = {"holds": "✓", "refuted": "✗", "too close to call": "≈", "not measured": "—"}
 
 
@@ -62,13 +64,52 @@ def split(text: str) -> tuple[str, str]:
 def render_claim(build: Build, text: str, options: Mapping[str, str], markdown: Markdown) -> str:
     """The HTML of a `claim` fence whose body is `text`, by `markdown`; raises as `resolve_claim`."""
     claim = resolve_claim(build.library, text, options)
+    _show_once(build, claim)
+    sentence, why = (words_html(part, markdown, build.here.language) for part in split(text))
+    return claim_block(build, claim, Words(sentence, why))
+
+
+def _show_once(build: Build, claim: Claim) -> None:
+    """Note that the current page shows a claim, or raise UnresolvedError if it does already."""
     if claim.id in build.here.claims:
         raise UnresolvedError(
             f"the claim `{claim.id}` is there twice", f"link to `#{claim_anchor(claim.id)}`"
         )
     build.here.claims.add(claim.id)
-    sentence, why = (words_html(part, markdown, build.here.language) for part in split(text))
-    return claim_block(build, claim, Words(sentence, why))
+
+
+def claim_mark(build: Build, claim: Claim, sentence: str) -> str:
+    """The HTML of a claim as a sign beside its row: the verdict, and a link to all that is behind it.
+
+    Raises:
+        UnresolvedError: The page shows the claim already.
+    """
+    library, page = build.library, build.here
+    _show_once(build, claim)
+    known = [one for machine in judging_machines(library) if (one := judge(library, claim, machine)).parts]
+    shown = _first(library, page.guide, claim, known)
+    key = f"mark-{claim.id}"
+    for one in known:
+        if one != shown:
+            tree = {"outcome": one.outcome, "verdict": outcome_line(one, page.language)}
+            build.keep("blocks", key, one.machine, tree)
+    outcome: Outcome = shown.outcome if shown else "not measured"
+    verdict = outcome_line(shown, page.language) if shown else page.language.text("claim_nowhere")
+    words = page.language.words(sentence)
+    inside = (
+        f'<span class="bb-sign" aria-hidden="true">{SIGNS[outcome]}</span>'
+        f'<span class="bb-word">{words} <span class="bb-outcome">{escape(verdict)}</span></span>'
+    )
+    try:
+        place = page.address(f"{LIST}#{claim_anchor(claim.id)}")
+        inside = f'<a href="{escape(place)}">{inside}</a>'
+    except UnresolvedError:
+        pass  # a site without a list of claims has nowhere to lead
+    return (
+        f'<span class="bb-mark" id="{claim_anchor(claim.id)}" data-bb="{escape(key)}" title="{words}" '
+        f'data-machine="{escape(shown.machine.name if shown else "")}" data-outcome="{escape(outcome)}">'
+        f"{inside}</span>"
+    )
 
 
 def words_html(text: str, markdown: Markdown, language: Language) -> str:

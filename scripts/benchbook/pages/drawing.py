@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import pairwise
@@ -54,7 +54,40 @@ def draw(
         zero: Whether a linear vertical axis begins at 0.
         cache: A folder that keeps drawings from one build to the next, by all that they are made from.
     """
-    spec = json.dumps(_specification(lines, log_x, log_y, zero))
+    return _drawn(json.dumps(_specification(lines, log_x, log_y, zero)), cache)
+
+
+def draw_points(
+    places: Sequence[tuple[float, float] | None], front: Collection[int], cache: Path | None = None
+) -> str:
+    """The drawing of points, numbered from 1, with a line through those at the front.
+
+    Parameters:
+        places: x and y of each point, in the units of the axes; None for one that is left out.
+        front: The indices of those at the front.
+        cache: As for `draw`.
+    """
+    shown = [(index, place) for index, place in enumerate(places) if place is not None]
+    spec = _specification([Line(tuple(place for _, place in shown))], False, False, True)
+    spec["data"] = {"values": [{"n": str(i + 1), "x": x, "y": y, "front": i in front} for i, (x, y) in shown]}
+    across = spec["encoding"]["x"]
+    across["scale"] |= {"zero": True, "nice": True}
+    across["axis"] = {"format": _format([x for _, (x, _) in shown]), "grid": False, "tickCount": 5}
+    best = {"filter": "datum.front"}
+    rest = {"filter": "!datum.front"}
+    number = {"field": "n", "type": "nominal"}
+    text = {"type": "text", "fontSize": FONT_SIZE, "color": _INK, "align": "left", "dx": 9, "dy": -9}
+    spec["layer"] = [
+        {"transform": [best], "mark": {"type": "line", "color": _SERIES[0], "strokeWidth": 3}},
+        {"transform": [rest], "mark": {"type": "point", "filled": True, "size": 90, "color": _SERIES[1]}},
+        {"transform": [best], "mark": {"type": "point", "filled": True, "size": 160, "color": _SERIES[0]}},
+        {"mark": text, "encoding": {"text": number}},
+    ]
+    return _drawn(json.dumps(spec), cache)
+
+
+def _drawn(spec: str, cache: Path | None) -> str:
+    """The drawing of `spec`, from the cache if it holds it."""
     if cache is None:
         return _render(spec)
     made_from = f"{version('vl-convert-python')}\n{_THEME}\n{spec}"

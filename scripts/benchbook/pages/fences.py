@@ -11,7 +11,7 @@ from typing import Any
 from markdown import Markdown
 
 from benchbook.calculator.fence import render_calculator
-from benchbook.pages import cells, charts, claim_list, claims, tables, values
+from benchbook.pages import cells, charts, claim_list, claims, error_texts, tables, tradeoffs, values
 from benchbook.pages.context import Build, current
 from benchbook.pages.references import UnresolvedError
 from benchbook.problems import BenchbookError, Problem
@@ -46,6 +46,13 @@ def chart(source: str, language: str, css_class: str, options: dict[str, Any], m
     return _render("chart", source, lambda build: charts.render_chart(build, source))
 
 
+def tradeoff(
+    source: str, language: str, css_class: str, options: dict[str, Any], md: Markdown, **_: Any
+) -> str:
+    """The HTML of a `tradeoff` fence."""
+    return _render("tradeoff", source, lambda build: tradeoffs.render_tradeoff(build, source))
+
+
 def claim(source: str, language: str, css_class: str, options: dict[str, Any], md: Markdown, **_: Any) -> str:
     """The HTML of a `claim` fence."""
     return _render("claim", source, lambda build: claims.render_claim(build, source, options, _inside(md)))
@@ -65,6 +72,13 @@ def calculator(
     return _render("calculator", source, lambda build: render_calculator(build, source))
 
 
+def error_field(
+    source: str, language: str, css_class: str, options: dict[str, Any], md: Markdown, **_: Any
+) -> str:
+    """The HTML of an `error-field` fence."""
+    return _render(error_texts.FIELD, source, lambda build: error_texts.render_field(build, source))
+
+
 def value(source: str, language: str, css_class: str, md: Markdown) -> str:
     """The HTML of an inline `#!value ...`."""
     return _render("value", source, lambda build: values.render_value(build, source))
@@ -73,7 +87,7 @@ def value(source: str, language: str, css_class: str, md: Markdown) -> str:
 def custom_fences() -> list[dict[str, Any]]:
     """The entries for `pymdownx.superfences: custom_fences`."""
     formats = {"cell": cell, "table": table, "chart": chart, "claim": claim, "claims": claim_listing}
-    formats["calculator"] = calculator
+    formats |= {"tradeoff": tradeoff, "calculator": calculator, error_texts.FIELD: error_field}
     return [
         {"name": name, "class": name, "format": render, "validator": validator}
         for name, render in formats.items()

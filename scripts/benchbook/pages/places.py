@@ -14,10 +14,11 @@ from benchbook.pages.languages import Language, load_language
 from benchbook.pages.library import Library
 from benchbook.pages.references import UnresolvedError
 from benchbook.pages.tables import resolve_table
+from benchbook.pages.tradeoffs import resolve_tradeoff
 from benchbook.pages.values import resolve_value
 from benchbook.problems import BenchbookError, Problem
 
-FENCES = ("cell", "table", "chart", CLAIM, "claims", "calculator")
+FENCES = ("cell", "table", "chart", "tradeoff", CLAIM, "claims", "calculator")
 VALUE = "#!value "
 
 # Where a page refers to records: the line, the kind (a fence or "value") and the text.
@@ -70,6 +71,8 @@ def _resolve(
         resolve_table(library, guide, text, language)
     elif kind == "chart":
         resolve_chart(library, guide, text)
+    elif kind == "tradeoff":
+        resolve_tradeoff(library, guide, text)
     elif kind == CLAIM:
         resolve_claim(library, text, options)
     elif kind == "value":

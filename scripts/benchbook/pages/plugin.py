@@ -23,6 +23,7 @@ from benchbook.claims.declaration import claim_anchor
 from benchbook.pages.choice import insert_choice, page_settings
 from benchbook.pages.context import Build, PageContext, activate
 from benchbook.pages.downloads import Downloads
+from benchbook.pages.error_texts import write_error_texts
 from benchbook.pages.execution import record_here
 from benchbook.pages.fences import custom_fences, custom_inline, fill
 from benchbook.pages.languages import FALLBACK, load_languages
@@ -117,6 +118,7 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         build = self._current()
         site = Path(config.site_dir)
         write_data(build, site)
+        write_error_texts(build.library.project, site)
         write_coefficients(build.library.project, site)
         self._downloads.write(build.library, site)
         activate(None)

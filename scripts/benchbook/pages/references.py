@@ -258,7 +258,7 @@ def cell_of(script: Script, name: str) -> Cell:
     try:
         return script.cell(name)
     except KeyError:
-        known = [cell.name for cell in script.cells]
+        known = [*(cell.name for cell in script.cells), *script.regions]
         what = f"`{script.reference}` has no cell `{name}`"
         raise UnresolvedError(what, did_you_mean(name, known, "cell")) from None
 

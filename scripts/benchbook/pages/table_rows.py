@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from benchbook.claims.declaration import Claim
+from benchbook.claims.judging import claims_of
 from benchbook.metadata import ParameterValue
 from benchbook.pages.library import Library, Machine
-from benchbook.pages.references import UnresolvedError, cell_of
+from benchbook.pages.references import UnresolvedError, cell_of, matching_variants
 from benchbook.pages.specs import CELLS, METRICS, Quantity, quantity_of, read_spec, variants_of
 from benchbook.parameters import axis_text
 from benchbook.problems import did_you_mean
@@ -18,7 +20,19 @@ from benchbook.units import METERS
 
 # What a column may say beside its metric and unit.
 OPTIONS = ("bar", "ratio", "predicted", "error")
-KEYS = ("script", "rows", "columns", "where", "cells", "sort", "links", "notes", "caption", "machine")
+KEYS = (
+    "script",
+    "rows",
+    "columns",
+    "where",
+    "cells",
+    "sort",
+    "links",
+    "notes",
+    "marks",
+    "caption",
+    "machine",
+)
 
 
 @dataclass(frozen=True)
@@ -31,6 +45,7 @@ class Row:
         quantities: One per column.
         link: What its name links to, as the page writes it.
         note: The page's own words below its name.
+        marks: The claims about it that the table shows, each with the page's sentence.
     """
 
     names: tuple[tuple[str, ParameterValue], ...]
@@ -38,6 +53,7 @@ class Row:
     quantities: tuple[Quantity, ...]
     link: str = ""
     note: str = ""
+    marks: tuple[tuple[Claim, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -107,7 +123,9 @@ def read_table(text: str, library: Library) -> Table:
         script=script,
         axes=axes,
         heads=("value",) if spec["rows"] == METRICS else _heads(rows),
-        rows=_with_words(rows, _words(spec, "links", rows), _words(spec, "notes", rows)),
+        rows=_marked(
+            _with_words(rows, _words(spec, "links", rows), _words(spec, "notes", rows)), spec, script, library
+        ),
         caption=str(spec.get("caption") or ""),
         order=_order(spec, columns, script, rows),
         machine=library.pinned_machine(spec.get("machine")),
@@ -116,9 +134,7 @@ def read_table(text: str, library: Library) -> Table:
 
 def _words(spec: Mapping[str, Any], key: str, rows: Sequence[Row]) -> dict[str, str]:
     """What `links:` or `notes:` says of rows, by the value of their axis."""
-    words = spec.get(key) or {}
-    if not isinstance(words, dict):
-        raise UnresolvedError(f"`{key}:` is no mapping", f"write `{key}: {{value of the axis: ...}}`")
+    words = _mapping(spec, key, "value of the axis: ...")
     if words and len(rows[0].names) > 1:
         raise UnresolvedError(f"`{key}:` names rows by one axis, and these have several", "leave it away")
     known = [axis_text(row.names[0][1]) for row in rows]
@@ -129,12 +145,51 @@ def _words(spec: Mapping[str, Any], key: str, rows: Sequence[Row]) -> dict[str, 
     return found
 
 
+def _mapping(spec: Mapping[str, Any], key: str, form: str) -> dict[Any, Any]:
+    """What stands below `key`, which has to be a mapping of this form; empty where nothing does."""
+    found = spec.get(key) or {}
+    if not isinstance(found, dict):
+        raise UnresolvedError(f"`{key}:` is no mapping", f"write `{key}: {{{form}}}`")
+    return found
+
+
 def _with_words(rows: Sequence[Row], links: Mapping[str, str], notes: Mapping[str, str]) -> tuple[Row, ...]:
     names = [axis_text(row.names[0][1]) for row in rows]
     return tuple(
         replace(row, link=links.get(name, ""), note=notes.get(name, ""))
         for name, row in zip(names, rows, strict=True)
     )
+
+
+def _marked(
+    rows: Sequence[Row], spec: Mapping[str, Any], script: Script, library: Library
+) -> tuple[Row, ...]:
+    """`rows` with the claims of `marks:`, each on the row whose number it is about.
+
+    Raises:
+        UnresolvedError: A claim is none, or is about a number that the table does not show.
+    """
+    found: dict[int, list[tuple[Claim, str]]] = {}
+    for name, sentence in _mapping(spec, "marks", "claim: The sentence.").items():
+        claim = claims_of(library).named(str(name))
+        if not str(sentence or "").strip():
+            raise UnresolvedError(f"the claim `{name}` says nothing", "write its sentence behind its name")
+        place = _row_of(claim, rows, script)
+        found.setdefault(place, []).append((claim, str(sentence)))
+    return tuple(replace(row, marks=tuple(found.get(place, ()))) for place, row in enumerate(rows))
+
+
+def _row_of(claim: Claim, rows: Sequence[Row], script: Script) -> int:
+    """The place of the row that shows what `claim` is about: its first number."""
+    about = claim.a
+    if about.script == script.reference:
+        variants = [one.name for one in matching_variants(script, about.axes)]
+        for place, row in enumerate(rows):
+            shown = [(quantity.name, quantity.meter) for quantity in row.quantities]
+            if row.variant.name in variants and (about.name, about.meter) in shown:
+                return place
+    what = f"the claim `{claim.id}` is about {about}, which this table does not show"
+    raise UnresolvedError(what, "show it in a column, or mark it in the table that does")
 
 
 def _order(

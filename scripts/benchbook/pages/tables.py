@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from html import escape
 from typing import Any
+from unicodedata import east_asian_width
 
+from benchbook.pages.claims import claim_mark
 from benchbook.pages.context import Build, PageContext
 from benchbook.pages.labels import axis_label, head_label, name_label
 from benchbook.pages.languages import Language
@@ -25,6 +28,9 @@ from benchbook.pages.table_rows import Order, Row, Table, read_table
 _SINGULAR = {CELLS: "cell", METRICS: "metric"}
 # Up to so many characters, the head of a column stays on one line.
 _SHORT = 5
+# What a phone holds side by side, and what stands between two columns, in Latin letters.
+_PHONE, _GAP = 44, 2
+_TAG = re.compile(r"<[^>]*>")
 
 
 def _table_entries(
@@ -111,7 +117,7 @@ def render_table(build: Build, text: str) -> str:
             pinned = table.machine is not None
             origin = build.origin_of(sources, foretold) if pinned else build.keep_origin(sources, foretold)[1]
             details = render_details(origin, repeats, (), language, page.root)
-            html = _html(table, entries, machine, page) + details
+            html = _html(table, entries, machine, build) + details
     # A block without a key does not follow the choice of machine.
     key = "" if table.machine else f' data-bb="{escape(table.key)}"'
     return f'<div class="bb-table"{key} data-machine="{escape(shown.name)}">{html}</div>'
@@ -124,7 +130,8 @@ def _kept(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _html(table: Table, entries: Sequence[Sequence[Entry]], machine: Machine, page: PageContext) -> str:
+def _html(table: Table, entries: Sequence[Sequence[Entry]], machine: Machine, build: Build) -> str:
+    page = build.here
     language, scope = page.language, table.script.reference
     columns = [*(_SINGULAR.get(axis, axis) for axis in table.axes), *table.heads]
     heads = [name_label(language, name, scope) for name in columns[: len(table.axes)]]
@@ -143,7 +150,8 @@ def _html(table: Table, entries: Sequence[Sequence[Entry]], machine: Machine, pa
         row = table.rows[index]
         names = "".join(
             f'<th scope="row"><span class="bb-cardname" aria-hidden="true">{heads[place]}</span> '
-            f"{_linked(axis_label(language, axis, value, scope), row, page)}</th>"
+            f"{_linked(axis_label(language, axis, value, scope), row, page)}"
+            f"{_marks(row, build) if place == len(row.names) - 1 else ''}</th>"
             for place, (axis, value) in enumerate(row.names)
         )
         shown = "".join(
@@ -152,9 +160,37 @@ def _html(table: Table, entries: Sequence[Sequence[Entry]], machine: Machine, pa
             for place, (entry, quantity) in enumerate(zip(entries[index], row.quantities, strict=True))
         )
         body += f'<tr data-row="{index}">{names}{shown}</tr>'
-    # A name and one number stay a table on a phone; the rows of any other become cards.
-    look = "bb-pair" if len(columns) == 2 else "bb-cards"
+    wide = len(columns) > 2 and _is_wide(table, entries, columns, language)
+    look = "bb-pair" if len(columns) == 2 else "bb-cards" if wide else "bb-narrow"
     return f'<table class="{look}">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def _is_wide(
+    table: Table, entries: Sequence[Sequence[Entry]], columns: Sequence[str], language: Language
+) -> bool:
+    """Whether a phone cannot hold the table, so that its rows become cards there."""
+    if any(row.note for row in table.rows):
+        return True
+    scope, names = table.script.reference, len(table.axes)
+    width = 0
+    for place, name in enumerate(columns):
+        head = language.label(name, scope) or name
+        longest = max(map(_reach, head.split()), default=0)
+        for row, shown in zip(table.rows, entries, strict=True):
+            if place < names:
+                axis, value = row.names[place]
+                words = _TAG.sub("", axis_label(language, axis, value, scope)).split()
+                longest = max(longest, *map(_reach, words), 0)
+            else:
+                entry = shown[place - names]
+                longest = max(longest, _reach(entry.text), _reach(entry.ratio))
+        width += longest + _GAP
+    return width > _PHONE
+
+
+def _reach(text: str) -> int:
+    """How wide a text is, in Latin letters: an ideograph is two."""
+    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
 def _ordered(order: Order | None, entries: Sequence[Sequence[Entry]]) -> list[int]:
@@ -165,6 +201,11 @@ def _ordered(order: Order | None, entries: Sequence[Sequence[Entry]]) -> list[in
     values = [entries[place][order.column].value for place in places]
     sign = -1 if order.descending else 1
     return sorted(places, key=lambda place: (not values[place], sign * json.loads(values[place] or "0")))
+
+
+def _marks(row: Row, build: Build) -> str:
+    """The HTML of the claims that a row shows."""
+    return "".join(f" {claim_mark(build, claim, sentence)}" for claim, sentence in row.marks)
 
 
 def _linked(name: str, row: Row, page: PageContext) -> str:

@@ -15,7 +15,7 @@ from benchbook.validation import Name, Strict
 # sources would call every prediction stale after any tidying, also those that must stay as they are.
 PREDICTOR = 1
 
-Precision = Literal["fp32", "bf16_autocast", "fp16_autocast", "bf16"]
+Precision = Literal["fp32", "bf16_autocast", "fp16_autocast", "bf16", "bf16_weights_autocast"]
 Optimizer = Literal[
     "adamw_fused", "adamw_foreach", "adamw_loop", "sgd", "sgd_momentum", "adafactor", "adamw_8bit"
 ]

@@ -114,7 +114,11 @@ WIDEST = (
     "tensordot",
     "vdot",
 )
-DTYPES = {"bf16_autocast": torch.bfloat16, "fp16_autocast": torch.float16}
+DTYPES = {
+    "bf16_autocast": torch.bfloat16,
+    "fp16_autocast": torch.float16,
+    "bf16_weights_autocast": torch.bfloat16,
+}
 
 # Casts of weights, kept until the outermost region ends (`cached_cast` in autocast_mode.cpp).
 _casts: dict[int, torch.Tensor] = {}

@@ -39,8 +39,8 @@ class Adapted(nn.Module):
         """The layer's result and the adapter's, in the layer's type."""
         result: torch.Tensor = self.base(hidden)
         dtype = result.dtype
-        if not torch.is_autocast_enabled(hidden.device.type):
-            hidden = hidden.to(self.down.weight.dtype)
+        # Under autocast too, which casts it back (peft `layer.py`: `Linear.forward`).
+        hidden = hidden.to(self.down.weight.dtype)
         adapted: torch.Tensor = result + self.up(self.down(hidden)) * SCALING
         return adapted.to(dtype)
 

@@ -36,6 +36,8 @@ from benchbook.predictor.workspaces import Workspaces
 
 # The first pass of a step creates the gradients, the second adds to them, and so do all later ones.
 PASSES = 2
+# What holds the weights in bf16.
+IN_BF16 = ("bf16", "bf16_weights_autocast")
 # A CPU's own dispatcher decides what sdpa is.
 ON_CPU = ("eager", "sdpa")
 
@@ -155,7 +157,7 @@ def build(config: PreTrainedConfig, workload: Workload, kind: str, attention: st
     """The model as the workload needs it, without values; changes the configuration."""
     if isinstance(workload, Training):
         ready_for_training(config, workload)
-    dtype = torch.bfloat16 if workload.precision == "bf16" else torch.float32
+    dtype = torch.bfloat16 if workload.precision in IN_BF16 else torch.float32
     return build_model(config, kind, dtype, attention, generating=isinstance(workload, Inference))
 
 

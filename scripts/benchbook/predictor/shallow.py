@@ -16,7 +16,7 @@ from benchbook.predictor.gpus import H200
 from benchbook.predictor.inference import cache_tensors, generate
 from benchbook.predictor.models import build_model, draw_batch, read_config, ready_for_training
 from benchbook.predictor.optimizers import make_optimizer
-from benchbook.predictor.prediction import adopt_weights
+from benchbook.predictor.prediction import IN_BF16, adopt_weights
 from benchbook.predictor.trace import Events, Trace
 from benchbook.predictor.training import prepare, train
 from benchbook.predictor.workload import Inference, Optimizer, Training, UnpredictableError, Workload
@@ -144,7 +144,7 @@ def _build(config: Mapping[str, Any], workload: Workload, kind: str, attention: 
     read = read_config(config)
     if isinstance(workload, Training):
         ready_for_training(read, workload)
-    width = torch.bfloat16 if workload.precision == "bf16" else torch.float32
+    width = torch.bfloat16 if workload.precision in IN_BF16 else torch.float32
     return build_model(read, kind, width, attention, generating=isinstance(workload, Inference))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-Precision = Literal["fp32", "bf16_autocast", "fp16_autocast", "bf16"]
+Precision = Literal["fp32", "bf16_autocast", "fp16_autocast", "bf16", "bf16_weights_autocast"]
 Optimizer = Literal[
     "adamw_fused", "adamw_foreach", "adamw_loop", "sgd", "sgd_momentum", "adafactor", "adamw_8bit"
 ]
@@ -46,7 +46,8 @@ class Training:
     Parameters:
         batch: Samples per forward pass.
         sequence: Tokens per sample.
-        precision: `bf16` holds the weights in it too; the autocasts keep them in fp32.
+        precision: `bf16` holds the weights in it too; the autocasts keep them in fp32, but for
+            `bf16_weights_autocast`, which is what adapters in fp32 beside weights in bf16 are trained with.
         optimizer: Which, and how it goes over the parameters.
         attention: `sdpa` is what the dispatcher of the device takes.
         checkpointing: Recompute each layer in the backward pass.

@@ -314,6 +314,7 @@ def variant_record(
         inputs=task.inputs,
         output=told.result.output,
         runs=() if bad else tuple(_run(each) for each in ordered),
+        regions=() if bad else tuple(told.result.ranks[0].get("regions", ())),
     )
 
 

@@ -207,6 +207,7 @@ class Supervisor:
             "blocks": answer["blocks"],
             "cells": cells,
             "baseline_memory": answer["baseline_memory"],
+            "regions": answer["regions"],
         }
 
 

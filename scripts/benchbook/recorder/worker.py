@@ -3,6 +3,7 @@
 from __future__ import annotations
 import __future__
 
+import ast
 import contextlib
 import ctypes
 import io
@@ -30,6 +31,7 @@ from benchbook.recorder.endings import (
     shown_traceback,
 )
 from benchbook.recorder.jobs import FAILED, OK, Failure, Job
+from benchbook.regions import NOTE, with_notes
 from benchbook.stats import median
 
 PARAMETERS = "parameters"
@@ -118,6 +120,8 @@ def _die_with_parent() -> None:
 def _run_cells(job: Job, seat: Seat, progress: FileIO) -> dict[str, Any]:
     module = _make_main(job)
     namespace = module.__dict__
+    reached: set[str] = set()
+    namespace[NOTE] = reached.add
     flags = 0
     with _Output(seat.outputs) as output:
         meters = CellMeters(tuple(job.meters), seat.empty)
@@ -126,9 +130,10 @@ def _run_cells(job: Job, seat: Seat, progress: FileIO) -> dict[str, Any]:
             output.switch(index)
             try:
                 # Blank lines in front, so that tracebacks and inspect find the line in the file.
-                compiled = compile(
-                    "\n" * (line - 1) + code, job.script, "exec", flags=flags, dont_inherit=True
-                )
+                text = "\n" * (line - 1) + code
+                parsed = compile(text, job.script, "exec", flags=flags | ast.PyCF_ONLY_AST, dont_inherit=True)
+                tree = with_notes(code, parsed, shift=line - 1)
+                compiled = compile(tree, job.script, "exec", flags=flags, dont_inherit=True)
                 flags |= compiled.co_flags & FUTURES
                 with meters.around(name):
                     exec(compiled, namespace)  # noqa: S102
@@ -155,6 +160,7 @@ def _run_cells(job: Job, seat: Seat, progress: FileIO) -> dict[str, Any]:
         "spans": meters.spans,
         "device": meters.device,
         "baseline_memory": meters.baseline_memory,
+        "regions": sorted(reached),
     }
 
 

@@ -10,7 +10,7 @@ from benchbook.page_source import CLAIM, WORDS
 from benchbook.pages.yaml_text import InvalidYamlError, parse_yaml
 
 # Fences that are YAML.
-_YAML = frozenset({"chart", "table"})
+_YAML = frozenset({"chart", "table", "tradeoff"})
 
 
 def is_prose(header: str) -> bool:

@@ -19,6 +19,7 @@ from mkdocs.structure.pages import Page
 from mkdocs.utils import get_relative_url
 from mkdocs.utils.templates import TemplateContext
 
+from benchbook.pages.error_texts import DATA, PAGE
 from benchbook.pages.languages import FALLBACK, Language, load_language
 from benchbook.pages.markup import finish
 from benchbook.schemas import write_schemas
@@ -196,6 +197,8 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
             "styles": "".join(self._read(one.locale, config).style for one in _built_languages(config)),
             "text": language.text,
             "home": nav.homepage,
+            "error_texts": next((page for page in nav.pages if Path(page.file.src_uri).name == PAGE), None),
+            "error_data": DATA,
         }
 
     def _alternates(self, page: Page, config: MkDocsConfig) -> tuple[Alternate, ...]:
