@@ -4,7 +4,7 @@
 # dependencies = ["torch>=2.11", "accelerate>=1.15", "numpy>=2.0"]
 #
 # [tool.benchbook]
-# needs = ["cpu", "accelerator"]
+# needs = ["cpu"]
 # worth = 1
 # timeout = 120
 # [tool.benchbook.metrics]

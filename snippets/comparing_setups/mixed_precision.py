@@ -4,7 +4,7 @@
 # dependencies = ["torch>=2.11", "transformers>=5.23", "accelerate>=1.15", "numpy>=2.0"]
 #
 # [tool.benchbook]
-# needs = ["cpu", "accelerator"]
+# needs = ["cpu"]
 # worth = 1
 # timeout = 300
 # [tool.benchbook.metrics]
@@ -17,7 +17,8 @@
 # [tool.benchbook.matrix]
 # mixed_precision = ["no", "bf16"]
 # [tool.benchbook.on.accelerator]
-# timed_steps = 50
+# timed_steps = 5
+# repeats = 4
 # [tool.benchbook.smallest]
 # timed_steps = 1
 # [tool.benchbook.work]

@@ -18,6 +18,8 @@
 # [[tool.benchbook.matrix]]
 # modules = "eager"
 # environment = { CUDA_MODULE_LOADING = "EAGER" }
+# [tool.benchbook.on.accelerator]
+# repeats = 2
 # [tool.benchbook.smallest]
 # size = 64
 # [tool.benchbook.work]

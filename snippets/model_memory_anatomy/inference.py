@@ -4,7 +4,8 @@
 # dependencies = ["torch>=2.11", "transformers>=5.23", "numpy>=2.0"]
 #
 # [tool.benchbook]
-# needs = ["cpu", "accelerator"]
+# # Weights and what is kept are the same on every device.
+# needs = ["cpu"]
 # worth = 4
 # timeout = 300
 # meters = ["cpu_allocator"]

@@ -7,7 +7,8 @@
 # ]
 #
 # [tool.benchbook]
-# needs = ["cpu", "accelerator"]
+# # The states are the same on every device.
+# needs = ["cpu"]
 # worth = 2
 # timeout = 600
 # repeats = 2
@@ -52,7 +53,7 @@
 # host_values = "1024 * vocab_size + 12.6e6 * layers"
 # fp32 = "3 * 6 * sequence_length * layers * (12.6e6 + 2048 * sequence_length)"
 # seconds = '''
-# 2 + (2 if optim in ['adamw_bnb_8bit', 'lion_32bit', 'lion_8bit', 'ademamix'] else 0)
+# 1 + (2 if optim in ['adamw_bnb_8bit', 'lion_32bit', 'lion_8bit', 'ademamix'] else 0)
 # '''
 # ///
 

@@ -50,7 +50,7 @@
 # (6 * batch_size * sequence_length * layers * (12.6e6 + 2048 * sequence_length)
 #  if precision != 'fp32' else 0)
 # '''
-# seconds = 3
+# seconds = 1.5
 # ///
 
 # %% parameters

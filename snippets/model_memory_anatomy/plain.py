@@ -16,6 +16,10 @@
 # weight_bytes = { unit = "B", memory = "device" }
 # [tool.benchbook.on.accelerator]
 # repeats = 2
+# steps = 4
+# # As published.
+# [tool.benchbook.on.nvidia-v100-16gb--published]
+# steps = 128
 # [tool.benchbook.on.cpu]
 # steps = 2
 # [tool.benchbook.smallest]

@@ -15,11 +15,35 @@
 # state_bytes = { unit = "B", better = "lower", memory = "device" }
 # loss_difference = { unit = "1", better = "lower" }
 # gradient_difference = { unit = "1", better = "lower" }
-# [tool.benchbook.matrix]
-# change = [
-#     "none", "batch_1", "checkpointing", "checkpointing_batch_1", "bf16_autocast",
-#     "bf16_weights", "sgd", "adafactor", "sequence_256", "no_attention_dropout",
-# ]
+# [[tool.benchbook.matrix]]
+# change = "none"
+# repeats = 2
+# [[tool.benchbook.matrix]]
+# change = "batch_1"
+# repeats = 2
+# [[tool.benchbook.matrix]]
+# change = "checkpointing"
+# repeats = 2
+# [[tool.benchbook.matrix]]
+# change = "checkpointing_batch_1"
+# [[tool.benchbook.matrix]]
+# change = "bf16_autocast"
+# repeats = 2
+# [[tool.benchbook.matrix]]
+# change = "bf16_weights"
+# [[tool.benchbook.matrix]]
+# change = "sgd"
+# [[tool.benchbook.matrix]]
+# change = "adafactor"
+# repeats = 2
+# [[tool.benchbook.matrix]]
+# change = "sequence_256"
+# repeats = 2
+# [[tool.benchbook.matrix]]
+# change = "no_attention_dropout"
+# # What a claim compares runs twice.
+# [tool.benchbook.on.accelerator]
+# repeats = 1
 # [tool.benchbook.smallest]
 # layers = 2
 # sequence_length = 32
@@ -37,7 +61,7 @@
 #  * (0.5 if change == 'sequence_256' else 1)
 #  if change in ['bf16_autocast', 'bf16_weights'] else 0)
 # '''
-# seconds = 1
+# seconds = 1.5
 # ///
 
 # %% parameters

@@ -34,7 +34,8 @@
 # [tool.benchbook.on.accelerator]
 # batch_size = 4
 # sequence_length = 512
-# timed_steps = 20
+# timed_steps = 5
+# repeats = 3
 # [tool.benchbook.smallest]
 # layers = 2
 # batch_size = 1
@@ -46,7 +47,7 @@
 # (6 * batch_size * sequence_length * layers * (12.6e6 + 2048 * sequence_length)
 #  * (warmup_steps + timed_steps + 1))
 # '''
-# seconds = 4
+# seconds = 2.5
 # ///
 
 # %% parameters

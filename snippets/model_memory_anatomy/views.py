@@ -4,7 +4,8 @@
 # dependencies = ["torch>=2.11", "transformers>=5.23"]
 #
 # [tool.benchbook]
-# needs = ["cpu", "accelerator"]
+# # What glibc does with freed memory; a GPU's own views: nvml.py.
+# needs = ["cpu"]
 # worth = 4
 # timeout = 600
 # repeats = 3
@@ -23,8 +24,6 @@
 # [[tool.benchbook.matrix]]
 # malloc = "keep"
 # environment = { MALLOC_MMAP_MAX_ = "0", MALLOC_TRIM_THRESHOLD_ = "100000000000" }
-# [tool.benchbook.on.accelerator]
-# repeats = 2
 # [tool.benchbook.smallest]
 # layers = 2
 # sequence_length = 128

@@ -18,12 +18,10 @@
 # gradient_difference = { unit = "1", better = "lower" }
 # token_normalised_difference = { unit = "1", better = "lower" }
 # trainer_difference = { unit = "1", better = "lower" }
+# mean_of_means_difference = { unit = "1", better = "lower" }
 # [[tool.benchbook.matrix]]
 # micro_batch_size = 16
 # accumulation_steps = 1
-# [[tool.benchbook.matrix]]
-# micro_batch_size = 8
-# accumulation_steps = 2
 # [[tool.benchbook.matrix]]
 # micro_batch_size = 4
 # accumulation_steps = 4
@@ -37,27 +35,25 @@
 # micro_batch_size = 4
 # accumulation_steps = 16
 # [tool.benchbook.on.accelerator]
+# repeats = 3
 # hidden_size = 1024
-# layers = 24
+# layers = 6
 # heads = 16
 # intermediate_size = 4096
-# sequence_length = 512
-# timed_samples = 512
+# sequence_length = 256
+# timed_samples = 64
 # [tool.benchbook.smallest]
 # layers = 1
 # sequence_length = 16
 # timed_samples = 1
 # [tool.benchbook.work]
-# host_values = '''
-# layers * (4 * hidden_size**2 + 2 * hidden_size * intermediate_size) + 31000 * hidden_size
-# '''
 # fp32 = '''
 # (6 * sequence_length
 #  * layers * (4 * hidden_size**2 + 2 * hidden_size * intermediate_size + 2 * hidden_size * sequence_length)
 #  * (max(timed_samples, micro_batch_size * accumulation_steps)
 #     + micro_batch_size + micro_batch_size * accumulation_steps))
 # '''
-# seconds = 3
+# seconds = 0.9
 # ///
 
 # %% parameters
@@ -65,7 +61,7 @@ micro_batch_size = 16
 accumulation_steps = 1
 sequence_length = 128
 hidden_size = 384
-layers = 6
+layers = 4
 heads = 12
 intermediate_size = 1536
 vocab_size = 30522
@@ -73,20 +69,32 @@ timed_samples = 32  # at least one optimizer step of them
 seed = 42
 
 # %% setup
-import tempfile
 import time
+from functools import partial
 from itertools import accumulate
 
 import torch
+import transformers
 from torch.profiler import ProfilerActivity, profile
 from transformers import BertConfig, BertForSequenceClassification
 from transformers import LlamaConfig, LlamaForCausalLM, PrinterCallback
-from transformers import Trainer, TrainingArguments, set_seed
+from transformers import Trainer, set_seed
 
 device = torch.accelerator.current_accelerator(check_available=True) or torch.device(
     "cpu"
 )
 batch_size = micro_batch_size * accumulation_steps
+TrainingArguments = partial(
+    transformers.TrainingArguments,
+    max_steps=1,
+    optim="sgd",
+    learning_rate=1.0,
+    max_grad_norm=0.0,
+    train_sampling_strategy="sequential",
+    save_strategy="no",
+    disable_tqdm=True,
+    dataloader_pin_memory=False,
+)
 
 # %% uneven
 set_seed(seed)
@@ -97,43 +105,61 @@ tiny = LlamaConfig(
     num_hidden_layers=2,
     num_attention_heads=4,
 )
-model = LlamaForCausalLM(tiny).to(device)
+with device:
+    model = LlamaForCausalLM(tiny)
+    tokens = torch.randint(0, 256, (batch_size, 32))
+    answers = torch.arange(batch_size) % 7 + 2  # tokens that count
+    position = torch.arange(32)
 weights = {name: weight.clone() for name, weight in model.state_dict().items()}
 optimizer = torch.optim.SGD(model.parameters(), lr=1.0)  # moves by the gradient
-tokens = torch.randint(0, 256, (batch_size, 32), device=device)
-answers = torch.arange(batch_size, device=device) % 7 + 2  # tokens that count
-position = torch.arange(32, device=device)
 answered = torch.where(position >= 32 - answers[:, None], tokens, -100)
-micro_batches = [
+batches = [
     {"input_ids": ids, "labels": labels}
     for ids, labels in zip(
         tokens.split(micro_batch_size), answered.split(micro_batch_size)
     )
 ]
 
-# %% pytorch
-count = sum((batch["labels"][:, 1:] != -100).sum() for batch in micro_batches)
-for batch in micro_batches:
-    loss = model(**batch, num_items_in_batch=count).loss  # divides by the count
-    loss.backward()
-optimizer.step()
-optimizer.zero_grad()
+# %% token_normalised
+if (micro_batch_size, accumulation_steps) == (4, 4):
+    # region pytorch
+    from itertools import islice
 
-# %% trainer
-arguments = TrainingArguments(
-    output_dir=tempfile.mkdtemp(),
-    per_device_train_batch_size=micro_batch_size,
-    gradient_accumulation_steps=accumulation_steps,
-    max_steps=1,
-    optim="sgd",
-    learning_rate=1.0,
-    max_grad_norm=0.0,
-    train_sampling_strategy="sequential",
-    save_strategy="no",
-    report_to="none",
-    disable_tqdm=True,
-    dataloader_pin_memory=False,
-)
+    loader = iter(batches)
+    while group := list(islice(loader, 4)):
+        # The model shifts: no token predicts the first label
+        labels = [batch["labels"][:, 1:] for batch in group]
+        count = sum((part != -100).sum() for part in labels)
+        for batch in group:
+            # Divides the sum of the losses by the count
+            loss = model(**batch, num_items_in_batch=count).loss
+            loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    # endregion
+else:
+    count = sum((batch["labels"][:, 1:] != -100).sum() for batch in batches)
+    for batch in batches:
+        loss = model(**batch, num_items_in_batch=count).loss
+        loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+# %% with_trainer
+if (micro_batch_size, accumulation_steps) == (4, 4):
+    # region trainer
+    args = TrainingArguments(
+        output_dir="output",
+        per_device_train_batch_size=4,
+        gradient_accumulation_steps=4,
+    )
+    # endregion
+else:
+    args = TrainingArguments(
+        output_dir="output",
+        per_device_train_batch_size=micro_batch_size,
+        gradient_accumulation_steps=accumulation_steps,
+    )
 
 
 # %% same_step
@@ -155,14 +181,22 @@ optimizer.zero_grad()
 wanted = moved()
 token_normalised_difference = difference(token_normalised, wanted)
 model.load_state_dict(weights)
+for batch in batches:  # the mean of the means, as it is often written
+    (model(**batch).loss / accumulation_steps).backward()
+optimizer.step()
+optimizer.zero_grad()
+mean_of_means_difference = difference(moved(), wanted)
+model.load_state_dict(weights)
 rows = zip(tokens.cpu(), answered.cpu())
 dataset = [{"input_ids": ids, "labels": labels} for ids, labels in rows]
-trainer = Trainer(model, arguments, train_dataset=dataset)
+trainer = Trainer(model, args, train_dataset=dataset)
 trainer.remove_callback(PrinterCallback)
 trainer.train()
+trainer_steps = trainer.state.global_step
 trainer_difference = difference(moved(), wanted)
 print(f"the step differs by {token_normalised_difference:.1e} from the big batch")
 print(f"that of Trainer differs by {trainer_difference:.1e}")
+print(f"that of the mean of the means differs by {mean_of_means_difference:.1e}")
 del trainer, optimizer, model, loss
 
 # %% model
@@ -173,10 +207,11 @@ config = BertConfig(
     num_attention_heads=heads,
     intermediate_size=intermediate_size,
 )
-model = BertForSequenceClassification(config).train().to(device)
+with device:
+    model = BertForSequenceClassification(config).train()
+    ids = torch.randint(0, vocab_size, (batch_size, sequence_length))
+    labels = torch.arange(batch_size) % 2
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
-ids = torch.randint(0, vocab_size, (batch_size, sequence_length), device=device)
-labels = torch.arange(batch_size, device=device) % 2
 
 
 # %% step
@@ -246,17 +281,17 @@ print(f"the gradient differs by {gradient_difference:.1e} from that of one batch
 # %% checks
 import math
 
-expected = torch.accelerator.current_accelerator(check_available=True) or torch.device(
-    "cpu"
-)
-assert model.device.type == expected.type, "this ran on the CPU beside an accelerator"
-assert arguments.device.type == expected.type
-assert len(micro_batches) == accumulation_steps
+assert model.device.type == args.device.type == device.type
+assert args.per_device_train_batch_size == micro_batch_size
+assert args.gradient_accumulation_steps == accumulation_steps == len(batches)
+assert trainer_steps == 1
 assert math.isfinite(last_loss) and len(optimizer_times) == timed_steps
 assert 0 < optimizer_share < 1
 assert wanted.norm() > 0.01  # the step that is compared went somewhere
 assert token_normalised_difference < 1e-4
 assert trainer_difference < 1e-4
+# A mean of means is another step as soon as the micro-batches are not equal.
+assert (mean_of_means_difference > 0.01) == (accumulation_steps > 1)
 assert gradient_difference < 1e-4
 kept = 4 * micro_batch_size * sequence_length * hidden_size * layers
 gradients = 4 * model.num_parameters() if accumulation_steps > 1 else 0

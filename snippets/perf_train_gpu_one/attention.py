@@ -16,8 +16,6 @@ the attention. A batch has as many tokens at any length, so that only what depen
 # matrix = [
 #     { attention = "eager", sequence_length = 128, dropout = 0.0 },
 #     { attention = "sdpa", sequence_length = 128, dropout = 0.0 },
-#     { attention = "eager", sequence_length = 512, dropout = 0.0 },
-#     { attention = "sdpa", sequence_length = 512, dropout = 0.0 },
 #     { attention = "eager", sequence_length = 1024, dropout = 0.0 },
 #     { attention = "sdpa", sequence_length = 1024, dropout = 0.0 },
 #     { attention = "eager", sequence_length = 2048, dropout = 0.0 },
@@ -34,14 +32,14 @@ the attention. A batch has as many tokens at any length, so that only what depen
 # gradient_difference = { unit = "1", better = "lower" }
 # [tool.benchbook.on.accelerator]
 # hidden_size = 2048
-# layers = 16
+# layers = 4
 # heads = 32
 # kv_heads = 8
 # intermediate_size = 8192
-# vocab_size = 128256
 # tokens = 8192
 # dtype = "bfloat16"
-# timed_steps = 10
+# timed_steps = 4
+# repeats = 2
 # [tool.benchbook.smallest]
 # layers = 1
 # vocab_size = 512
@@ -49,10 +47,6 @@ the attention. A batch has as many tokens at any length, so that only what depen
 # tokens = 128
 # timed_steps = 1
 # [tool.benchbook.work]
-# host_values = '''
-# (vocab_size * hidden_size
-#  + layers * (hidden_size**2 * (2 + 2 * kv_heads / heads) + 3 * hidden_size * intermediate_size))
-# '''
 # fp32 = '''
 # (12 * (warmup_steps + timed_steps + 1) * tokens * layers * hidden_size * sequence_length
 #  if attention == 'math' else 0)
@@ -66,19 +60,19 @@ the attention. A batch has as many tokens at any length, so that only what depen
 # ((warmup_steps + timed_steps + 1) * tokens * sequence_length * layers * heads
 #  * {'eager': 50, 'math': 100, 'sdpa': 0}[attention])
 # '''
-# seconds = 4
+# seconds = 0.3
 # ///
 
 # %% parameters
 attention = "sdpa"
-sequence_length = 512
+sequence_length = 1024
 dropout = 0.0
 hidden_size = 384
-layers = 4
+layers = 2
 heads = 6
 kv_heads = 2
 intermediate_size = 1024
-vocab_size = 32000
+vocab_size = 8192
 tokens = 2048
 dtype = "float32"
 warmup_steps = 1
@@ -91,7 +85,7 @@ from itertools import accumulate
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.profiler import profile
+from torch.profiler import ProfilerActivity, profile
 from transformers import AutoModelForTokenClassification, LlamaConfig, set_seed
 
 device = torch.accelerator.current_accelerator(check_available=True) or torch.device(
@@ -109,17 +103,24 @@ config = LlamaConfig(
     classifier_dropout=0.0,
     use_cache=False,
 )
-model = AutoModelForTokenClassification.from_config(config, dtype=getattr(torch, dtype))
-model = model.to(device).train()
-shape = (tokens // sequence_length, sequence_length)
-batch = torch.randint(0, vocab_size, shape).to(device)
-labels = batch % 2
+with device:
+    model = AutoModelForTokenClassification.from_config(
+        config, dtype=getattr(torch, dtype)
+    )
+    shape = (tokens // sequence_length, sequence_length)
+    input_ids = torch.randint(0, vocab_size, shape)
+model.train()
+batch = {"input_ids": input_ids, "labels": input_ids % 2}
 
 # %% choose
-implementation = "eager" if attention == "eager" else "sdpa"
-model.set_attn_implementation(
-    implementation
-)  # or from_pretrained(attn_implementation=)
+if attention == "eager":
+    model.set_attn_implementation("eager")
+else:
+    # region choose_sdpa
+    # Or when loading: from_pretrained(checkpoint,
+    # attn_implementation="sdpa")
+    model.set_attn_implementation("sdpa")
+    # endregion
 
 # %% kernels
 every = [
@@ -133,7 +134,7 @@ allowed = [SDPBackend.MATH] if attention == "math" else every
 
 # %% step
 def step():
-    loss = model(batch, labels=labels).loss
+    loss = model(**batch).loss
     loss.backward()
     return loss.item()  # waits for the device
 
@@ -156,15 +157,16 @@ print(f"{attention}, {shape[0]} x {sequence_length}: {step_seconds:.3f} s")
 # %% peak
 if device.type != "cpu":
     torch.accelerator.reset_peak_memory_stats()
-with sdpa_kernel(allowed), profile(profile_memory=device.type == "cpu") as profiled:
-    loss = step()
+watch = {"activities": [ProfilerActivity.CPU], "profile_memory": device.type == "cpu"}
+with sdpa_kernel(allowed), profile(**watch) as profiled:
+    first_loss = step()
 weights = sum(weight.nbytes for weight in model.parameters())
 events = profiled.profiler.kineto_results.events()
 if device.type == "cpu":
     changes = [event for event in events if event.name() == "[memory]"]
     changes.sort(key=lambda event: event.start_ns())
     above = max(accumulate((change.nbytes() for change in changes), initial=0))
-    peak_memory = weights + 2 * batch.nbytes + above
+    peak_memory = weights + 2 * input_ids.nbytes + above
 else:
     peak_memory = torch.accelerator.max_memory_allocated()
 kinds = ("flash", "efficient", "cudnn")
@@ -175,11 +177,14 @@ print("\n".join(sorted(ran)) or "no call of scaled_dot_product_attention")
 
 
 # %% same_as_eager
+few = {name: rows[:1, :64] for name, rows in batch.items()}
+
+
 def loss_and_gradient(implementation):
     model.set_attn_implementation(implementation)
     model.zero_grad()
     with sdpa_kernel(allowed):
-        loss = model(batch[:1, :64], labels=labels[:1, :64]).loss
+        loss = model(**few).loss
         loss.backward()
     gradients = [weight.grad.flatten() for weight in model.parameters()]
     return loss.item(), torch.cat(gradients).float()
@@ -187,19 +192,29 @@ def loss_and_gradient(implementation):
 
 model.eval()  # drops nothing: the same result, by another way
 wanted_loss, wanted_gradient = loss_and_gradient("eager")
-own_loss, own_gradient = loss_and_gradient(implementation)
+own_loss, own_gradient = loss_and_gradient("eager" if attention == "eager" else "sdpa")
 loss_difference = abs(own_loss - wanted_loss) / wanted_loss
 gradient_error = (own_gradient - wanted_gradient).norm() / wanted_gradient.norm()
 gradient_difference = gradient_error.item()
 
 # %% only_flash
-with sdpa_kernel(SDPBackend.FLASH_ATTENTION):  # this kernel, or an error
-    outputs = model(batch, labels=labels)
+if attention == "sdpa":
+    with profile(activities=[ProfilerActivity.CPU]) as profiled:
+        # region only_flash_attention
+        from torch.nn.attention import SDPBackend
+        from torch.nn.attention import sdpa_kernel
+
+        # This kernel, or an error that says why not.
+        with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+            loss = model(**batch).loss
+        # endregion
+    flash = {event.key for event in profiled.key_averages() if "flash" in event.key}
 
 # %% checks
 import math
 
-assert model.device.type == device.type and math.isfinite(loss)
+assert model.device.type == input_ids.device.type == device.type
+assert math.isfinite(first_loss)
 assert peak_memory > 2 * weights  # weights, gradients, and more
 rounding = 1e-5 if dtype == "float32" else 0.02
 assert loss_difference < rounding, loss_difference
@@ -207,6 +222,9 @@ assert gradient_difference < rounding, gradient_difference
 
 # The kernel that ran is the one that the page says.
 on_cpu = device.type == "cpu"
+assert model.config._attn_implementation == (
+    "eager" if attention == "eager" else "sdpa"
+)
 if attention == "eager":
     assert not ran
 elif attention == "math" or (on_cpu and dropout):
@@ -214,6 +232,10 @@ elif attention == "math" or (on_cpu and dropout):
 else:
     assert fused, ran
     assert not on_cpu or "aten::_scaled_dot_product_flash_attention_for_cpu" in fused
+
+# In a model that drops nothing, the flash kernel runs where it is the only one allowed.
+if attention == "sdpa":
+    assert flash and math.isclose(loss.item(), math.log(2), abs_tol=0.5)
 
 # A call that may not fall back says so instead.
 query = torch.rand(1, 1, 16, 16, device=device, dtype=torch.bfloat16)

@@ -14,37 +14,36 @@
 # tokens_per_second = { unit = "tokens/s", better = "higher" }
 # peak_memory = { unit = "B", better = "lower", memory = "device" }
 # [tool.benchbook.matrix]
-# batch_size = [16, 1, 2, 4, 8, 32, 64]
+# batch_size = [16, 1, 4, 8, 32, 64]
 # [tool.benchbook.on.accelerator]
 # hidden_size = 1024
-# layers = 24
+# layers = 12
 # heads = 16
 # intermediate_size = 4096
-# timed_samples = 1024
+# timed_samples = 64
+# repeats = 3
 # [tool.benchbook.smallest]
 # layers = 1
 # sequence_length = 16
 # timed_samples = 1
 # [tool.benchbook.work]
-# host_values = '''
-# layers * (4 * hidden_size**2 + 2 * hidden_size * intermediate_size) + 31000 * hidden_size
-# '''
 # fp32 = '''
 # (6 * sequence_length * (max(timed_samples, batch_size) + 2 * batch_size)
 #  * layers * (4 * hidden_size**2 + 2 * hidden_size * intermediate_size + 2 * hidden_size * sequence_length))
 # '''
+# # Kernels of a small batch take longer to launch than to run.
 # seconds = '''
-# 1 + (timed_samples / batch_size + 2) * max(0, 0.03 - 70e-6 * batch_size * sequence_length)
+# 0.2 + (timed_samples / batch_size + 2) * max(0, 0.015 - 35e-6 * batch_size * sequence_length)
 # '''
 # ///
 
 # %% parameters
 batch_size = 16
 sequence_length = 128
-hidden_size = 384
-layers = 6
-heads = 12
-intermediate_size = 1536
+hidden_size = 256
+layers = 4
+heads = 8
+intermediate_size = 1024
 vocab_size = 30522
 timed_samples = 32  # at least one batch of them
 seed = 42
@@ -68,7 +67,8 @@ config = BertConfig(
     num_attention_heads=heads,
     intermediate_size=intermediate_size,
 )
-model = BertForSequenceClassification(config).train().to(device)
+with device:
+    model = BertForSequenceClassification(config).train()
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
 ids = torch.randint(0, vocab_size, (batch_size, sequence_length), device=device)
 labels = torch.arange(batch_size, device=device) % 2

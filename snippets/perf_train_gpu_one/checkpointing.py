@@ -21,12 +21,13 @@
 # [tool.benchbook.matrix]
 # mode = ["none", "all", "every_2nd", "selective"]
 # [tool.benchbook.on.accelerator]
-# layers = 24
+# repeats = 3
+# layers = 8
 # hidden_size = 1024
 # heads = 16
-# batch_size = 32
+# batch_size = 8
 # sequence_length = 512
-# timed_steps = 10
+# timed_steps = 3
 # [tool.benchbook.smallest]
 # layers = 3
 # hidden_size = 96
@@ -34,33 +35,32 @@
 # sequence_length = 32
 # timed_steps = 1
 # [tool.benchbook.work]
-# host_values = "layers * 12 * hidden_size**2 + 31000 * hidden_size"
 # fp32 = '''
 # (6 * batch_size * sequence_length
 #  * layers * (12 * hidden_size**2 + 2 * hidden_size * sequence_length)
-#  * (1 + (timed_steps + 5) * {'none': 1, 'all': 1.34, 'every_2nd': 1.17, 'selective': 1.1}[mode]))
+#  * (1 + (timed_steps + 4) * {'none': 1, 'all': 1.34, 'every_2nd': 1.17, 'selective': 1.1}[mode]))
 # '''
-# seconds = 6
+# seconds = 0.7
 # ///
 
 # %% parameters
 mode = "all"
-layers = 6
+layers = 4
 hidden_size = 384
 heads = 12
 batch_size = 16
 sequence_length = 128
-timed_steps = 3
+timed_steps = 2
 
 # %% setup
-import tempfile
 import time
+from functools import partial
 from itertools import accumulate, pairwise
 from statistics import median
 
 import torch
+import transformers
 from torch.profiler import ProfilerActivity, profile
-from torch.utils.checkpoint import create_selective_checkpoint_contexts
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import (
     BertConfig,
@@ -68,7 +68,6 @@ from transformers import (
     PrinterCallback,
     Trainer,
     TrainerCallback,
-    TrainingArguments,
     set_seed,
 )
 
@@ -82,56 +81,172 @@ config = BertConfig(
     num_attention_heads=heads,
     intermediate_size=4 * hidden_size,
 )
-model = BertForSequenceClassification(config).to(device).train()
+with device:
+    model = BertForSequenceClassification(config)
+    ids = torch.randint(0, config.vocab_size, (batch_size, sequence_length))
+    labels = torch.arange(batch_size) % 2
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
-ids = torch.randint(0, config.vocab_size, (batch_size, sequence_length))
-labels = torch.arange(batch_size) % 2
-batch = {"input_ids": ids.to(device), "labels": labels.to(device)}
+batch = {"input_ids": ids, "labels": labels}
+batches = [batch]
+TrainingArguments = partial(
+    transformers.TrainingArguments,
+    per_device_train_batch_size=batch_size,
+    train_sampling_strategy="sequential",
+    max_steps=1,
+    max_grad_norm=0,  # the gradient as it is
+    save_strategy="no",
+    disable_tqdm=True,
+    use_cpu=device.type == "cpu",
+)
+
+# %% pytorch
+if mode == "all":
+    # region pytorch_all
+    model.train()
+    model.activation_checkpointing_enable()
+    for batch in batches:
+        loss = model(**batch).loss
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    # endregion
+elif mode == "every_2nd":
+    # region pytorch_every_2nd
+    model.train()
+    model.activation_checkpointing_enable(every_n_layers=2)
+    for batch in batches:
+        loss = model(**batch).loss
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    # endregion
+elif mode == "selective":
+    # region pytorch_selective
+    from torch.utils.checkpoint import (
+        create_selective_checkpoint_contexts,
+    )
+
+    # Keep what linear layers return, recompute the rest
+    aten = torch.ops.aten
+    linear = [aten.mm.default, aten.addmm.default]
+
+    def keep_linear():
+        return create_selective_checkpoint_contexts(linear)
+
+    model.train()
+    model.activation_checkpointing_enable(
+        {"use_reentrant": False, "context_fn": keep_linear}
+    )
+    for batch in batches:
+        loss = model(**batch).loss
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    # endregion
+else:
+    model.train()
+    model(**batch).loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
 
 
-# %% count
+# %% compare
+def checkpointed(model):
+    return [layer.gradient_checkpointing for layer in model.bert.encoder.layer]
+
+
 def counted_step():
     """FLOPs of both passes and the whole gradient, with the same dropout each time."""
     set_seed(1)
-    model.zero_grad()
     with FlopCounterMode(display=False) as forward:
         loss = model(**batch).loss
     with FlopCounterMode(display=False) as backward:
         loss.backward()
     gradient = torch.cat([weight.grad.flatten() for weight in model.parameters()])
+    model.zero_grad()
     return forward.get_total_flops(), backward.get_total_flops(), gradient
 
 
-plain_forward, plain_backward, plain_gradient = counted_step()
-
-# %% selective
-linear_layers = [torch.ops.aten.addmm.default, torch.ops.aten.mm.default]
-
-
-def keep_linear_layers():
-    return create_selective_checkpoint_contexts(linear_layers)
-
-
-selective = {"use_reentrant": False, "context_fn": keep_linear_layers}
-
-# %% pytorch
-if mode == "all":
-    model.activation_checkpointing_enable()
-elif mode == "every_2nd":
-    model.activation_checkpointing_enable(every_n_layers=2)
-elif mode == "selective":
-    model.activation_checkpointing_enable(selective)
-
-# %% compare
+loop_checkpointed = checkpointed(model)
 forward_flops, backward_flops, gradient = counted_step()
+model.activation_checkpointing_disable()  # Trainer has to enable it again
+plain_forward, plain_backward, plain_gradient = counted_step()
 backward_flops_ratio = backward_flops / plain_backward
 step_flops_ratio = (forward_flops + backward_flops) / (plain_forward + plain_backward)
 gradient_error = (gradient - plain_gradient).norm() / plain_gradient.norm()
 gradient_difference = gradient_error.item()
-optimizer.zero_grad()
 print(f"{mode}: {step_flops_ratio:.3f} times the operations of a plain step")
 print(f"gradient differs by {gradient_difference:.1e}")
 
+# %% trainer
+if mode == "all":
+    # region trainer_all
+    args = TrainingArguments(
+        output_dir="output",
+        activation_checkpointing=True,
+    )
+    # endregion
+elif mode == "every_2nd":
+    # region trainer_every_2nd
+    args = TrainingArguments(
+        output_dir="output",
+        activation_checkpointing=True,
+        activation_checkpointing_kwargs={
+            "every_n_layers": 2,
+        },
+    )
+    # endregion
+elif mode == "selective":
+    # region trainer_selective
+    from torch.utils.checkpoint import (
+        create_selective_checkpoint_contexts,
+    )
+
+    # Keep what linear layers return, recompute the rest
+    aten = torch.ops.aten
+    linear = [aten.mm.default, aten.addmm.default]
+
+    def keep_linear():
+        return create_selective_checkpoint_contexts(linear)
+
+    args = TrainingArguments(
+        output_dir="output",
+        activation_checkpointing=True,
+        activation_checkpointing_kwargs={
+            "use_reentrant": False,
+            "context_fn": keep_linear,
+        },
+    )
+    # endregion
+else:
+    args = TrainingArguments(output_dir="output")
+
+
+# %% same_training
+class FirstGradient(TrainerCallback):
+    """Keeps the gradient of the first step, whose dropout is that of `counted_step`."""
+
+    def on_step_begin(self, args, state, control, **kwargs):
+        """Called before the first forward pass."""
+        set_seed(1)
+
+    def on_pre_optimizer_step(self, args, state, control, model, **kwargs):
+        """Called once the gradient is there."""
+        gradients = [weight.grad.flatten() for weight in model.parameters()]
+        self.value = torch.cat(gradients)
+
+
+rows = zip(ids.cpu(), labels.tolist())
+dataset = [{"input_ids": row, "labels": label} for row, label in rows]
+trainer = Trainer(model, args, train_dataset=dataset)
+trainer.remove_callback(PrinterCallback)
+trainer_gradient = FirstGradient()
+trainer.add_callback(trainer_gradient)
+trainer.train()
+trainer_steps = trainer.state.global_step
+trainer_asked = trainer.args.activation_checkpointing
+trainer_error = (trainer_gradient.value - gradient).norm() / gradient.norm()
+del trainer, trainer_gradient, gradient, gradient_error  # memory is measured below
 
 # %% step
 losses = []
@@ -157,8 +272,8 @@ def moment():
 
 
 # %% time
-moments = []
-for _ in range(1 + timed_steps):  # the first creates the optimizer's states
+moments = [moment()]
+for _ in range(timed_steps):
     forward()
     backward()
     update()
@@ -199,82 +314,34 @@ peak_memory = held + max(
 print(f"{activations / 2**20:.1f} MiB kept for the backward pass")
 print(f"{peak_memory / 2**20:.1f} MiB at the peak")
 
-# %% trainer
-every_layer = {"activation_checkpointing": True}
-every_second = every_layer | {"activation_checkpointing_kwargs": {"every_n_layers": 2}}
-all_but_linear = every_layer | {"activation_checkpointing_kwargs": selective}
-
-
-# %% same_training
-def checkpointed(model):
-    return [layer.gradient_checkpointing for layer in model.bert.encoder.layer]
-
-
-class FirstGradient(TrainerCallback):
-    """Keeps the gradient of the first step, whose dropout is that of `counted_step`."""
-
-    def on_step_begin(self, args, state, control, **kwargs):
-        """Called before the first forward pass."""
-        set_seed(1)
-
-    def on_pre_optimizer_step(self, args, state, control, model, **kwargs):
-        """Called once the gradient is there."""
-        gradients = [weight.grad.flatten() for weight in model.parameters()]
-        self.value = torch.cat(gradients)
-
-
-arguments = {
-    "none": {},
-    "all": every_layer,
-    "every_2nd": every_second,
-    "selective": all_but_linear,
-}
-loop_checkpointed = checkpointed(model)
-*_, loop_gradient = counted_step()
-model.zero_grad()
-model.activation_checkpointing_disable()  # Trainer has to enable it again
-args = TrainingArguments(
-    output_dir=tempfile.mkdtemp(),
-    per_device_train_batch_size=batch_size,
-    train_sampling_strategy="sequential",
-    max_steps=1,
-    max_grad_norm=0,  # the gradient as it is
-    save_strategy="no",
-    disable_tqdm=True,
-    use_cpu=device.type == "cpu",
-    **arguments[mode],
-)
-dataset = [{"input_ids": ids[i], "labels": int(labels[i])} for i in range(batch_size)]
-trainer = Trainer(model, args, train_dataset=dataset)
-trainer.remove_callback(PrinterCallback)
-trainer_gradient = FirstGradient()
-trainer.add_callback(trainer_gradient)
-trainer.train()
-
 # %% checks
 import math
 
-assert trainer.model.device.type == device.type
+assert model.device.type == device.type == args.device.type
 assert {weight.dtype for weight in model.parameters()} == {torch.float32}
 assert math.isfinite(plain_gradient.norm()) and plain_gradient.norm() > 0
 assert gradient_difference < 1e-5
 
-# Trainer does what the loop does.
-assert trainer.state.global_step == 1
-assert checkpointed(trainer.model) == loop_checkpointed
-error = (trainer_gradient.value - loop_gradient).norm() / loop_gradient.norm()
-assert error < 1e-5
+# Trainer does what the loop does, and it is what the last part measured.
+assert trainer_steps == 1
+assert trainer_asked == (mode != "none")
+assert checkpointed(model) == loop_checkpointed
+assert trainer_error < 1e-5
 
 # What should be computed again is, and nothing else.
 every = {"none": 0, "all": layers, "every_2nd": (layers + 1) // 2, "selective": layers}
 assert sum(loop_checkpointed) == every[mode]
 tokens = batch_size * sequence_length
-linear = 24 * tokens * hidden_size**2
+linear_flops = 24 * tokens * hidden_size**2
 attention = 4 * tokens * sequence_length * hidden_size
 head = 2 * batch_size * (hidden_size**2 + hidden_size * config.num_labels)
-assert forward_flops == plain_forward == layers * (linear + attention) + head
-again = attention if mode == "selective" else linear + attention
+assert forward_flops == plain_forward == layers * (linear_flops + attention) + head
+again = attention if mode == "selective" else linear_flops + attention
 assert backward_flops == plain_backward + every[mode] * again
+if mode == "all":  # a forward pass without the head is a third of the step
+    assert math.isclose(step_flops_ratio, 4 / 3, rel_tol=0.01)
+if mode == "selective":
+    assert step_flops_ratio < 1 + 1 / 20
 
 # A layer that is computed again keeps its input, and nothing else.
 hidden_state = 4 * tokens * hidden_size

@@ -9,37 +9,38 @@
 # timeout = 600
 # repeats = 2
 # meters = ["cpu_allocator"]
+# matrix = [
+#     { change = "none", batches = 2 },
+#     { change = "none", batches = 8 },
+#     { change = "preprocess_logits", batches = 2 },
+#     { change = "preprocess_logits", batches = 8 },
+#     { change = "accumulation", batches = 8 },
+#     { change = "loss_only", batches = 8 },
+# ]
 # # Faster on a CPU: what is freed stays with the process. Torch's bytes are the same.
 # environment = { MALLOC_MMAP_MAX_ = "0", MALLOC_TRIM_THRESHOLD_ = "100000000000" }
 # [tool.benchbook.metrics]
 # held_predictions = { unit = "B", better = "lower" }
 # loss = { unit = "1" }
 # accuracy = { unit = "1" }
-# [tool.benchbook.matrix]
-# change = ["none", "preprocess_logits", "loss_only"]
-# batches = [2, 4, 8]
 # [tool.benchbook.on.accelerator]
-# hidden_size = 2048
-# layers = 16
-# heads = 32
-# key_value_heads = 8
-# intermediate_size = 8192
-# vocab_size = 128256
+# hidden_size = 1024
+# heads = 16
+# key_value_heads = 4
+# intermediate_size = 4096
+# repeats = 2
 # [tool.benchbook.smallest]
 # vocab_size = 512
 # sequence_length = 32
 # layers = 1
 # [tool.benchbook.work]
-# host_values = '''
-# (2 * vocab_size * hidden_size + layers
-#  * (hidden_size**2 * (2 + 2 * key_value_heads / heads) + 3 * hidden_size * intermediate_size))
-# '''
 # fp32 = '''
 # (2 * (batches * batch_size + 1) * sequence_length * (vocab_size * hidden_size + layers
 #  * (hidden_size**2 * (2 + 2 * key_value_heads / heads) + 3 * hidden_size * intermediate_size)))
 # '''
 # seconds = '''
-# (3 + (6e-9 * batches * batch_size * sequence_length * vocab_size if change == 'none' else 0))
+# (0.5 + batches * batch_size * sequence_length * vocab_size
+#  * {'none': 2e-9, 'accumulation': 6e-9, 'preprocess_logits': 0, 'loss_only': 0}[change])
 # '''
 # ///
 
@@ -56,20 +57,21 @@ intermediate_size = 1024
 vocab_size = 32000
 
 # %% setup
-import tempfile
+from functools import partial
 
 import torch
-from transformers import (
-    AutoModelForCausalLM,
-    LlamaConfig,
-    PrinterCallback,
-    Trainer,
-    TrainingArguments,
-    set_seed,
-)
+import transformers
+from transformers import AutoModelForCausalLM, LlamaConfig, PrinterCallback
+from transformers import Trainer, set_seed
 
 device = torch.accelerator.current_accelerator(check_available=True) or torch.device(
     "cpu"
+)
+TrainingArguments = partial(
+    transformers.TrainingArguments,
+    per_device_eval_batch_size=batch_size,
+    use_cpu=device.type == "cpu",
+    disable_tqdm=True,
 )
 
 # %% model
@@ -82,15 +84,10 @@ config = LlamaConfig(  # random weights
     num_attention_heads=heads,
     num_key_value_heads=key_value_heads,
 )
-model = AutoModelForCausalLM.from_config(config)
+with device:
+    model = AutoModelForCausalLM.from_config(config)
 token_ids = torch.randint(0, vocab_size, (batches * batch_size, sequence_length))
-eval_dataset = [{"input_ids": ids, "labels": ids} for ids in token_ids]
-
-
-# %% remedy
-def best_tokens(logits, labels):
-    return logits.argmax(dim=-1)
-
+dataset = [{"input_ids": ids, "labels": ids} for ids in token_ids]
 
 # %% metrics
 prediction_bytes, first_best = [], []
@@ -100,26 +97,43 @@ def compute_metrics(evaluated):
     best = evaluated.predictions
     prediction_bytes.append(best.nbytes)
     if best.ndim == 3:
-        best = best.argmax(axis=-1)
+        best = torch.from_numpy(best).argmax(dim=-1).numpy()
     first_best.append(best[0])
     hits = best[:, :-1] == evaluated.label_ids[:, 1:]
     return {"accuracy": hits.mean().item()}
 
 
 # %% trainer
-trainer = Trainer(
-    model=model,
-    args=TrainingArguments(
-        output_dir=tempfile.mkdtemp(),
-        per_device_eval_batch_size=batch_size,
-        disable_tqdm=True,
-    ),
-    eval_dataset=eval_dataset,
-    compute_metrics=None if change == "loss_only" else compute_metrics,
-    preprocess_logits_for_metrics=best_tokens
-    if change == "preprocess_logits"
-    else None,
-)
+if change == "accumulation":
+    # region trainer_accumulation
+    args = TrainingArguments(
+        output_dir="output",
+        eval_accumulation_steps=1,
+    )
+    # endregion
+else:
+    args = TrainingArguments(output_dir="output")
+
+if change == "preprocess_logits":
+    # region trainer_preprocess_logits
+    def best_tokens(logits, labels):
+        return logits.argmax(dim=-1)
+
+    trainer = Trainer(
+        model,
+        args,
+        eval_dataset=dataset,
+        compute_metrics=compute_metrics,
+        preprocess_logits_for_metrics=best_tokens,
+    )
+    # endregion
+else:
+    trainer = Trainer(
+        model,
+        args,
+        eval_dataset=dataset,
+        compute_metrics=None if change == "loss_only" else compute_metrics,
+    )
 trainer.remove_callback(PrinterCallback)
 
 # %% evaluate
@@ -135,9 +149,13 @@ print(f"predictions of {batches} batches: {held_predictions / 2**20:.1f} MiB")
 import math
 
 assert model.device.type == device.type
+assert trainer.args.eval_accumulation_steps == (1 if change == "accumulation" else None)
+preprocess = trainer.preprocess_logits_for_metrics
+assert (preprocess is not None) == (change == "preprocess_logits")
 assert math.isclose(loss, math.log(vocab_size), rel_tol=0.05)
 tokens = batches * batch_size * sequence_length
-per_token = {"none": 4 * vocab_size, "preprocess_logits": 8, "loss_only": 0}[change]
+logits = 4 * vocab_size
+per_token = {"preprocess_logits": 8, "loss_only": 0}.get(change, logits)
 assert held_predictions == tokens * per_token
 
 # The same best tokens, whether found for each batch or afterwards.

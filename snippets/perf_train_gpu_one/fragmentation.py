@@ -40,7 +40,6 @@
 # layers = 1
 # batch_size = 2
 # [tool.benchbook.work]
-# host_values = "32.8e6 + 12.6e6 * layers"
 # fp32 = '''
 # (6 * batch_size * layers * (12.6e6 + 2048 * max(lengths))
 #  * (len(lengths) * max(lengths) if order == 'fixed' else sum(lengths)))
@@ -52,7 +51,7 @@
 order = "random"
 allocator = "default"
 lengths = [384, 128, 448, 192, 64, 320, 512, 256, 96, 480, 160, 416]
-batch_size = 32
+batch_size = 4
 layers = 24
 
 # %% setup
@@ -90,7 +89,8 @@ config = BertConfig(  # BERT-large, with random weights
     num_attention_heads=16,
     intermediate_size=4096,
 )
-model = AutoModelForSequenceClassification.from_config(config)
+with device:
+    model = AutoModelForSequenceClassification.from_config(config)
 set_seed(0)
 samples = [(length, i) for length in step_lengths for i in range(batch_size)]
 train_dataset = [

@@ -16,33 +16,30 @@
 # graph_nodes_per_step = { unit = "count", better = "lower" }
 # [tool.benchbook.matrix]
 # keeps = [
-#     "nothing", "item", "detach", "loss", "outputs", "validation_loss",
-#     "validation_no_grad",
+#     "item", "detach", "loss", "outputs", "validation_loss", "validation_no_grad",
 # ]
 # [tool.benchbook.on.accelerator]
 # hidden_size = 1024
-# layers = 24
+# layers = 6
 # heads = 16
 # intermediate_size = 4096
-# sequence_length = 512
+# sequence_length = 256
+# repeats = 2
 # [tool.benchbook.smallest]
 # layers = 1
 # batch_size = 2
 # sequence_length = 16
 # [tool.benchbook.work]
-# host_values = '''
-# layers * (4 * hidden_size**2 + 2 * hidden_size * intermediate_size) + 31000 * hidden_size
-# '''
 # fp32 = '''
 # (batch_size * sequence_length * steps
 #  * layers * (4 * hidden_size**2 + 2 * hidden_size * intermediate_size + 2 * hidden_size * sequence_length)
 #  * (2 if keeps in ['validation_loss', 'validation_no_grad'] else 6))
 # '''
-# seconds = 3
+# seconds = 0.1
 # ///
 
 # %% parameters
-keeps = "nothing"
+keeps = "item"
 steps = 4
 batch_size = 16
 sequence_length = 128
@@ -70,24 +67,20 @@ config = BertConfig(  # random weights
     num_attention_heads=heads,
     intermediate_size=intermediate_size,
 )
-model = AutoModelForSequenceClassification.from_config(config).to(device)
+with device:
+    model = AutoModelForSequenceClassification.from_config(config)
+    tokens = torch.randint(0, config.vocab_size, (batch_size, sequence_length))
+    labels = torch.arange(batch_size) % 2
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-tokens = torch.randint(0, config.vocab_size, (batch_size, sequence_length))
-batch = {"input_ids": tokens, "labels": torch.arange(batch_size) % 2}
-batch = {name: tensor.to(device) for name, tensor in batch.items()}
 
 
 # %% steps
-def training_step():
+def training_step(batch):
     outputs = model(**batch)
     outputs.loss.backward()
     optimizer.step()
     optimizer.zero_grad()
     return outputs
-
-
-def validation_step():
-    return model(**batch)
 
 
 # %% watch
@@ -116,28 +109,51 @@ def step_ends():
             marks.append(torch.accelerator.memory_allocated())
 
 
+def make_batches():
+    """The same batch for each step, and a note of what is left once it is done."""
+    for _ in range(steps):
+        yield {"input_ids": tokens, "labels": labels}
+        step_ends()
+
+
 # %% train
 total, kept = 0.0, []
-model.train(not keeps.startswith("validation"))
+batches = make_batches()
 with watched():
-    for _ in range(steps):
-        match keeps:
-            case "nothing":
-                training_step()
-            case "item":
-                total += training_step().loss.item()
-            case "detach":
-                total += training_step().loss.detach()
-            case "loss":
-                total += training_step().loss
-            case "outputs":
-                kept.append(training_step())
-            case "validation_loss":
-                total += validation_step().loss
-            case "validation_no_grad":
-                with torch.no_grad():
-                    total += validation_step().loss
-        step_ends()
+    match keeps:
+        case "item":
+            for batch in batches:
+                total += training_step(batch).loss.item()
+        case "detach":
+            # region pytorch_running_loss
+            total = 0.0
+            for batch in batches:
+                loss = model(**batch).loss
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                # Without its graph, and without a wait for the GPU.
+                total += loss.detach()
+            # endregion
+        case "loss":
+            for batch in batches:
+                total += training_step(batch).loss
+        case "outputs":
+            for batch in batches:
+                kept.append(training_step(batch))
+        case "validation_loss":
+            model.eval()
+            for batch in batches:
+                total += model(**batch).loss
+        case "validation_no_grad":
+            # region pytorch_validation
+            model.eval()
+            total = 0.0
+            with torch.no_grad():
+                for batch in batches:
+                    total += model(**batch).loss.item()
+            model.train()
+            # endregion
 
 # %% measure
 allocated_after_step = marks
@@ -161,8 +177,8 @@ import math
 assert model.device.type == device.type
 assert len(marks) == steps
 assert all(weight.grad is None for weight in model.parameters())
-if keeps in ("nothing", "outputs"):
-    assert total == 0
+if keeps == "outputs":
+    assert len(kept) == steps
 else:
     assert math.isclose(float(total) / steps, 0.7, abs_tol=0.4), (
         "no loss of two classes"
@@ -172,9 +188,11 @@ assert (graph_nodes_per_step > 10 * layers) == held_by_graph
 if keeps == "validation_loss":  # at least the hidden states of each layer
     hidden = 4 * batch_size * sequence_length * hidden_size
     assert growth_per_step > 5 * layers * hidden
-elif (
-    keeps == "outputs"
-):  # a loss and two logits a sample, in whole blocks of the device
+    assert layers == 1 or marks[3] > 2 * marks[0]
+elif keeps == "outputs":
+    # A loss and two logits a sample, in whole blocks of the device.
     assert 4 * (1 + 2 * batch_size) <= growth_per_step <= 2048
 else:
     assert growth_per_step == 0
+assert model.training == (keeps != "validation_loss")
+assert torch.is_tensor(total) == (keeps in ("detach", "loss", "validation_loss"))

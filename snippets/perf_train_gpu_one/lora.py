@@ -33,21 +33,16 @@ parameters lie in linear layers, as in a model of a billion: those are what adap
 # ]
 # [tool.benchbook.on.accelerator]
 # hidden_size = 2048
-# layers = 16
+# layers = 8
 # heads = 32
 # kv_heads = 8
 # intermediate_size = 8192
-# vocab_size = 128256
-# sequence_length = 2048
+# repeats = 2
 # [tool.benchbook.smallest]
 # layers = 1
 # vocab_size = 2048
 # sequence_length = 32
 # [tool.benchbook.work]
-# host_values = '''
-# (vocab_size * hidden_size
-#  + layers * (hidden_size**2 * (2 + 2 * kv_heads / heads) + 3 * hidden_size * intermediate_size))
-# '''
 # fp32 = '''
 # (batch_size * sequence_length
 #  * (vocab_size * hidden_size
@@ -66,7 +61,10 @@ parameters lie in linear layers, as in a model of a billion: those are what adap
 #             'lora_bf16': 4, 'qlora': 4, 'lora_checkpointing': 6, 'qlora_checkpointing': 6}[method])
 #  if method not in ['full', 'lora_qv', 'lora', 'lora_checkpointing'] else 0)
 # '''
-# seconds = "11 if method in ['full_bf16', 'lora_bf16_no_autocast', 'lora_bf16'] else 14"
+# seconds = '''
+# (0.1 + (0.7 if method in ['lora_checkpointing', 'qlora_checkpointing'] else 0)
+#  + (1.2 if method in ['qlora', 'qlora_checkpointing'] else 0))
+# '''
 # ///
 
 # %% parameters
@@ -81,14 +79,15 @@ batch_size = 4
 sequence_length = 256
 
 # %% setup
+import functools
 import tempfile
 from itertools import accumulate
 
 import torch
-from peft import LoraConfig
+import transformers
 from torch.profiler import ProfilerActivity, profile
-from transformers import AutoModelForCausalLM, BitsAndBytesConfig, LlamaConfig
-from transformers import PrinterCallback, Trainer, TrainingArguments, set_seed
+from transformers import AutoModelForCausalLM, LlamaConfig, PrinterCallback
+from transformers import Trainer, set_seed
 from transformers.utils.logging import disable_progress_bar
 
 disable_progress_bar()
@@ -100,8 +99,6 @@ quantized = method.startswith("qlora")
 dtype = torch.bfloat16 if quantized or "bf16" in method else torch.float32
 autocast = method in ("lora_bf16", "qlora", "qlora_checkpointing")
 checkpointing = method.endswith("checkpointing")
-
-# %% checkpoint
 set_seed(0)
 config = LlamaConfig(
     vocab_size=vocab_size,
@@ -112,50 +109,9 @@ config = LlamaConfig(
     intermediate_size=intermediate_size,
     tie_word_embeddings=True,
 )
-folder = tempfile.TemporaryDirectory()
-AutoModelForCausalLM.from_config(config).save_pretrained(folder.name)
-checkpoint = folder.name
-
-# %% four_bit
-four_bit = BitsAndBytesConfig(
-    load_in_4bit=True,
-    bnb_4bit_quant_type="nf4",
-    bnb_4bit_use_double_quant=True,
-    bnb_4bit_compute_dtype=torch.bfloat16,
-)
-
-# %% load
-model = AutoModelForCausalLM.from_pretrained(
-    checkpoint, dtype=dtype, quantization_config=four_bit if quantized else None
-)
-
-# %% before
-model = model.to(device).train()  # in inference, a CPU lays 4-bit weights out anew
-base = dict(model.named_parameters())
-parameter_count = model.num_parameters()
-before = {name: weight.detach().cpu().clone() for name, weight in base.items()}
-tokens = torch.randint(0, vocab_size, (batch_size, sequence_length))
-with torch.no_grad():
-    base_loss = model(tokens.to(device), labels=tokens.to(device)).loss.item()
-targets = ["q_proj", "v_proj"] if method == "lora_qv" else "all-linear"
-
-# %% adapters
-lora = LoraConfig(r=8, lora_alpha=16, target_modules=targets)
-if adapted:
-    model.add_adapter(lora)  # freezes everything else
-
-# %% fp32_adapters
-trained = [weight for weight in model.parameters() if weight.requires_grad]
-if adapted:  # or AdamW would round each of its updates to a bf16 base's type
-    for weight in trained:
-        weight.data = weight.data.float()
-
-# %% train
-arguments = TrainingArguments(
-    output_dir="output",
+TrainingArguments = functools.partial(
+    transformers.TrainingArguments,
     per_device_train_batch_size=batch_size,
-    activation_checkpointing=checkpointing,
-    bf16=autocast,  # computes with fp32 adapters in bf16 too
     use_cpu=device.type == "cpu",  # without it, bf16 asks for a GPU
     learning_rate=1e-3,
     max_steps=2,
@@ -164,10 +120,116 @@ arguments = TrainingArguments(
     save_strategy="no",
     disable_tqdm=True,
 )
-rows = [{"input_ids": row, "labels": row} for row in tokens]
-trainer = Trainer(model, arguments, train_dataset=rows)
-trainer.remove_callback(PrinterCallback)
-trainer.train()
+
+# %% model
+with device:
+    model = AutoModelForCausalLM.from_config(config, dtype=dtype)
+
+# %% load
+if quantized:
+    folder = tempfile.TemporaryDirectory()
+    checkpoint = folder.name
+    model.save_pretrained(checkpoint)
+    # region qlora_load
+    from transformers import AutoModelForCausalLM
+    from transformers import BitsAndBytesConfig
+
+    four_bit = BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_use_double_quant=True,
+        bnb_4bit_compute_dtype=torch.bfloat16,
+    )
+    model = AutoModelForCausalLM.from_pretrained(
+        checkpoint,
+        dtype=torch.bfloat16,
+        quantization_config=four_bit,
+    )
+    # endregion
+
+# %% before
+model.train()  # in inference, a CPU lays 4-bit weights out anew
+base = dict(model.named_parameters())
+parameter_count = model.num_parameters()
+before = {name: weight.detach().clone() for name, weight in base.items()}
+with device:
+    batch = torch.randint(0, vocab_size, (batch_size, sequence_length))
+with torch.no_grad():
+    base_loss = model(batch, labels=batch).loss.item()
+
+# %% adapters
+if method == "lora_qv":
+    # region lora_on_queries_and_values
+    from peft import LoraConfig
+
+    lora = LoraConfig(
+        r=8,
+        lora_alpha=16,
+        target_modules=["q_proj", "v_proj"],
+    )
+    model.add_adapter(lora)
+    # endregion
+elif adapted:
+    # region lora
+    from peft import LoraConfig
+
+    lora = LoraConfig(
+        r=8,
+        lora_alpha=16,
+        target_modules="all-linear",
+    )
+    # Freezes the model, and adds what trains.
+    model.add_adapter(lora)
+    # Adapters train in fp32, whatever the model is in.
+    for weight in model.parameters():
+        if weight.requires_grad:
+            weight.data = weight.data.float()
+    # endregion
+
+trained = [weight for weight in model.parameters() if weight.requires_grad]
+
+# %% trainer
+if method == "lora_checkpointing":
+    # region trainer_lora_checkpointing
+    args = TrainingArguments(
+        output_dir="output",
+        activation_checkpointing=True,
+    )
+    # endregion
+elif method == "qlora_checkpointing":
+    # region trainer_qlora_checkpointing
+    args = TrainingArguments(
+        output_dir="output",
+        bf16=True,
+        activation_checkpointing=True,
+    )
+    # endregion
+if checkpointing:
+    rows = [{"input_ids": row, "labels": row} for row in batch.cpu()]
+    trainer = Trainer(model, args, train_dataset=rows)
+    trainer.remove_callback(PrinterCallback)
+    trainer.train()
+    losses = [log["loss"] for log in trainer.state.log_history if "loss" in log]
+    optimizer = trainer.optimizer.optimizer  # inside Accelerate's
+else:
+    optimizer = torch.optim.AdamW(trained, lr=1e-3, fused=True)
+
+
+# %% pytorch
+def step():
+    """A training step; the loss, and the bytes of the gradients."""
+    with torch.autocast(device.type, torch.bfloat16, enabled=autocast):
+        loss = model(batch, labels=batch).loss
+    loss.backward()
+    gradients = sum(weight.grad.nbytes for weight in trained)
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss.detach(), gradients
+
+
+optimizer.zero_grad()
+if not checkpointing:
+    losses = [step()[0].item() for _ in range(2)]
 
 
 # %% held
@@ -180,30 +242,15 @@ def bytes_of(weight):
     return sum(part.nbytes for part in parts)
 
 
-optimizer = trainer.optimizer.optimizer  # inside Accelerate's
 states = [state for each in optimizer.state.values() for state in each.values()]
 state_bytes = sum(state.nbytes for state in states if torch.is_tensor(state))
 weight_bytes = sum(bytes_of(weight) for weight in model.parameters())
 trainable_parameters = sum(weight.numel() for weight in trained)
 
 # %% one_more_step
-model.zero_grad()
-batch = tokens.to(device)
-
-
-def step():
-    with torch.autocast(device.type, torch.bfloat16, enabled=autocast):
-        loss = model(batch, labels=batch).loss
-    loss.backward()
-    gradients = sum(weight.grad.nbytes for weight in trained)
-    optimizer.step()
-    optimizer.zero_grad()
-    return gradients
-
-
 if device.type == "cpu":
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
-        gradient_bytes = step()
+        _, gradient_bytes = step()
     events = profiled.profiler.kineto_results.events()
     changes = [event for event in events if event.name() == "[memory]"]
     changes.sort(key=lambda event: event.start_ns())
@@ -211,7 +258,7 @@ if device.type == "cpu":
     peak_memory = weight_bytes + state_bytes + batch.nbytes + above
 else:
     torch.accelerator.reset_peak_memory_stats()
-    gradient_bytes = step()
+    _, gradient_bytes = step()
     peak_memory = torch.accelerator.max_memory_allocated()
 static_memory = weight_bytes + gradient_bytes + state_bytes
 print(f"{trainable_parameters:,} of {parameter_count:,} parameters train")
@@ -233,20 +280,21 @@ print(f"a linear layer of the base: {linear_bytes_per_parameter:.3f} B per param
 # %% checks
 import math
 
-losses = [log["loss"] for log in trainer.state.log_history if "loss" in log]
-assert len(losses) == trainer.state.global_step == 2
+assert len(losses) == 2 and all(map(math.isfinite, losses))
 assert {weight.device.type for weight in model.parameters()} == {device.type}
 assert model.is_activation_checkpointing == checkpointing
-assert trainer.accelerator.mixed_precision == ("bf16" if autocast else "no")
+if checkpointing:
+    assert trainer.state.global_step == 2
+    assert trainer.accelerator.mixed_precision == ("bf16" if autocast else "no")
+    assert trainer.args.activation_checkpointing
+assert {w.dtype for w in trained} == {torch.float32 if adapted else dtype}
 norms = (2 * layers + 1) * hidden_size
 assert parameter_count == linear_count + vocab_size * hidden_size + norms
 
-# What should train trains, and nothing else moves. In bf16, the weights of a normalisation,
-# all 1, do not either: 1.001 is rounded to 1 again.
+# What should train trains, and nothing else moves. In bf16, the weights of a
+# normalisation, all 1, do not either: 1.001 is rounded to 1 again.
 moved = {
-    name
-    for name, weight in base.items()
-    if not weight.detach().cpu().equal(before[name])
+    name for name, weight in base.items() if not weight.detach().equal(before[name])
 }
 in_place = {name for name in base if dtype == torch.bfloat16 and "norm" in name}
 assert moved == (set() if adapted else set(base) - in_place), moved
@@ -273,4 +321,7 @@ scales = sum(count + 4 * math.ceil(count / 256) for count in blocks)
 assert linear_bytes_per_parameter == (
     0.5 + scales / linear_count if quantized else dtype.itemsize
 )
+if quantized:
+    assert math.isclose(linear_bytes_per_parameter, 0.516, rel_tol=1e-3)
+    assert {weight.dtype for weight in linear} == {torch.uint8}
 assert peak_memory > static_memory - gradient_bytes

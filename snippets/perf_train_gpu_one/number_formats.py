@@ -4,7 +4,7 @@
 # dependencies = ["torch>=2.11", "numpy>=2.0"]
 #
 # [tool.benchbook]
-# needs = ["accelerator", "cpu"]
+# needs = ["cpu"]
 # worth = 4
 # timeout = 60
 # repeats = 2
@@ -16,7 +16,7 @@
 # [tool.benchbook.matrix]
 # number_format = ["float32", "bfloat16", "float16"]
 # [tool.benchbook.work]
-# seconds = 0.5
+# seconds = 0.1
 # ///
 
 # %% parameters

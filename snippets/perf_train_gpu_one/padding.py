@@ -18,24 +18,19 @@
 # [tool.benchbook.matrix]
 # method = ["max_length", "longest", "grouped", "packed"]
 # [tool.benchbook.on.accelerator]
-# hidden_size = 2048
-# layers = 8
-# heads = 32
-# key_value_heads = 8
-# intermediate_size = 8192
-# vocab_size = 128256
-# sequences = 128
-# longest = 2048
-# median_length = 512
+# hidden_size = 1024
+# layers = 2
+# heads = 16
+# key_value_heads = 4
+# intermediate_size = 4096
+# longest = 1024
+# median_length = 256
+# repeats = 3
 # [tool.benchbook.smallest]
 # layers = 1
 # vocab_size = 512
 # sequences = 32
 # [tool.benchbook.work]
-# host_values = '''
-# (2 * vocab_size * hidden_size + layers
-#  * (hidden_size**2 * (2 + 2 * key_value_heads / heads) + 3 * hidden_size * intermediate_size))
-# '''
 # fp32 = '''
 # (6.5 * (sequences + 2 * batch_size) * longest
 #  * {'max_length': 1, 'longest': 0.78, 'grouped': 0.42, 'packed': 0.33}[method]
@@ -43,41 +38,46 @@
 #     * (hidden_size**2 * (2 + 2 * key_value_heads / heads) + 3 * hidden_size * intermediate_size
 #        + 2 * hidden_size * longest * (3 if method == 'packed' else 1))))
 # '''
-# seconds = 3
+# seconds = 0.3
 # ///
 
 # %% parameters
 method = "max_length"
 sequences = 128  # below eight batches, Trainer groups none
-batch_size = 8  # padding needs lengths to differ within a batch
+batch_size = 8  # as in the lines to paste; lengths must differ within a batch
 longest = 256
 median_length = 64  # of a log-normal distribution with sigma 0.8, from 8 to `longest`
 hidden_size = 256
-layers = 4
+layers = 2
 heads = 4
 key_value_heads = 2
 intermediate_size = 768
-vocab_size = 8192
+vocab_size = 4096
 seed = 42
 
 # %% setup
 import math
 import random
-import tempfile
 import time
+from functools import partial
 from itertools import accumulate
 
 import torch
-from torch.nn import functional
+import transformers
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
+from torch.nn.functional import cross_entropy
 from torch.profiler import ProfilerActivity, profile
-from transformers import DataCollatorForSeq2Seq, DataCollatorWithFlattening
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
-from transformers import Trainer, TrainingArguments, set_seed
+from transformers import Trainer, set_seed
 
 device = torch.accelerator.current_accelerator(check_available=True) or torch.device(
     "cpu"
+)
+TrainingArguments = partial(
+    transformers.TrainingArguments,
+    dataloader_pin_memory=False,
+    use_cpu=device.type == "cpu",
 )
 words = Tokenizer(WordLevel({"<pad>": 0}))
 tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, pad_token="<pad>")
@@ -90,46 +90,78 @@ config = LlamaConfig(
     num_key_value_heads=key_value_heads,
     intermediate_size=intermediate_size,
 )
-model = LlamaForCausalLM(config).to(device)
+with device:
+    model = LlamaForCausalLM(config)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
 
 # %% data
 drawn = [random.lognormvariate(math.log(median_length), 0.8) for _ in range(sequences)]
 lengths = [min(max(round(length), 8), longest) for length in drawn]
 rows = [torch.randint(1, vocab_size, (length,)).tolist() for length in lengths]
-dataset = [{"input_ids": row, "labels": row} for row in rows]
-
-# %% collators
-padded = {"tokenizer": tokenizer, "max_length": longest}
-collator = {
-    "max_length": DataCollatorForSeq2Seq(padding="max_length", **padded),
-    "longest": DataCollatorForSeq2Seq(padding="longest", **padded),
-    "grouped": DataCollatorForSeq2Seq(padding="longest", **padded),
-    "packed": DataCollatorWithFlattening(),
-}[method]
-strategy = "group_by_length" if method == "grouped" else "random"
+dataset = [{"input_ids": row} for row in rows]
+if method == "max_length":  # as from tokenizer(..., padding="max_length")
+    dataset = [
+        dict(tokenizer.pad(row, padding="max_length", max_length=longest))
+        for row in dataset
+    ]
 
 # %% trainer
-arguments = TrainingArguments(
-    output_dir=tempfile.mkdtemp(),
-    per_device_train_batch_size=batch_size,
-    train_sampling_strategy=strategy,
-    dataloader_pin_memory=False,
-)
-trainer = Trainer(model, arguments, train_dataset=dataset, data_collator=collator)
-batches = list(trainer.get_train_dataloader())
+match method:
+    case "longest":
+        # region trainer_longest
+        from transformers import DataCollatorForLanguageModeling
 
+        # Pads to the longest of the batch.
+        collator = DataCollatorForLanguageModeling(
+            tokenizer,
+            mlm=False,
+        )
+        args = TrainingArguments(
+            output_dir="output",
+            per_device_train_batch_size=8,
+        )
+        trainer = Trainer(
+            model,
+            args,
+            train_dataset=dataset,
+            data_collator=collator,
+        )
+        # endregion
+    case "grouped":
+        from transformers import DataCollatorForLanguageModeling
 
-# %% pytorch
-def pack(rows):
-    """One row without padding. Positions begin anew with each document."""
-    return {
-        "input_ids": torch.cat(rows)[None],
-        "labels": torch.cat(
-            [functional.pad(row[1:], (1, 0), value=-100) for row in rows]
-        )[None],
-        "position_ids": torch.cat([torch.arange(len(row)) for row in rows])[None],
-    }
+        collator = DataCollatorForLanguageModeling(tokenizer, mlm=False)
+        # region trainer_grouped
+        args = TrainingArguments(
+            output_dir="output",
+            per_device_train_batch_size=8,
+            train_sampling_strategy="group_by_length",
+        )
+        # endregion
+        trainer = Trainer(model, args, train_dataset=dataset, data_collator=collator)
+    case "packed":
+        # region trainer_packed
+        from transformers import DataCollatorWithFlattening
+
+        args = TrainingArguments(
+            output_dir="output",
+            per_device_train_batch_size=8,
+        )
+        trainer = Trainer(
+            model,
+            args,
+            train_dataset=dataset,
+            data_collator=DataCollatorWithFlattening(),
+        )
+        # endregion
+    case "max_length":
+        from transformers import DataCollatorForLanguageModeling
+
+        collator = DataCollatorForLanguageModeling(tokenizer, mlm=False)
+        args = TrainingArguments("output", per_device_train_batch_size=8)
+        trainer = Trainer(model, args, train_dataset=dataset, data_collator=collator)
+
+batches = [dict(batch) for batch in trainer.get_train_dataloader()]
 
 
 # %% step
@@ -179,7 +211,7 @@ def token_losses(batch, use_cache=False):
         use_cache=use_cache,
     ).logits
     labels = batch["labels"][:, 1:]
-    each = functional.cross_entropy(
+    each = cross_entropy(
         logits[:, :-1].flatten(0, 1), labels.flatten(), reduction="none"
     )
     return each[labels.flatten() != -100]
@@ -206,6 +238,46 @@ cached_loss_difference = (cached - wanted).abs().max().item()
 print(f"losses of tokens differ by {loss_difference:.1e} from each sequence alone")
 print(f"with a cache, by {cached_loss_difference:.1e}")
 
+# %% pytorch
+if method == "longest":
+    # region pytorch_longest
+    from torch.utils.data import DataLoader
+    from transformers import DataCollatorForLanguageModeling
+
+    # Pads to the longest of the batch.
+    collator = DataCollatorForLanguageModeling(
+        tokenizer,
+        mlm=False,
+    )
+    loader = DataLoader(
+        dataset,
+        batch_size=8,
+        shuffle=True,
+        collate_fn=collator,
+    )
+    # endregion
+    batches += list(loader)
+if method == "packed":
+    rows = [torch.tensor(row, device=device) for row in rows[:batch_size]]
+    # region pytorch_packed
+    from torch.nn.functional import pad
+
+    def pack(rows):
+        """All sequences in one row, without padding."""
+        # No sequence predicts the first token of another.
+        labels = [pad(r[1:], (1, 0), value=-100) for r in rows]
+        # Positions that begin anew keep sequences apart.
+        order = [torch.arange(len(r)).to(r) for r in rows]
+        return {
+            "input_ids": torch.cat(rows)[None],
+            "labels": torch.cat(labels)[None],
+            "position_ids": torch.cat(order)[None],
+        }
+
+    # With a cache, sequences would see each other.
+    loss = model(**pack(rows), use_cache=False).loss
+    # endregion
+
 # %% checks
 expected = torch.accelerator.current_accelerator(check_available=True) or torch.device(
     "cpu"
@@ -218,12 +290,29 @@ kept = [
     else batch["input_ids"].numel()
     for batch in batches
 ]
-assert sum(kept) == sum(lengths) and len(wanted) > 0
-assert loss_difference < 1e-3 * wanted.max().item()
+times = 2 if method == "longest" else 1  # by `Trainer`, and by hand
+assert sum(kept) == times * sum(lengths) and len(wanted) > 0
+assert loss_difference < 1e-4, loss_difference
+if method == "longest":
+    assert len(batches) == 2 * len(trainer.get_train_dataloader())
+sizes = {len(batch["input_ids"]) for batch in batches}
+assert trainer.args.per_device_train_batch_size == batch_size
+assert sizes == ({1} if method == "packed" else {batch_size})
+grouped = trainer.args.train_sampling_strategy == "group_by_length"
+assert grouped == (method == "grouped")
 if method == "packed":
     assert wasted_share == 0
-    by_hand = pack([torch.tensor(row) for row in rows[:batch_size]])
-    of_collator = collator(dataset[:batch_size])
-    assert all(torch.equal(by_hand[name], of_collator[name]) for name in by_hand)
-if method == "max_length":
-    assert computed == sequences * longest
+    # With a cache, packed sequences see each other, and no error says so.
+    assert cached_loss_difference > 100 * loss_difference, cached_loss_difference
+    # By hand, it is the batch of the collator.
+    by_hand, collated = pack(rows), trainer.data_collator(dataset[:batch_size])
+    assert by_hand.keys() == collated.keys()
+    assert all(torch.equal(by_hand[name].cpu(), collated[name]) for name in by_hand)
+    alone_each = alone({name: each.to(device) for name, each in collated.items()})
+    assert math.isclose(loss.item(), alone_each.mean().item(), rel_tol=1e-4)
+else:
+    longest_of = [batch["attention_mask"].sum(1).max().item() for batch in batches]
+    padded_to = [batch["input_ids"].shape[1] for batch in batches]
+    assert padded_to == (
+        [longest] * len(batches) if method == "max_length" else longest_of
+    )

@@ -13,36 +13,34 @@
 # tokens_per_second = { unit = "tokens/s", better = "higher" }
 # peak_memory = { unit = "B", better = "lower", memory = "device" }
 # [tool.benchbook.matrix]
-# sequence_length = [128, 32, 64, 256, 512]
+# sequence_length = [128, 32, 256, 512]
 # [tool.benchbook.on.accelerator]
 # hidden_size = 1024
-# layers = 24
+# layers = 8
 # heads = 16
 # intermediate_size = 4096
-# batch_tokens = 16384
-# timed_steps = 20
+# batch_tokens = 4096
+# timed_steps = 3
+# repeats = 2
 # [tool.benchbook.smallest]
 # layers = 1
 # batch_tokens = 512
 # timed_steps = 1
 # [tool.benchbook.work]
-# host_values = '''
-# layers * (4 * hidden_size**2 + 2 * hidden_size * intermediate_size) + 31000 * hidden_size
-# '''
 # fp32 = '''
 # (6 * batch_tokens * (timed_steps + 2)
 #  * layers * (4 * hidden_size**2 + 2 * hidden_size * intermediate_size + 2 * hidden_size * sequence_length))
 # '''
-# seconds = 0.5
+# seconds = 0.2
 # ///
 
 # %% parameters
 sequence_length = 128
 batch_tokens = 2048
-hidden_size = 384
-layers = 6
-heads = 12
-intermediate_size = 1536
+hidden_size = 256
+layers = 4
+heads = 8
+intermediate_size = 1024
 vocab_size = 30522
 timed_steps = 2
 seed = 42
@@ -66,7 +64,8 @@ config = BertConfig(
     num_attention_heads=heads,
     intermediate_size=intermediate_size,
 )
-model = BertForSequenceClassification(config).train().to(device)
+with device:
+    model = BertForSequenceClassification(config).train()
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
 batch_size = batch_tokens // sequence_length
 ids = torch.randint(0, vocab_size, (batch_size, sequence_length), device=device)

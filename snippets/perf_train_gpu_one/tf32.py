@@ -1,4 +1,4 @@
-"""What TF32 makes of the time and of the gradient of training BERT-large in fp32."""
+"""What TF32 makes of the time and of the gradient of training a BERT of twelve wide layers in fp32."""
 # /// script
 # requires-python = ">=3.11"
 # dependencies = ["torch>=2.11", "transformers>=5.23", "accelerate>=1.15", "numpy>=2.0"]
@@ -16,13 +16,14 @@
 # gradient_difference = { unit = "1", better = "lower" }
 # [tool.benchbook.matrix]
 # tf32 = [false, true]
+# [tool.benchbook.on.accelerator]
+# repeats = 3
 # [tool.benchbook.smallest]
 # layers = 2
 # batch_size = 2
 # sequence_length = 32
 # timed_steps = 1
 # [tool.benchbook.work]
-# host_values = "32.8e6 + 12.6e6 * layers"
 # fp32 = '''
 # (6 * batch_size * sequence_length * layers * (12.6e6 + 2048 * sequence_length)
 #  * (1 if tf32 else 4 + timed_steps))
@@ -36,23 +37,20 @@
 
 # %% parameters
 tf32 = True
-layers = 24
+layers = 12
 batch_size = 32
 sequence_length = 512
-timed_steps = 10
+timed_steps = 3
 
 # %% setup
 import tempfile
 import time
+from functools import partial
 from statistics import median
 
 import torch
-from transformers import (
-    BertConfig,
-    BertForSequenceClassification,
-    TrainingArguments,
-    set_seed,
-)
+import transformers
+from transformers import BertConfig, BertForSequenceClassification, set_seed
 
 if not torch.cuda.is_available() or torch.cuda.get_device_capability() < (8, 0):
     raise SystemExit("TF32 is a mode of NVIDIA GPUs from Ampere on, and none is here.")
@@ -64,7 +62,8 @@ config = BertConfig(
     num_attention_heads=16,
     intermediate_size=4096,
 )
-model = BertForSequenceClassification(config).to(device)
+with device:
+    model = BertForSequenceClassification(config)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
 ids = torch.randint(0, config.vocab_size, (batch_size, sequence_length), device=device)
 labels = torch.arange(batch_size, device=device) % 2
@@ -82,8 +81,16 @@ exact_product = factors[0].double() @ factors[1].double()
 torch.backends.fp32_precision = "ieee"
 exact_gradient = gradient()
 
-# %% pytorch
-torch.backends.fp32_precision = "tf32" if tf32 else "ieee"
+TrainingArguments = partial(transformers.TrainingArguments, report_to="none")
+
+# %% with_pytorch
+if tf32:
+    # region pytorch
+    # Once, before the model runs
+    torch.backends.fp32_precision = "tf32"
+    # endregion
+else:
+    torch.backends.fp32_precision = "ieee"
 
 # %% rounding
 product = factors[0] @ factors[1]
@@ -93,8 +100,16 @@ gradient_error = (loop_gradient - exact_gradient).norm() / exact_gradient.norm()
 gradient_difference = gradient_error.item()
 torch.backends.fp32_precision = "ieee"  # what follows is Trainer's to set
 
-# %% trainer
-args = TrainingArguments(output_dir=tempfile.mkdtemp(), tf32=tf32)
+# %% with_trainer
+if tf32:
+    # region trainer
+    args = TrainingArguments(
+        output_dir="output",
+        tf32=True,
+    )
+    # endregion
+else:
+    args = TrainingArguments(output_dir=tempfile.mkdtemp(), tf32=False)
 
 # %% time
 trainer_product = factors[0] @ factors[1]
@@ -119,6 +134,7 @@ print(
 )
 
 # %% checks
+assert args.tf32 == tf32
 assert loss.isfinite() and loss.device.type == "cuda"
 assert {weight.dtype for weight in model.parameters()} == {torch.float32}
 assert torch.equal(product, trainer_product), "Trainer sets another mode than the loop"

@@ -17,12 +17,12 @@
 # [tool.benchbook.matrix]
 # set_to_none = [true, false]
 # [tool.benchbook.on.accelerator]
-# layers = 24
+# layers = 12
 # hidden_size = 1024
 # heads = 16
-# batch_size = 32
-# sequence_length = 512
-# timed_steps = 10
+# sequence_length = 384
+# timed_steps = 3
+# repeats = 2
 # [tool.benchbook.smallest]
 # layers = 1
 # hidden_size = 96
@@ -30,24 +30,23 @@
 # sequence_length = 16
 # timed_steps = 1
 # [tool.benchbook.work]
-# host_values = "layers * 12 * hidden_size**2 + 31000 * hidden_size"
 # fp32 = '''
 # (6 * batch_size * sequence_length
 #  * layers * (12 * hidden_size**2 + 2 * hidden_size * sequence_length)
 #  * (3 + warmup_steps + timed_steps))
 # '''
-# seconds = 2
+# seconds = 0.3
 # ///
 
 # %% parameters
 set_to_none = True
-layers = 6
-hidden_size = 384
-heads = 12
+layers = 4
+hidden_size = 256
+heads = 8
 batch_size = 16
 sequence_length = 128
 warmup_steps = 1
-timed_steps = 3
+timed_steps = 2
 
 # %% setup
 import time
@@ -68,18 +67,34 @@ config = BertConfig(
     num_attention_heads=heads,
     intermediate_size=4 * hidden_size,
 )
-model = BertForSequenceClassification(config).train().to(device)
+with device:
+    model = BertForSequenceClassification(config).train()
 optimizer = torch.optim.AdamW(model.parameters(), lr=5e-5, fused=True)
 ids = torch.randint(0, config.vocab_size, (batch_size, sequence_length), device=device)
 labels = torch.arange(batch_size, device=device) % 2
+batches = [{"input_ids": ids, "labels": labels}]
 
 
-# %% pytorch
+# %% with_pytorch
 def step():
-    loss = model(ids, labels=labels).loss
-    loss.backward()
-    optimizer.step()
-    optimizer.zero_grad(set_to_none=set_to_none)  # True is the default
+    if set_to_none:
+        # region pytorch
+        for batch in batches:
+            loss = model(**batch).loss
+            loss.backward()
+            optimizer.step()
+            # Frees the gradients until the next backward pass.
+            optimizer.zero_grad()
+        # endregion
+    else:
+        # region pytorch_zeros
+        for batch in batches:
+            loss = model(**batch).loss
+            loss.backward()
+            optimizer.step()
+            # Keeps the gradients, and fills them with zeros.
+            optimizer.zero_grad(set_to_none=False)
+        # endregion
 
 
 # %% time

@@ -65,7 +65,7 @@ def test_a_query_finds_the_page_in_its_own_language_only(
         ("en", "torch.compile", "perf_train_gpu_one"),
         ("en", "QLoRA", "perf_train_gpu_one"),
         ("en", "flash attention", "perf_train_gpu_one"),
-        ("en", "Attempting to unscale FP16 gradients", "perf_train_gpu_one"),
+        ("en", "Attempting to unscale FP16 gradients", "error_texts"),
         ("en", "out of memory", "model_memory_anatomy"),
         ("en", "GPU memory usage", "model_memory_anatomy"),
         ("en", "optimizer state memory", "model_memory_anatomy"),
