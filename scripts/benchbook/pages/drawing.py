@@ -26,8 +26,13 @@ _NAME = 0.075
 _INK, _GRID = "#010203", "#040506"
 _SERIES = tuple(f"#0a0b{index:02x}" for index in range(6))
 MAX_SERIES = len(_SERIES)
+# The width of a digit, and how far above or below its point a number stands.
+_DIGIT, _ABOVE, _BELOW = 13, -9, 15
+_Box = tuple[float, float, float, float]
+# Where the number of a point may stand: to its right or left, above or below; the first that is free.
+_CORNERS = ((1, -1), (1, 1), (-1, -1), (-1, 1))
 # Change it with what `_themed` does, so that no kept drawing outlives its look.
-_THEME = 4
+_THEME = 5
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 
 
@@ -69,21 +74,69 @@ def draw_points(
     """
     shown = [(index, place) for index, place in enumerate(places) if place is not None]
     spec = _specification([Line(tuple(place for _, place in shown))], False, False, True)
-    spec["data"] = {"values": [{"n": str(i + 1), "x": x, "y": y, "front": i in front} for i, (x, y) in shown]}
+    names = [str(index + 1) for index, _ in shown]
+    corners = _free_corners([place for _, place in shown], names)
+    spec["data"] = {
+        "values": [
+            {"n": name, "x": x, "y": y, "front": index in front, "corner": corner}
+            for (index, (x, y)), name, corner in zip(shown, names, corners, strict=True)
+        ]
+    }
     across = spec["encoding"]["x"]
     across["scale"] |= {"zero": True, "nice": True}
     across["axis"] = {"format": _format([x for _, (x, _) in shown]), "grid": False, "tickCount": 5}
     best = {"filter": "datum.front"}
     rest = {"filter": "!datum.front"}
-    number = {"field": "n", "type": "nominal"}
-    text = {"type": "text", "fontSize": FONT_SIZE, "color": _INK, "align": "left", "dx": 9, "dy": -9}
     spec["layer"] = [
         {"transform": [best], "mark": {"type": "line", "color": _SERIES[0], "strokeWidth": 3}},
         {"transform": [rest], "mark": {"type": "point", "filled": True, "size": 90, "color": _SERIES[1]}},
         {"transform": [best], "mark": {"type": "point", "filled": True, "size": 160, "color": _SERIES[0]}},
-        {"mark": text, "encoding": {"text": number}},
+        *(_numbers(*where) for where in sorted({(c, len(n)) for c, n in zip(corners, names, strict=True)})),
     ]
     return _drawn(json.dumps(spec), cache)
+
+
+def _numbers(corner: int, digits: int) -> dict[str, Any]:
+    """The layer that writes the numbers of so many digits that stand in `corner` of their points."""
+    right, down = _CORNERS[corner]
+    return {
+        "transform": [{"filter": f"datum.corner === {corner} && length(datum.n) === {digits}"}],
+        "mark": {
+            "type": "text",
+            "fontSize": FONT_SIZE,
+            "color": _INK,
+            "align": "left",
+            "dx": 9 if right > 0 else -9 - _DIGIT * digits,
+            "dy": _ABOVE if down < 0 else _BELOW,
+        },
+        "encoding": {"text": {"field": "n", "type": "nominal"}},
+    }
+
+
+def _free_corners(places: Sequence[tuple[float, float]], names: Sequence[str]) -> list[int]:
+    """For each point the corner where its name covers the least of other points and of the names before it."""
+    across, up = (max((abs(place[axis]) for place in places), default=1) or 1 for axis in (0, 1))
+    points = [(x / across * WIDTH, HEIGHT - y / up * HEIGHT) for x, y in places]
+    taken = [(x - 8, y - 8, x + 8, y + 8) for x, y in points]
+    chosen = []
+    for (x, y), name in zip(points, names, strict=True):
+        width = _DIGIT * len(name)
+        boxes = []
+        for right, down in _CORNERS:
+            left, middle = (x + 9 if right > 0 else x - 9 - width), y + (_ABOVE if down < 0 else _BELOW)
+            boxes.append((left, middle - 9, left + width, middle + 9))
+        covered = [sum(_overlap(box, other) for other in taken) for box in boxes]
+        best = covered.index(min(covered))
+        chosen.append(best)
+        taken.append(boxes[best])
+    return chosen
+
+
+def _overlap(one: _Box, other: _Box) -> float:
+    """The area that two boxes share."""
+    width = min(one[2], other[2]) - max(one[0], other[0])
+    height = min(one[3], other[3]) - max(one[1], other[1])
+    return max(0.0, width) * max(0.0, height)
 
 
 def _drawn(spec: str, cache: Path | None) -> str:
