@@ -28,6 +28,8 @@ _SERIES = tuple(f"#0a0b{index:02x}" for index in range(6))
 MAX_SERIES = len(_SERIES)
 # The width of a digit, and how far above or below its point a number stands.
 _DIGIT, _ABOVE, _BELOW = 13, -9, 15
+# Into how many pieces a line is cut to see what stands on it.
+_STEPS = 40
 _Box = tuple[float, float, float, float]
 # Where the number of a point may stand: to its right or left, above or below; the first that is free.
 _CORNERS = ((1, -1), (1, 1), (-1, -1), (-1, 1))
@@ -75,7 +77,8 @@ def draw_points(
     shown = [(index, place) for index, place in enumerate(places) if place is not None]
     spec = _specification([Line(tuple(place for _, place in shown))], False, False, True)
     names = [str(index + 1) for index, _ in shown]
-    corners = _free_corners([place for _, place in shown], names)
+    line = sorted(place for index, place in shown if index in front)
+    corners = _free_corners([place for _, place in shown], names, line)
     spec["data"] = {
         "values": [
             {"n": name, "x": x, "y": y, "front": index in front, "corner": corner}
@@ -113,11 +116,18 @@ def _numbers(corner: int, digits: int) -> dict[str, Any]:
     }
 
 
-def _free_corners(places: Sequence[tuple[float, float]], names: Sequence[str]) -> list[int]:
-    """For each point the corner where its name covers the least of other points and of the names before it."""
+def _free_corners(
+    places: Sequence[tuple[float, float]], names: Sequence[str], line: Sequence[tuple[float, float]]
+) -> list[int]:
+    """For each point the corner where its name covers least of other points, the names before it and the line."""
     across, up = (max((abs(place[axis]) for place in places), default=1) or 1 for axis in (0, 1))
     points = [(x / across * WIDTH, HEIGHT - y / up * HEIGHT) for x, y in places]
     taken = [(x - 8, y - 8, x + 8, y + 8) for x, y in points]
+    for (x, y), (far_x, far_y) in pairwise((x / across * WIDTH, HEIGHT - y / up * HEIGHT) for x, y in line):
+        for step in range(_STEPS):
+            share = (step + 0.5) / _STEPS
+            middle = x + share * (far_x - x), y + share * (far_y - y)
+            taken.append((middle[0] - 3, middle[1] - 3, middle[0] + 3, middle[1] + 3))
     chosen = []
     for (x, y), name in zip(points, names, strict=True):
         width = _DIGIT * len(name)
@@ -283,6 +293,7 @@ def _themed(svg: str) -> str:
         _relative,
         svg,
     )
+    svg = svg.replace(f' font-size="{FONT_SIZE}px"', "")  # the page says how large
     head = re.match(r"<svg [^>]*>", svg)
     assert head is not None
     box = re.search(r'viewBox="[^"]*"', head[0])
