@@ -119,15 +119,15 @@ def _numbers(corner: int, digits: int) -> dict[str, Any]:
 def _free_corners(
     places: Sequence[tuple[float, float]], names: Sequence[str], line: Sequence[tuple[float, float]]
 ) -> list[int]:
-    """For each point the corner where its name covers least of other points, the names before it and the line."""
+    """For each point the corner where its name covers least of points, of names before it and of the line."""
     across, up = (max((abs(place[axis]) for place in places), default=1) or 1 for axis in (0, 1))
     points = [(x / across * WIDTH, HEIGHT - y / up * HEIGHT) for x, y in places]
     taken = [(x - 8, y - 8, x + 8, y + 8) for x, y in points]
     for (x, y), (far_x, far_y) in pairwise((x / across * WIDTH, HEIGHT - y / up * HEIGHT) for x, y in line):
         for step in range(_STEPS):
             share = (step + 0.5) / _STEPS
-            middle = x + share * (far_x - x), y + share * (far_y - y)
-            taken.append((middle[0] - 3, middle[1] - 3, middle[0] + 3, middle[1] + 3))
+            across_line, down_line = x + share * (far_x - x), y + share * (far_y - y)
+            taken.append((across_line - 3, down_line - 3, across_line + 3, down_line + 3))
     chosen = []
     for (x, y), name in zip(points, names, strict=True):
         width = _DIGIT * len(name)

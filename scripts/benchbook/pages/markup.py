@@ -15,6 +15,8 @@ _KEPT = frozenset(
     {"bdi", "code", "data", "kbd", "option", "pre", "samp", "script", "style", "svg", "textarea", "title"}
 )
 _PERMALINK = 'title="Permanent link"'
+# Three of four elements of a highlighted line.
+_UNCOLOURED = re.compile(r'<span class="[nopw]">([^<]*)</span>')
 
 
 def finish(html: str, *, right_to_left: bool, permalink: str) -> str:
@@ -30,7 +32,12 @@ def finish(html: str, *, right_to_left: bool, permalink: str) -> str:
         rewriter.feed(html)
         rewriter.close()
         html = "".join(rewriter.out)
-    return html.replace(_PERMALINK, f'aria-label="{escape(permalink)}"')
+    return plain_code(html.replace(_PERMALINK, f'aria-label="{escape(permalink)}"'))
+
+
+def plain_code(html: str) -> str:
+    """`html` without the elements that Pygments puts around names and signs, which have no colour."""
+    return _UNCOLOURED.sub(r"\1", html)
 
 
 def isolated_words(text: str, *, right_to_left: bool) -> str:
@@ -71,6 +78,7 @@ class _Rewriter(HTMLParser):
         # then it goes, and the first column names the rows.
         self._head = 0
         self._headless = False
+        self._wrapped = False
         # Whether the last tag began a block of records, whose table brings its own cards.
         self._ours = False
 
@@ -101,7 +109,9 @@ class _Rewriter(HTMLParser):
                 return f'<th scope="row"{source[3:]}' if self._column == 1 else source
             if self._column <= len(labels):
                 label = escape(labels[self._column - 1].strip())
-                return f'<td data-label="{label}"{source[3:]}'
+                # On a telephone the label stands beside the words, which must stay together there.
+                self._wrapped = self._column > 1
+                return f'<td data-label="{label}"{source[3:]}{"<span>" if self._wrapped else ""}'
         return source
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -114,6 +124,9 @@ class _Rewriter(HTMLParser):
             self._heading = False
         if tag == "td" and self._headless and self._column == 1:
             tag = "th"
+        if tag == "td" and self._wrapped:
+            self.out.append("</span>")
+            self._wrapped = False
         self.out.append(f"</{tag}>")
         if tag == "thead" and self._labels and not any(label.strip() for label in self._labels):
             del self.out[self._head :]
