@@ -56,7 +56,7 @@ def test_what_is_wrong_in_a_page_is_named_with_its_line(
 def test_problems_of_all_languages_come_in_one_run(project: Project) -> None:
     for code in ("ar", "zh"):
         write(project.docs / code / "_language.yml", "strings: {}\nlabels: {}\n")
-        write(project.docs / code / "sums.md", PAGE.replace("The total", "5 秒。The total"))
+        write(project.docs / code / "sums.md", PAGE.replace("The total", "5 GiB. The total"))
     found = [line for line in lines(project) if "is typed into the text" in line]
     assert [line.partition(":")[0] for line in found] == ["docs/ar/sums.md", "docs/zh/sums.md"]
 

@@ -5,14 +5,19 @@ from __future__ import annotations
 import pytest
 
 from benchbook.page_source import parse_page
+from benchbook.pages.languages import cldr_unit_words, unit_words
 from benchbook.problems import Problem
+from benchbook.project import Project
 from benchbook.prose import prose_problems
+from lessons import ROOT
 
+HANDBOOK = Project(ROOT)
+WORDS = frozenset(word for code in HANDBOOK.languages for word in unit_words(HANDBOOK.docs, code))
 HEAD = "---\ndescription: About adding.\n---\n"
 
 
-def problems(body: str, head: str = HEAD) -> list[Problem]:
-    return list(prose_problems(parse_page(head + body), "docs/en/sums.md"))
+def problems(body: str, head: str = HEAD, words: frozenset[str] = WORDS) -> list[Problem]:
+    return list(prose_problems(parse_page(head + body), "docs/en/sums.md", words))
 
 
 @pytest.mark.parametrize(
@@ -59,6 +64,21 @@ def test_a_measured_number_in_the_text_is_found(text: str) -> None:
     (problem,) = problems(text)
     assert "is typed into the text" in problem.what
     assert "#!value" in problem.mend
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("de", "Das dauert 42 Millisekunden."),
+        ("de", "Das spart 38 Prozent."),
+        ("fr", "Cela occupe 3,2 gigaoctets."),
+        ("ko", "42밀리초가 걸립니다."),
+        ("ru", "Это занимает 5 секунд."),
+    ],
+)
+def test_a_language_that_names_no_words_for_units_has_those_of_cldr(code: str, text: str) -> None:
+    (problem,) = problems(text, words=cldr_unit_words(code))
+    assert "is typed into the text" in problem.what
 
 
 @pytest.mark.parametrize(

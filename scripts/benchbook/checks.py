@@ -13,7 +13,7 @@ from benchbook.guide_pattern import pattern_problems
 from benchbook.links import anchors, link_problems
 from benchbook.page_source import PageSource, parse_page
 from benchbook.pages.error_texts import error_text_problems
-from benchbook.pages.languages import FALLBACK, FILE, load_language, missing_strings
+from benchbook.pages.languages import FALLBACK, FILE, load_language, missing_strings, unit_words
 from benchbook.pages.library import Library
 from benchbook.pages.places import check_page
 from benchbook.plausibility import plausibility_problems
@@ -220,10 +220,11 @@ def _page_problems(library: Library, pages: Mapping[Path, PageSource]) -> Iterat
         if path.is_relative_to(project.docs / "en")
     }
     known = anchors(english)
+    words = {code: unit_words(project.docs, code) for code in project.languages}
     for path, page in pages.items():
         shown = project.relative(path)
         language, _, name = path.relative_to(project.docs).as_posix().partition("/")
-        yield from prose_problems(page, shown)
+        yield from prose_problems(page, shown, words[language])
         yield from link_problems(page, name, project.docs / language, shown, known)
         yield from check_page(path, page, library)
         if name not in english:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,10 @@ from benchbook.claims.declaration import FILE, Claims, claim_anchor
 from benchbook.claims.judging import Judgement, claims_of, judge, judging_machines
 from benchbook.claims.words import doubt_text, found_text
 from benchbook.page_source import CLAIM, PageSource, claim_sentences
+from benchbook.pages.languages import unit_words
 from benchbook.pages.library import Library
 from benchbook.problems import BenchbookError, Problem
-from benchbook.prose import typed_numbers
+from benchbook.prose import typed_numbers, typed_pattern
 
 Pages = Mapping[Path, PageSource]
 
@@ -37,8 +39,11 @@ def claim_problems(library: Library, pages: Pages) -> tuple[list[Problem], list[
     claims = claims_of(library)
     places = claim_places(library, pages)
     problems = [*claims.problems, *_parity_problems(places)]
+    project = library.project
+    words = {code: unit_words(project.docs, code) for code in project.languages}
     for path, page in pages.items():
-        problems += _sentence_problems(page, library.project.relative(path), claims)
+        typed = typed_pattern(words[path.relative_to(project.docs).parts[0]])
+        problems += _sentence_problems(page, project.relative(path), claims, typed)
     warnings: list[Problem] = []
     try:
         machines = judging_machines(library)
@@ -119,7 +124,9 @@ def _parity_problems(places: Mapping[str, list[Place]]) -> Iterator[Problem]:
             yield Problem(place.path, place.line, what, "remove it here, or add it there")
 
 
-def _sentence_problems(page: PageSource, path: str, claims: Claims) -> Iterator[Problem]:
+def _sentence_problems(
+    page: PageSource, path: str, claims: Claims, typed: re.Pattern[str]
+) -> Iterator[Problem]:
     """What a claim's sentence may not hold: a link, which the list cannot show, or a bare number."""
     for token in page.inlines():
         if not token.meta.get("sentence") or token.meta[CLAIM] not in claims.by_id:
@@ -131,7 +138,7 @@ def _sentence_problems(page: PageSource, path: str, claims: Claims) -> Iterator[
             mend = f"put it into the paragraph below, or name who said so under `source` in {FILE}"
             yield Problem(path, token.map[0] + 1, what, mend)
         elif claim.source is None:
-            yield from typed_numbers(token, path)
+            yield from typed_numbers(token, path, typed)
 
 
 def _has_link(token: Token) -> bool:

@@ -8,10 +8,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from babel import Locale, UnknownLocaleError, dates
+from babel.core import get_global
+from babel.units import format_unit
 
 from benchbook.pages.markup import isolated_words
 from benchbook.pages.quantities import (
@@ -48,6 +51,7 @@ class Language:
         strings: Interface texts by key; one that counts has a form per plural category.
         labels: What scripts call things, by name, `axis=value` or "guide/script.py#name".
         units: Units whose symbol holds words, as the language writes them.
+        own_unit_words: How people write units behind a number in running text.
         fallback: The language whose labels stand in for missing ones.
         style: CSS that its writing system needs.
     """
@@ -56,6 +60,7 @@ class Language:
     strings: Mapping[str, Text] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
+    own_unit_words: frozenset[str] = frozenset()
     fallback: Language | None = None
     style: str = ""
 
@@ -63,6 +68,17 @@ class Language:
     def locale(self) -> Locale:
         """What Babel knows of the language."""
         return Locale.parse(self.code.replace("-", "_"))
+
+    @property
+    def unit_words(self) -> frozenset[str]:
+        """How people write units behind a number in running text, in this language and in its fallback."""
+        return self.own_unit_words | (self.fallback.unit_words if self.fallback else frozenset())
+
+    @property
+    def with_territory(self) -> str:
+        """The language with the country that most of its speakers live in: "ja_JP", as Open Graph has it."""
+        likely = Locale.parse(get_global("likely_subtags").get(str(self.locale), str(self.locale)))
+        return "_".join(filter(None, (self.locale.language, self.locale.territory or likely.territory)))
 
     @property
     def direction(self) -> str:
@@ -196,7 +212,40 @@ def _load(docs: Path, code: str, fallback: Language | None) -> Language:
         kept = _kept[path] = (stamp, table)
     table = kept[1]
     strings, labels, units = (table.get(title) or {} for title in ("strings", "labels", "units"))
-    return Language(code, strings, labels, units, fallback, table.get("style") or "")
+    words = frozenset(table.get("unit_words") or cldr_unit_words(code))
+    return Language(code, strings, labels, units, words, fallback, table.get("style") or "")
+
+
+# The units that CLDR has words for, and lengths of words that stand for nothing else.
+_CLDR_UNITS = (
+    *(f"duration-{unit}" for unit in ("microsecond", "millisecond", "second", "minute", "hour")),
+    *(f"digital-{unit}" for unit in ("byte", "kilobyte", "megabyte", "gigabyte", "terabyte")),
+    *("power-watt", "concentr-percent"),
+)
+
+
+def cldr_unit_words(code: str) -> frozenset[str]:
+    """How CLDR writes units behind a number: for a language whose file has no `unit_words:`."""
+    locale = Locale.parse(code.replace("-", "_"))
+    lengths: tuple[Literal["short", "long"], ...] = ("short", "long")
+    texts = (
+        format_unit(number, unit, length, locale=locale)
+        for unit, length, number in product(_CLDR_UNITS, lengths, (0, 1, 2, 3, 11, 100))
+    )
+    words = (re.sub(r"\d", "", text).strip(" \u00a0\u202f") for text in texts)
+    return frozenset(word.replace("\u00a0", " ") for word in words if word)
+
+
+def unit_words(docs: Path, code: str) -> frozenset[str]:
+    """How people write units in a language and in English; those of CLDR where its file is not in order."""
+    try:
+        return load_language(docs, code).unit_words
+    except BenchbookError:
+        pass  # told with the languages
+    try:
+        return cldr_unit_words(code) | cldr_unit_words(FALLBACK)
+    except (UnknownLocaleError, ValueError):
+        return cldr_unit_words(FALLBACK)
 
 
 def load_languages(project: Project) -> dict[str, Language]:
@@ -263,6 +312,10 @@ def _problems(table: dict[str, Any], code: str, path: str, text: str) -> Iterabl
         yield Problem(
             path, line_of_key("style", text), "`style:` is no CSS", "write rules as text, without tags"
         )
+    words = table.get("unit_words") or []
+    if not (isinstance(words, list) and all(isinstance(word, str) and word for word in words)):
+        mend = "list words: `unit_words: [seconds, hours]`"
+        yield Problem(path, line_of_key("unit_words", text), "`unit_words:` is no list of words", mend)
     for title in ("strings", "labels", "units"):
         if not isinstance(table.get(title) or {}, dict):
             yield Problem(path, 1, f"`{title}:` is no mapping", "write `key: text` below it")

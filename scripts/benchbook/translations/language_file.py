@@ -21,6 +21,10 @@ _HEAD = """# What belongs to this language: the words around the pages and in th
 # A line that ends in `# translate` is still English: translate it and take the mark off.
 """
 _RULES = """
+# CLDR knows how the language writes units behind a number, which no page types.
+# Where people write them otherwise:
+# unit_words: [seconds, hours]
+
 # What terms of the English pages are called; other languages show what else can stand here.
 glossary:
   match: {match}

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 
 from benchbook.problems import Problem
-from benchbook.prose import TYPED
+from benchbook.prose import typed_pattern
 from benchbook.translations.rules import Rules
 from benchbook.translations.sections import Section, Unit
 
@@ -30,9 +30,10 @@ def added_numbers(
     known = {number for unit in english.units for number in _said(unit, english_rules)}
     for unit in english.units:
         known |= _in_words(unit, english_rules.implied, english_rules)
+    typed = typed_pattern(rules.unit_words | english_rules.unit_words)
     for unit in section.units:
         # A number with a unit is wrong in every language, and named as such.
-        measured = {place for typed in TYPED.finditer(unit.prose) for place in range(*typed.span())}
+        measured = {place for found in typed.finditer(unit.prose) for place in range(*found.span())}
         for found in _NUMBER.finditer(unit.prose):
             if _value(found, rules) not in known and found.start() not in measured:
                 what = f"the number `{found[0]}` is not in the English section"
