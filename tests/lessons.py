@@ -1,4 +1,4 @@
-"""A copy of the real pages with more sections, sound in every language, for tests to damage."""
+"""A copy of a real page with more sections, sound in every language, for tests to damage."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Damage:
 
 @dataclass(frozen=True)
 class Tree:
-    """A copy of the real pages beside the real scripts and records, and what a check of it finds as it stands."""
+    """A copy of one real page beside its scripts and records, and what a check of it finds as it stands."""
 
     project: Project
     before: tuple[frozenset[Problem], frozenset[Problem]]
@@ -142,20 +142,35 @@ class Tree:
 
 
 def copied_tree(folder: Path) -> Tree:
-    """A copy of the real pages, with every translation accepted as it stands."""
-    shutil.copytree(ROOT / "docs", folder / "docs")
+    """One real page in every language, each translation accepted as it stands; the other pages are not there."""
+    shutil.copytree(ROOT / "docs" / "assets", folder / "docs" / "assets")
+    for code in Project(ROOT).languages:
+        (folder / "docs" / code).mkdir()
+        shutil.copy(ROOT / "docs" / code / "_language.yml", folder / "docs" / code)
+        text = (ROOT / "docs" / code / PAGE).read_text("utf-8")
+        # What it links to is not in the tree.
+        text = re.sub(r"\]\((?=\w+\.md)", "](https://handbook.example/", text)
+        (folder / "docs" / code / PAGE).write_text(text, "utf-8")
     for name in ("mkdocs.yml", "pyproject.toml"):
         shutil.copy(ROOT / name, folder)
     config = folder / "pyproject.toml"
     # What a test changes in an older page is no change by which that has to follow the pattern of guides.
     text = re.sub(r"\[tool\.benchbook\.pattern\]\n(?:\w+ = .*\n)*", "", config.read_text("utf-8"))
     config.write_text(text, "utf-8")
-    (folder / "snippets").symlink_to(ROOT / "snippets")
+    guide = PAGE.removesuffix(".md")
+    (folder / "snippets").mkdir()
+    (folder / "snippets" / guide).symlink_to(ROOT / "snippets" / guide)
+    for machine in (ROOT / "snippets" / "records").iterdir():
+        if (machine / guide).is_dir():
+            target = folder / "snippets" / "records" / machine.name
+            target.mkdir(parents=True)
+            for name in ("machine.json", guide):
+                (target / name).symlink_to(machine / name)
     return accepted(Project(folder))
 
 
 def small_site(folder: Path, *languages: str) -> Project:
-    """The real site with one English page, built in English and `languages`, without a search."""
+    """The real site with one English page of its own, built in English and `languages`, without a search."""
     project = copied_tree(folder).project
     config = project.root / "mkdocs.yml"
     edit(config, "  benchbook-site: {}", "  benchbook-site: {search: false}")

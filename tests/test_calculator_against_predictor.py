@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from benchbook.calculator.listing import FAMILIES, coefficients_path, config_of, load_coefficients
 from benchbook.calculator.memory_model import Setup, calculate
 from benchbook.calculator.points import error
@@ -14,6 +16,8 @@ from benchbook.predictor.shapes import FAMILIES as SHAPES
 from benchbook.predictor.shapes import derive_model
 from benchbook.predictor.workload import Precision, Training
 from benchbook.project import Project
+
+pytestmark = pytest.mark.torch
 
 HANDBOOK = Project(Path(__file__).parents[1])
 # Those that are predicted whole in a second; the others are in the recorded points.

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchbook.predictor.caching_allocator import MIB, CachingAllocator, rounded
+
+pytestmark = pytest.mark.torch
 
 
 def test_the_smallest_block_has_512_bytes_in_a_segment_of_2_mib() -> None:

@@ -11,6 +11,8 @@ from benchbook.predictor.prediction import fake_device
 from benchbook.predictor.trace import Trace
 from benchbook.predictor.workload import Attention, UnpredictableError
 
+pytestmark = pytest.mark.torch
+
 A100, H100, V100 = (gpu_named(name) for name in ("A100", "H100", "V100"))
 
 

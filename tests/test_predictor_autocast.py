@@ -13,6 +13,8 @@ from benchbook.predictor import autocast
 from benchbook.predictor.prediction import fake_device
 from benchbook.predictor.trace import Trace
 
+pytestmark = pytest.mark.torch
+
 HEADER = Path(torch.__file__).parent / "include/ATen/autocast_mode.h"
 # Convolutions, recurrent cells and images, which language models do not use.
 LEFT_OUT = re.compile(r"conv|_cell|upsample|grid_sampler")

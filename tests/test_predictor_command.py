@@ -9,15 +9,17 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from architectures import BERT
+from architectures import BERT, LLAMA
 from benchbook.cli import app
-from benchbook.predictor import Training, prediction
+from benchbook.predictor import Sharding, Training, predict_ranks, prediction
 from benchbook.predictor.command import predict_command
 from benchbook.predictor.fake_accelerator import fake_accelerator
 from benchbook.predictor.room import ASSUMED_CONTEXT, ASSUMED_FROM, room_of
 from benchbook.problems import BenchbookError
 from benchbook.project import find_project
 from builders import write
+
+pytestmark = pytest.mark.torch
 
 GIB = 2**30
 SMALL = Training(1, 16)
@@ -147,3 +149,17 @@ def test_a_torch_without_the_hook_says_so(model: Path, monkeypatch: pytest.Monke
 )
 def test_words_that_do_not_go_together_exit_with_2(words: list[str]) -> None:
     assert ask("gpt2", *words).exit_code == 2
+
+
+def test_the_command_predicts_one_rank(
+    tmp_path: Path,
+) -> None:
+    path = write(tmp_path / "config.json", json.dumps(LLAMA))
+    done = ask(
+        str(path), *["--sequence", "16", "--sharding", "fsdp2", "--ranks", "8", "--no-reshard", "--json"]
+    )
+    assert done.exit_code == 0
+    found = json.loads(done.stdout)
+    assert found["sharding"]["kind"] == "fsdp2"
+    kept = predict_ranks(LLAMA, Training(1, 16), Sharding("fsdp2", 8, reshard_after_forward=False))
+    assert found["peak_allocated"] == kept.peak_allocated

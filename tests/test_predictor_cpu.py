@@ -11,6 +11,8 @@ from benchbook.predictor import Inference, Lora, Training, predict
 from benchbook.predictor.workload import Workload
 from real_memory import real_peaks
 
+pytestmark = pytest.mark.torch
+
 MIB = 2**20
 CASES: list[tuple[dict[str, Any], Workload]] = [
     (BERT, Training(2, 128)),

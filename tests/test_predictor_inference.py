@@ -9,6 +9,8 @@ import pytest
 from architectures import BERT, GPT2, LLAMA, MIXTRAL, T5
 from benchbook.predictor import Inference, UnpredictableError, predict
 
+pytestmark = pytest.mark.torch
+
 HALF = 2
 # Keys and values of three layers with two heads of 16, per token.
 LLAMA_PER_TOKEN = 2 * 3 * 2 * 16 * HALF

@@ -13,6 +13,8 @@ from architectures import BERT, BERT_LARGE, GPT2, LLAMA, MIXTRAL, T5
 from benchbook.predictor import Lora, Training, UnpredictableError, predict
 from benchbook.predictor.gpus import gpu_named
 
+pytestmark = pytest.mark.torch
+
 MIB = 2**20
 ALL = pytest.mark.parametrize("config", [BERT, LLAMA, T5, MIXTRAL, GPT2], ids=lambda each: each["model_type"])
 # Totals that NVML showed; the context stood there before the first tensor, and is in each of them.

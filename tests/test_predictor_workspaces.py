@@ -12,6 +12,8 @@ from benchbook.predictor.trace import Trace
 from benchbook.predictor.workload import UnpredictableError
 from benchbook.predictor.workspaces import Workspaces
 
+pytestmark = pytest.mark.torch
+
 MIB = 2**20
 
 

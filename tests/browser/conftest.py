@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from benchbook.website.chromium import FLAGS, find_chromium
@@ -22,10 +23,21 @@ def browser() -> Iterator[Browser]:
         opened.close()
 
 
+def built_once(config: Path, factory: pytest.TempPathFactory, worker: str, name: str) -> Path:
+    """The site of `config`, built by the first of the workers that asks for it; the others wait."""
+    shared = factory.getbasetemp() if worker == "master" else factory.getbasetemp().parent
+    with FileLock(shared / f"{name}.lock"):
+        whole = shared / f"{name}.built"
+        if not whole.exists():
+            build(config, shared / name)
+            whole.touch()
+    return shared / name
+
+
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
     """The handbook, built."""
-    return build(ROOT / "mkdocs.yml", tmp_path_factory.mktemp("site"))
+    return built_once(ROOT / "mkdocs.yml", tmp_path_factory, worker_id, "site")
 
 
 @pytest.fixture(scope="session")
@@ -36,9 +48,9 @@ def site_url(site: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def fixture_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def fixture_site(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
     """The small handbook of tests/fixtures/handbook, built."""
-    return build(FIXTURE / "mkdocs.yml", tmp_path_factory.mktemp("fixture"))
+    return built_once(FIXTURE / "mkdocs.yml", tmp_path_factory, worker_id, "fixture")
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The frame of every page: direction, languages, widths, wrong addresses, what is fetched."""
+"""The frame of every page: direction, languages, wrong addresses, colours, print."""
 
 from collections.abc import Callable
 from urllib.parse import urlsplit
@@ -6,62 +6,9 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from browser.addresses import ADDRESSES, GUIDES, LANGUAGES, PHONE, TRANSLATIONS, address, written_in
+from browser.addresses import LANGUAGES, PHONE, TRANSLATIONS, address
 
 OpenPage = Callable[..., Page]
-
-
-@pytest.mark.parametrize("where", ADDRESSES)
-def test_a_page_says_nothing_on_the_console_and_asks_no_other_host(
-    page: Page, site_url: str, where: str
-) -> None:
-    said: list[str] = []
-    asked: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(site_url + where, wait_until="networkidle")
-    assert not said
-    assert {urlsplit(url).netloc for url in asked if not url.startswith("data:")} == {
-        urlsplit(site_url).netloc
-    }
-
-
-@pytest.mark.parametrize("where", ADDRESSES)
-def test_a_page_fits_a_small_telephone_without_scrolling_sideways(
-    phone: Page, site_url: str, where: str
-) -> None:
-    phone.goto(site_url + where)
-    assert phone.evaluate("document.documentElement.scrollWidth") <= 360
-
-
-@pytest.mark.parametrize("where", ADDRESSES)
-def test_a_page_loads_nothing_of_the_search_before_it_is_opened(
-    page: Page, site_url: str, where: str
-) -> None:
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(site_url + where, wait_until="networkidle")
-    assert not [url for url in asked if "pagefind" in url or "search" in url]
-
-
-@pytest.mark.parametrize("guide", GUIDES)
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_a_page_has_a_description_a_title_and_absolute_links_to_its_languages(
-    page: Page, site_url: str, language: str, guide: str
-) -> None:
-    page.goto(site_url + address(language, guide))
-    assert page.locator("meta[name=description]").get_attribute("content")
-    assert page.title()
-    links = page.locator("link[rel=alternate][hreflang]")
-    codes = [link.get_attribute("hreflang") for link in links.all()]
-    written = written_in(guide)
-    assert sorted(map(str, codes)) == (sorted([*written, "x-default"]) if language in written else [])
-    assert all((link.get_attribute("href") or "").startswith("https://") for link in links.all())
-    original = address(language if language in written else "en", guide)
-    canonical = page.locator("link[rel=canonical]").get_attribute("href") or ""
-    assert canonical.startswith("https://")
-    assert canonical.endswith(f"/handbook/{original}")
 
 
 def test_the_arabic_page_runs_right_to_left_with_code_left_to_right(page: Page, fixture_url: str) -> None:
