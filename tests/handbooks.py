@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 from markdown import Markdown
 from markdown_exec import markdown_config
@@ -111,6 +112,17 @@ def render(build: Build, text: str) -> str:
     finally:
         activate(None)
         markdown_config.reset()
+
+
+def details(build: Build, machine: str, language: str = "en") -> dict[str, list[Any]]:
+    """What the page's data tells of where its numbers on `machine` are from: contents by the name of the row."""
+    found: dict[str, list[Any]] = {}
+    data = build.data[build.here.guide]
+    trees = [one[machine][language]["rows"] for one in data.get("origins", {}).values() if machine in one]
+    trees += [one[machine][language] for one in data.get("facts", {}).values() if machine in one]
+    for name, _, content in (row for rows in trees for row in rows):
+        found.setdefault(name, []).append(content)
+    return found
 
 
 def plain(text: str) -> str:

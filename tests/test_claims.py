@@ -17,7 +17,19 @@ from benchbook.pages.references import UnresolvedError
 from benchbook.pages.table_rows import read_table
 from benchbook.problems import Problem
 from benchbook.project import Project
-from handbooks import CPU, FIXTURE, GPU, build_site, copy_handbook, edit, plain, render, set_metric, start
+from handbooks import (
+    CPU,
+    FIXTURE,
+    GPU,
+    build_site,
+    copy_handbook,
+    details,
+    edit,
+    plain,
+    render,
+    set_metric,
+    start,
+)
 
 ROOT = Path(__file__).parents[1]
 CLAIMS = "snippets/memory/claims.toml"
@@ -80,7 +92,8 @@ def test_each_machine_s_records_give_their_own_verdict() -> None:
 
 
 def test_a_claim_that_holds_is_a_sentence_with_its_numbers_and_provenance() -> None:
-    shown = render(start(Project(FIXTURE)), fence(IDS[0], "`a` needs less."))
+    build = start(Project(FIXTURE))
+    shown = render(build, fence(IDS[0], "`a` needs less."))
     assert 'id="claim-checkpointing-saves-memory"' in shown
     assert f'data-machine="{CPU}" data-outcome="holds"' in shown
     assert '<div class="bb-sentence"><p><code>a</code> needs less.</p></div>' in shown
@@ -88,8 +101,9 @@ def test_a_claim_that_holds_is_a_sentence_with_its_numbers_and_provenance() -> N
     assert "✓ Holds on the Fixture CPU" in text
     assert "Measured 2 GiB against 4 GiB · 0.500×" in text
     assert "Fixture GPU: holds" in text
-    assert "Smallest ratio that matters1.50×" in text
-    assert "benchbook record memory/methods.py" in text
+    told = details(build, CPU)
+    assert told["smallest"] == ["1.50×"]
+    assert told["command"] == ["benchbook record memory/methods.py"]
 
 
 def record_peaks(project: Project, **peaks: int) -> None:
@@ -101,10 +115,11 @@ def record_peaks(project: Project, **peaks: int) -> None:
 def test_both_sides_of_a_claim_and_its_details_are_in_one_unit(tmp_path: Path) -> None:
     project = copy_handbook(tmp_path)
     record_peaks(project, checkpointing=897 * 2**20, plain=1836 * 2**20)
-    text = plain(render(start(project), fence("checkpointing-saves-memory")))
+    build = start(project)
+    text = plain(render(build, fence("checkpointing-saves-memory")))
     assert "Measured 0.876 GiB against 1.79 GiB · 0.489×" in text
-    assert "Median0.876 GiB (median of 3)" in text
-    assert "Median1.79 GiB (median of 3)" in text
+    results = [text.replace("\u00a0", " ") for text in details(build, CPU)["result"]]
+    assert results == ["0.876 GiB (median of 3)", "1.79 GiB (median of 3)"]
 
 
 def test_what_was_measured_is_in_the_unit_of_the_bound_that_the_claim_names(tmp_path: Path) -> None:

@@ -288,7 +288,8 @@ def test_a_block_can_be_pinned_to_a_gpu_that_nobody_measured_on(project: Project
     html = render(build, TABLE.replace("rows: method", f"rows: method\nmachine: {H200}"))
     assert not build.problems
     assert f'class="bb-table" data-machine="{H200}"' in html
-    assert build.data == {}
+    assert set(build.data["memory"]) == {"origins"}
+    assert build.here.machines == {}
 
 
 # What does not fit the machine

@@ -77,6 +77,20 @@ export function details(rows) {
   return list;
 }
 
+/** Fill the details behind the line of a block with what the page's data holds of it. */
+export async function fillDetails(provenance) {
+  const list = provenance.querySelector("dl[data-origin]");
+  if (!list) return; // they are there
+  const data = await records();
+  const { machine, bb } = provenance.closest("[data-machine]").dataset;
+  const origin = data.origins[list.dataset.origin][machine];
+  list.replaceWith(details([...(data.facts?.[bb]?.[machine] ?? []), ...origin.rows]));
+}
+
+document.addEventListener("toggle", (event) => {
+  if (event.target.open && event.target.matches(".bb-provenance")) fillDetails(event.target);
+}, true);
+
 // Where a number in a sentence comes from.
 
 const card = make("div", { id: "bb-card", class: "bb-details", role: "dialog", popover: "", "aria-label": words.provenance });

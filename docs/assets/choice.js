@@ -1,6 +1,6 @@
 // A reader's two choices: on which machine measured, and their own GPU. In the address first, then in storage.
 
-import { details, line, make, predictedMark, records, settings, sortAgain, staleMark } from "./blocks.js";
+import { fillDetails, line, make, predictedMark, records, settings, sortAgain, staleMark } from "./blocks.js";
 
 const words = settings.strings;
 const root = document.documentElement;
@@ -121,7 +121,7 @@ function showBlock(block, data, name) {
   else if (shown.drawing) showChart(block, shown);
   else if (shown.outcome) showClaim(block, shown);
   else showOutput(block, shown);
-  if (shown.origin) showOrigin(block, data.origins[shown.origin][name], shown.repeats, shown.facts);
+  if (shown.origin) showOrigin(block, shown.origin, data.origins[shown.origin][name], shown.repeats);
 }
 
 function restore(block, original) {
@@ -207,11 +207,28 @@ function filterClaims() {
   const claims = [...document.querySelectorAll(".bb-claims > .bb-claim")];
   for (const claim of claims) claim.hidden = outcome.value !== "" && claim.dataset.outcome !== outcome.value;
   for (const guide of document.querySelectorAll(".bb-guide")) {
-    let next = guide.nextElementSibling;
-    while (next?.hidden && next.matches(".bb-claim")) next = next.nextElementSibling;
-    guide.hidden = !next?.matches(".bb-claim");
+    const own = claimsBelow(guide);
+    guide.hidden = guide.nextElementSibling.hidden = own.every((claim) => claim.hidden);
+    count(guide.nextElementSibling, own);
   }
+  count(document.querySelector(".bb-claims > .bb-counts"), claims);
   document.querySelector(".bb-no-claim").hidden = claims.some((claim) => !claim.hidden);
+}
+
+/** The claims that stand below the title of a guide and the line of its counts. */
+function claimsBelow(guide) {
+  const found = [];
+  for (let next = guide.nextElementSibling.nextElementSibling; next?.matches(".bb-claim"); next = next.nextElementSibling) found.push(next);
+  return found;
+}
+
+/** Say how many of `claims` have which verdict on the machine that is shown. */
+function count(line, claims) {
+  for (const one of line.children) {
+    const number = claims.filter((claim) => claim.dataset.outcome === one.dataset.outcome).length;
+    one.querySelector("data").textContent = number;
+    one.hidden = !number;
+  }
 }
 
 outcome?.addEventListener("change", () => {
@@ -222,12 +239,13 @@ outcome?.addEventListener("change", () => {
   filterClaims();
 });
 
-function showOrigin(block, origin, repeats, facts = []) {
+function showOrigin(block, key, origin, repeats) {
   let known = block.querySelector(".bb-provenance");
   if (!known) block.append(known = make("details", { class: "bb-provenance", "data-pagefind-ignore": "" }));
   const summary = make("summary", { title: words.provenance }, line(origin, repeats));
   if (origin.stale) summary.append(" ", make("span", { class: "bb-stale" }, staleMark()));
-  known.replaceChildren(summary, details([...facts, ...origin.rows]));
+  known.replaceChildren(summary, make("dl", { "data-origin": key }));
+  if (known.open) fillDetails(known);
 }
 
 select?.addEventListener("change", () => {

@@ -94,15 +94,26 @@ def test_the_list_of_claims_is_whole_without_a_script(
     assert str(link.get_attribute("href")) == "../asserted/#claim-checkpointing-costs-time"
 
 
+def test_the_list_begins_with_its_counts_which_follow_the_machine(page: Page, fixture_url: str) -> None:
+    page.goto(fixture_url + LIST)
+    counts = page.locator(".bb-claims > .bb-counts").first
+    expect(counts).to_have_text("✓ holds: 2 ✗ refuted: 1 ≈ too close to call: 1 — not measured: 1")
+    assert shown(page)[0] == "the-difference-is-large"
+    choose_machine(page, GPU)
+    expect(counts.locator(".bb-count:visible")).to_have_text(
+        ["✓ holds: 2", "✗ refuted: 2", "≈ too close to call: 1"]
+    )
+
+
 def test_the_list_of_claims_is_filtered_by_verdict_and_machine(page: Page, fixture_url: str) -> None:
     page.goto(fixture_url + LIST)
     page.get_by_label("Verdict").select_option("refuted")
     assert shown(page) == ["the-difference-is-large"]
     choose_machine(page, GPU)
-    assert shown(page) == ["checkpointing-halves-memory", "the-difference-is-large"]
+    assert shown(page) == ["the-difference-is-large", "checkpointing-halves-memory"]
     page.reload()
     expect(claim(page, "checkpointing-saves-memory")).to_be_hidden()
-    assert shown(page) == ["checkpointing-halves-memory", "the-difference-is-large"]
+    assert shown(page) == ["the-difference-is-large", "checkpointing-halves-memory"]
     page.get_by_label("Verdict").select_option("not measured")
     assert shown(page) == []
     expect(page.get_by_text("No claim has this verdict here.")).to_be_visible()

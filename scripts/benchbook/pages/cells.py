@@ -14,6 +14,7 @@ from benchbook.pages.context import Build
 from benchbook.pages.labels import OUTCOMES
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Library, Machine
+from benchbook.pages.markup import plain_code
 from benchbook.pages.measurements import Recorded, missing_mend, recorded, shown_variant
 from benchbook.pages.provenance import overridden, render_details
 from benchbook.pages.references import UnresolvedError, cell_of, matching_variants, parse_reference
@@ -144,18 +145,18 @@ def _with_source(build: Build, cell: Cell, place: str, options: Mapping[str, str
             extra=extra,
         )
         # As a plain text: markupsafe's own would escape the output that takes the word's place.
-        build.rendered[made_from] = _COUNTED_ID.sub(rf'\1="{prefix}', str(shown))
+        build.rendered[made_from] = plain_code(_COUNTED_ID.sub(rf'\1="{prefix}', str(shown)))
     return build.rendered[made_from]
 
 
 def _render_output(build: Build, key: str, cell: Cell, source: Recorded) -> str:
     language = build.here.language
     tree = _tree(build, cell, source)
-    _, origin = build.keep_origin([source])
+    origin_key, origin = build.keep_origin([source])
     text, notes = tree["output"], tree["notes"]
     notes_html = "".join(f"<li><bdi>{escape(note)}</bdi></li>" for note in notes)
     silent = not text and not notes and not origin.stale
-    details = "" if silent else render_details(origin, "", (), language, build.here.root)
+    details = "" if silent else render_details(origin_key, origin, "", language, build.here.root)
     return (
         f'<div class="bb-output" data-bb="{escape(key)}" data-machine="{escape(source.machine.name)}"'
         f"{' hidden' if silent else ''}>"

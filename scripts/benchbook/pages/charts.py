@@ -178,9 +178,9 @@ def render_chart(build: Build, text: str) -> str:
         ]
         repeats = _repeats(library, chart, sources, language)
         if machine == shown:
-            origin = build.origin_of(sources) if chart.machine else build.keep_origin(sources)[1]
+            origin = build.keep_origin(sources, offered=chart.machine is None)
             html = _figure(chart, drawn, _drawing(build, chart, drawn), language)
-            details = render_details(origin, repeats, (), language, page.root)
+            details = render_details(*origin, repeats, language, page.root)
         else:
             origin_key, _ = build.keep_origin(sources)
             drawing = _drawing(build, chart, drawn)

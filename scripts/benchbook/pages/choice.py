@@ -141,7 +141,9 @@ def _option(machine: Machine, selected: bool, language: Language) -> str:
 
 def _reference(build: Build, page: PageContext) -> str:
     name = build.library.reference_machine(page.guide)
-    return name if name in page.machines else next(m for m in build.library.machines if m in page.machines)
+    return (
+        name if name in page.machines else next((m for m in build.library.machines if m in page.machines), "")
+    )
 
 
 def _ordered(page: PageContext, reference: str) -> list[Machine]:

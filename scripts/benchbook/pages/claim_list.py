@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
 from markdown import Markdown
 
-from benchbook.claims.comparison import OUTCOMES
+from benchbook.claims.comparison import OUTCOMES, Outcome
 from benchbook.claims.declaration import Claim, claim_anchor
 from benchbook.claims.judging import claims_of
 from benchbook.pages.claim_words import outcome_word
-from benchbook.pages.claims import Words, claim_block, split, words_html
+from benchbook.pages.claims import SIGNS, Words, claim_block, listed_outcome, split, words_html
 from benchbook.pages.context import Build
 from benchbook.pages.languages import FALLBACK, Language
 from benchbook.pages.library import Library
 from benchbook.problems import BenchbookError
 from benchbook.project import Project
+
+# In which order the claims of a page are listed, by the verdict: what contradicts a reader stands first.
+_FIRST: tuple[Outcome, ...] = ("refuted", "too close to call", "holds", "not measured")
 
 
 @dataclass(frozen=True)
@@ -47,20 +50,42 @@ def render_claims(build: Build, markdown: Markdown) -> str:
         if places:
             own = next((one for one in places if one.page == f"{claim.guide}.md"), places[0])
             by_page.setdefault(own.page, []).append((claim, own))
-    listed = "".join(_listed(build, page, found, markdown) for page, found in by_page.items())
+    outcomes = {claim.id: listed_outcome(build, claim) for found in by_page.values() for claim, _ in found}
+    listed = "".join(_listed(build, page, found, outcomes, markdown) for page, found in by_page.items())
+    counts = _counts(list(outcomes.values()), language)
     none = escape(language.text("claims_none"))
     return (
-        f'<div class="bb-claims">{_filter(language)}{listed}'
+        f'<div class="bb-claims">{counts}{_filter(language)}{listed}'
         f'<p class="bb-no-claim" role="status" hidden>{none}</p></div>'
     )
 
 
-def _listed(build: Build, page: str, found: Sequence[tuple[Claim, Said]], markdown: Markdown) -> str:
-    """The claims of one page, below its title."""
+def _counts(outcomes: Sequence[Outcome], language: Language) -> str:
+    """How many claims have each verdict."""
+    colon = language.text("colon")
+    counted = ((outcome, outcomes.count(outcome)) for outcome in OUTCOMES)
+    texts = (
+        f'<span class="bb-count" data-outcome="{outcome}"{"" if count else " hidden"}>'
+        f'<span class="bb-sign" aria-hidden="true">{SIGNS[outcome]}</span> '
+        f"<bdi>{escape(outcome_word(outcome, language) + colon)}<data>{count}</data></bdi></span>"
+        for outcome, count in counted
+    )
+    return f'<p class="bb-counts" data-pagefind-ignore>{" ".join(texts)}</p>'
+
+
+def _listed(
+    build: Build,
+    page: str,
+    found: Sequence[tuple[Claim, Said]],
+    outcomes: Mapping[str, Outcome],
+    markdown: Markdown,
+) -> str:
+    """The claims of one page, below its title and how many have which verdict, refuted ones first."""
     language = build.here.language
     title = _in_its_language(language.words(found[0][1].title), found[0][1], language, "span")
     parts = [f'<h2 class="bb-guide"><a href="{escape(build.here.address(page))}">{title}</a></h2>']
-    for claim, said in found:
+    parts.append(_counts([outcomes[claim.id] for claim, _ in found], language))
+    for claim, said in sorted(found, key=lambda one: _FIRST.index(outcomes[one[0].id])):
         sentence = _in_its_language(words_html(said.sentence, markdown, language), said, language, "div")
         place = build.here.address(f"{page}#{claim_anchor(claim.id)}")
         parts.append(claim_block(build, claim, Words(sentence), place))

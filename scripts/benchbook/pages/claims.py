@@ -136,6 +136,8 @@ def claim_block(build: Build, claim: Claim, words: Words, place: str = "") -> st
     key = claim_anchor(claim.id)
     for one in known:
         page.machines[one.machine.name] = one.machine
+        if one.parts:
+            build.keep("facts", key, one.machine, found_rows(one, page.language))
         if one != shown:
             build.keep("blocks", key, one.machine, _tree(build, one, told))
     if shown is None:
@@ -146,10 +148,17 @@ def claim_block(build: Build, claim: Claim, words: Words, place: str = "") -> st
     texts = _texts(shown, told, page.language)
     body = _body(claim, words, shown.outcome, texts, page.language, place)
     if shown.parts:
-        _, origin = build.keep_origin([part.source for part in shown.parts])
-        repeats, rows = repeats_text(shown.parts, page.language), found_rows(shown, page.language)
-        body += render_details(origin, repeats, rows, page.language, page.root)
+        origin = build.keep_origin([part.source for part in shown.parts])
+        repeats = repeats_text(shown.parts, page.language)
+        body += render_details(*origin, repeats, page.language, page.root)
     return _whole(claim, key, shown.outcome, shown.machine.name, body)
+
+
+def listed_outcome(build: Build, claim: Claim) -> Outcome:
+    """The verdict that the list of claims on the current page shows by default."""
+    judged = [judge(build.library, claim, machine) for machine in judging_machines(build.library)]
+    shown = _first(build.library, build.here.guide, claim, judged)
+    return shown.outcome if shown else "not measured"
 
 
 def _has_guide(library: Library, claim: Claim, machine: Machine) -> bool:
@@ -191,7 +200,6 @@ def _tree(build: Build, judged: Judgement, told: Sequence[Judgement]) -> dict[st
     if judged.parts:
         tree["origin"], _ = build.keep_origin([part.source for part in judged.parts])
         tree["repeats"] = repeats_text(judged.parts, language)
-        return {**tree, "facts": found_rows(judged, language)}
     return tree
 
 

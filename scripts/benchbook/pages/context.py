@@ -14,6 +14,16 @@ from benchbook.pages.provenance import Commits, Origin, origin, origin_key
 from benchbook.problems import Problem
 
 
+@dataclass(frozen=True)
+class Kept:
+    """What a page shows under a key where a machine is chosen: JSON, in the page's language."""
+
+    section: str
+    key: str
+    machine: str
+    tree: Any
+
+
 @dataclass
 class PageContext:
     """The page that is being rendered.
@@ -30,6 +40,7 @@ class PageContext:
         cells: How many cells it has shown so far.
         fits: Whether it shows memory that a GPU can hold or not.
         asks_gpu: Whether it asks for the reader's GPU in a form of its own.
+        kept: What a script of the page fetches.
     """
 
     path: str
@@ -43,6 +54,7 @@ class PageContext:
     cells: int = 0
     fits: bool = False
     asks_gpu: bool = False
+    kept: list[Kept] = field(default_factory=list)
 
 
 @dataclass
@@ -71,21 +83,26 @@ class Build:
     slots: list[str] = field(default_factory=list)
     page: PageContext | None = None
 
-    def keep(self, section: str, key: str, machine: Machine, tree: Any) -> None:
+    def keep(self, section: str, key: str, machine: Machine, tree: Any, offered: bool = True) -> None:
         """Remember what the current page shows under `key` where `machine` is chosen.
 
         Parameters:
-            section: "origins", "values" or "blocks".
+            section: "origins", "values", "blocks" or "facts".
             key: The same in every language.
             machine: Whose record it is.
             tree: JSON, in the page's language.
+            offered: Whether a reader may choose the machine on this page.
         """
+        if offered:
+            self.here.machines[machine.name] = machine
+        self.add(Kept(section, key, machine.name, tree))
+
+    def add(self, kept: Kept) -> None:
+        """Put it into the data of the current page."""
         page = self.here
-        page.machines[machine.name] = machine
-        sections = self.data.setdefault(page.guide, {})
-        sections.setdefault(section, {}).setdefault(key, {}).setdefault(machine.name, {})[
-            page.language.code
-        ] = tree
+        page.kept.append(kept)
+        keys = self.data.setdefault(page.guide, {}).setdefault(kept.section, {})
+        keys.setdefault(kept.key, {}).setdefault(kept.machine, {})[page.language.code] = kept.tree
 
     def origin_of(self, sources: Sequence[Recorded], predictions: Sequence[Predicted] = ()) -> Origin:
         """Where `sources` and `predictions`, variants on one machine, come from, in the page's language."""
@@ -98,12 +115,12 @@ class Build:
         )
 
     def keep_origin(
-        self, sources: Sequence[Recorded], predictions: Sequence[Predicted] = ()
+        self, sources: Sequence[Recorded], predictions: Sequence[Predicted] = (), offered: bool = True
     ) -> tuple[str, Origin]:
         """Remember where `sources` and `predictions`, variants on one machine, come from: key and origin."""
         key, found = origin_key(sources, predictions), self.origin_of(sources, predictions)
         machine = sources[0].machine if sources else predictions[0].machine
-        self.keep("origins", key, machine, vars(found))
+        self.keep("origins", key, machine, vars(found), offered)
         return key, found
 
     @property

@@ -26,13 +26,14 @@ from benchbook.pages.downloads import Downloads
 from benchbook.pages.error_texts import write_error_texts
 from benchbook.pages.execution import record_here
 from benchbook.pages.fences import custom_fences, custom_inline, fill
+from benchbook.pages.kept_pages import KeptPages, restore
 from benchbook.pages.languages import FALLBACK, load_languages
 from benchbook.pages.library import Library
 from benchbook.pages.page_data import write_data
 from benchbook.pages.provenance import Commits
 from benchbook.pages.references import UnresolvedError
 from benchbook.pages.reproduce import append_files
-from benchbook.problems import BenchbookError
+from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 
 if TYPE_CHECKING:
@@ -58,6 +59,9 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         self._downloads = Downloads()
         self._rendered: dict[str, str] = {}
         self._settings: dict[str, dict[str, Any]] = {}
+        self._pages = KeptPages()
+        self._made_from = ""
+        self._problems: set[Problem] = set()
 
     # An `on_startup` also makes MkDocs keep this instance from one build of `mkdocs serve` to the next.
     def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:
@@ -82,12 +86,26 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         path = build.library.project.relative(source)
         root = "../" * page.url.count("/")
         build.page = PageContext(path, source.stem, language, root, partial(_address, page, files))
-        return markdown
+        self._problems = set(build.problems)
+        if not self._serving:
+            return markdown
+        self._made_from = self._pages.made_from(page, markdown, files, build.library.project)
+        # What has not changed is taken as it was, once MkDocs has rendered an empty page.
+        return "" if self._pages.find(page, self._made_from) else markdown
 
     @event_priority(-300)  # after all that reads whole pages, which need not read our blocks
     def on_page_content(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
         """Add the choice of machine and the downloads to a page that shows records."""
         build = self._current()
+        kept = self._pages.find(page, self._made_from) if self._serving else None
+        if kept is not None:
+            restore(kept, page, files)
+            for one in kept.data:
+                build.add(one)
+            if kept.settings is not None:
+                self._settings[page.file.dest_uri] = kept.settings
+            build.page = None
+            return kept.html
         if build.failures:
             raise build.failures[0]
         try:
@@ -97,8 +115,11 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         build.slots.clear()
         # MkDocs does not look into fences for what a link can point at.
         page.present_anchor_ids = {*(page.present_anchor_ids or ()), *map(claim_anchor, build.here.claims)}
-        if build.here.machines:
-            self._settings[page.file.dest_uri] = page_settings(build, build.here)
+        settings = page_settings(build, build.here) if build.here.kept else None
+        if settings is not None:
+            self._settings[page.file.dest_uri] = settings
+        if self._serving and build.problems == self._problems:
+            self._pages.keep(page, self._made_from, html, settings, build.here.kept)
         build.page = None
         return html
 
@@ -151,6 +172,7 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
             if self._library is None or first:
                 self._library = Library(project)
             self._library.refresh(self._shown)
+            self._pages.begin(project)
             self._build = Build(
                 self._library, load_languages(project), Commits(project), rendered=self._rendered
             )

@@ -28,6 +28,8 @@ from benchbook.units import Unit
 # The ways: "text", "code", "block" (code on lines of its own) and "links" (pairs of text and address).
 Row = tuple[str, str, Any]
 _SHOWN_SAMPLES = 20
+# What stands in the page itself, for those who run no script.
+_RAW = ("record", "prediction")
 
 
 @dataclass(frozen=True)
@@ -219,18 +221,26 @@ def repeats_text(measurements: Iterable[Measurement], language: Language) -> str
     )
 
 
-def render_details(shown: Origin, repeats: str, rows: Sequence[Row], language: Language, root: str) -> str:
-    """The line with its details behind it; `root` leads from the page to the root of the site."""
+def render_details(key: str, shown: Origin, repeats: str, language: Language, root: str) -> str:
+    """The line, and behind it the raw record; a script fetches the other details once a reader opens it.
+
+    Parameters:
+        key: The name of the origin in the page's data.
+        shown: The origin.
+        repeats: How often and how alike.
+        language: Of the page.
+        root: The way from the page to the root of the site.
+    """
     segments = [*shown.line, repeats] if repeats else shown.line
     line = f'{NO_BREAK_SPACE}<span class="bb-dot">·</span> '.join(
         f"<bdi>{escape(text)}</bdi>" for text in segments
     )
     stale = f' <span class="bb-stale">{stale_mark(language)}</span>' if shown.stale else ""
-    body = "".join(_render_row(row, language, root) for row in (*rows, *shown.rows))
+    body = "".join(_render_row(row, language, root) for row in shown.rows if row[0] in _RAW)
     title = escape(language.text("provenance"))
     return (
         f'<details class="bb-provenance" data-pagefind-ignore><summary title="{title}">'
-        f'<span class="bb-line">{line}</span>{stale}</summary><dl>{body}</dl></details>'
+        f'<span class="bb-line">{line}</span>{stale}</summary><dl data-origin="{key}">{body}</dl></details>'
     )
 
 

@@ -115,8 +115,8 @@ def render_table(build: Build, text: str) -> str:
             build.keep("blocks", table.key, machine, {"rows": kept, "repeats": repeats, "origin": origin_key})
         else:
             pinned = table.machine is not None
-            origin = build.origin_of(sources, foretold) if pinned else build.keep_origin(sources, foretold)[1]
-            details = render_details(origin, repeats, (), language, page.root)
+            origin = build.keep_origin(sources, foretold, offered=not pinned)
+            details = render_details(*origin, repeats, language, page.root)
             html = _html(table, entries, machine, build) + details
     # A block without a key does not follow the choice of machine.
     key = "" if table.machine else f' data-bb="{escape(table.key)}"'
@@ -145,22 +145,27 @@ def _html(table: Table, entries: Sequence[Sequence[Entry]], machine: Machine, bu
         marks[len(table.axes) + table.order.column] += f' aria-sort="{direction}"'
     head = "".join(f'<th scope="col"{mark}>{label}</th>' for mark, label in zip(marks, heads, strict=True))
     caption = f"<caption>{language.words(table.caption)}</caption>" if table.caption else ""
+    wide = len(columns) > 2 and _is_wide(table, entries, columns, language)
+    # On a phone, each entry of a card says what it is.
+    names_of = [
+        f'<span class="bb-cardname" aria-hidden="true">{head}</span> ' if wide else "" for head in heads
+    ]
     body = ""
     for index in _ordered(table.order, entries):
         row = table.rows[index]
         names = "".join(
-            f'<th scope="row"><span class="bb-cardname" aria-hidden="true">{heads[place]}</span> '
+            f'<th scope="row">{names_of[place]}'
             f"{_linked(axis_label(language, axis, value, scope), row, page)}"
             f"{_marks(row, build) if place == len(row.names) - 1 else ''}</th>"
             for place, (axis, value) in enumerate(row.names)
         )
         shown = "".join(
-            f'<td{_told(quantity)}><span class="bb-cardname" aria-hidden="true">'
-            f"{heads[len(row.names) + place]}</span> {_cell_html(entry, quantity, machine, language)}</td>"
+            f"<td{_told(quantity)}>{names_of[len(row.names) + place]}"
+            f"{_cell_html(entry, quantity, machine, language)}</td>"
             for place, (entry, quantity) in enumerate(zip(entries[index], row.quantities, strict=True))
         )
-        body += f'<tr data-row="{index}">{names}{shown}</tr>'
-    wide = len(columns) > 2 and _is_wide(table, entries, columns, language)
+        about = f' data-ref="{escape(entries[index][0].ref.partition("#")[0])}"'
+        body += f'<tr data-row="{index}"{about}>{names}{shown}</tr>'
     look = "bb-pair" if len(columns) == 2 else "bb-cards" if wide else "bb-narrow"
     return f'<table class="{look}">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
@@ -240,7 +245,7 @@ def _cell_html(entry: Entry, quantity: Quantity, machine: Machine, language: Lan
     direction = "" if entry.words else ' dir="ltr"'
     ratio = f' <span class="bb-ratio" dir="ltr">{escape(entry.ratio)}</span>' if quantity.ratio else ""
     return (
-        f'{bar}<data value="{escape(entry.value)}" data-ref="{escape(entry.ref)}" '
+        f'{bar}<data value="{escape(entry.value)}" data-ref="{escape("#" + entry.ref.partition("#")[2])}" '
         f'data-machine="{escape(machine.name)}"{kind}{size}{direction}>{escape(entry.text)}</data>{mark}{ratio}'
     )
 

@@ -203,9 +203,9 @@ def render_tradeoff(build: Build, text: str) -> str:
         repeats = repeats_text(plotted.measured, language)
         if machine == shown:
             sources = plotted.sources
-            origin = build.origin_of(sources) if pinned else build.keep_origin(sources)[1]
+            origin = build.keep_origin(sources, offered=not pinned)
             html = _figure(tradeoff, plotted, drawing, language)
-            details = render_details(origin, repeats, (), language, page.root)
+            details = render_details(*origin, repeats, language, page.root)
         else:
             key, _ = build.keep_origin(plotted.sources)
             tree = {

@@ -88,6 +88,8 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
     @event_priority(-200)  # after every plugin that writes HTML
     def on_page_content(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
         """Finish the HTML of a page's text in the language it is written in."""
+        if not html:
+            return html  # a page that is taken as it was
         html = self._with_notices(html, page, config)
         permalink = self._written_in(page, config).text("permalink")
         return finish(html, right_to_left=self._is_rtl(page, config), permalink=permalink)
@@ -109,6 +111,7 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
             **self._common(language, config, nav),
             "fallback": fallback,
             "canonical": canonical,
+            "territory": self._written_in(page, config).with_territory,
             "alternates": alternates,
             "hreflang": () if fallback else links,
             "isolate": partial(finish, right_to_left=self._is_rtl(page, config), permalink=""),

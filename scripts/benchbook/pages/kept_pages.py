@@ -1,0 +1,116 @@
+"""Pages as a served site rendered them last: one that is made of the same is not rendered again.
+
+A page is made of its text, of the scripts, records and words that its blocks show, and of the names of pages
+that it can link to. All are looked at before each build; what a page yields beside its HTML is kept with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+from mkdocs.structure.toc import TableOfContents
+
+from benchbook.pages.context import Kept
+from benchbook.project import Project
+
+# A page with this fence shows what all others say.
+_OF_ALL_PAGES = "```claims"
+
+
+@dataclass(frozen=True)
+class KeptPage:
+    """All that rendering a page yields.
+
+    Parameters:
+        made_from: The digest of what it is made of.
+        html: Its text, with every block.
+        toc: Its headings.
+        title: Its title, where its front matter has none.
+        anchors: What a link to it can name.
+        links: What it links to in other pages: anchor and link by the other page's file.
+        settings: What its scripts must know; None without blocks.
+        data: What its scripts fetch.
+    """
+
+    made_from: str
+    html: str
+    toc: TableOfContents
+    title: str | None
+    anchors: frozenset[str]
+    links: Mapping[str, Mapping[str, str]]
+    settings: dict[str, Any] | None
+    data: tuple[Kept, ...]
+
+
+class KeptPages:
+    """The pages of a served site, by their address."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, KeptPage] = {}
+        self._shared = ""
+
+    def begin(self, project: Project) -> None:
+        """Look, before a build, at what more than one page is made of."""
+        docs = (project.docs / code / "_language.yml" for code in project.languages)
+        whole = (path for path in sorted(project.snippets.rglob("*")) if path.is_file())
+        settings = (project.root / name for name in ("mkdocs.yml", "pyproject.toml"))
+        self._shared = _digest(_stamps([*docs, *whole, *settings]))
+
+    def made_from(self, page: Page, markdown: str, files: Files, project: Project) -> str:
+        """The digest of what `page` is made of, its text as all plugins have left it."""
+        english = getattr(page.file, "alternates", {}).get("en")
+        others = (
+            project.page_paths() if _OF_ALL_PAGES in markdown else [english.abs_src_path] if english else []
+        )
+        names = sorted(file.src_uri for file in files.documentation_pages())
+        parts = (self._shared, page.file.dest_uri, page.file.src_uri, markdown, repr(page.meta), *names)
+        return _digest([*parts, *_stamps(map(Path, others))])
+
+    def find(self, page: Page, made_from: str) -> KeptPage | None:
+        """What `page` yielded, if it was made of the same."""
+        kept = self._known.get(page.file.dest_uri)
+        return kept if kept is not None and kept.made_from == made_from else None
+
+    def keep(
+        self, page: Page, made_from: str, html: str, settings: dict[str, Any] | None, data: Iterable[Kept]
+    ) -> None:
+        """Remember what `page` has yielded."""
+        self._known[page.file.dest_uri] = KeptPage(
+            made_from,
+            html,
+            page.toc,
+            getattr(page, "_title_from_render", None),
+            frozenset(page.present_anchor_ids or ()),
+            {file.src_uri: dict(links) for file, links in (page.links_to_anchors or {}).items()},
+            settings,
+            tuple(data),
+        )
+
+
+def restore(kept: KeptPage, page: Page, files: Files) -> None:
+    """Give `page` what rendering it had yielded."""
+    page.toc = kept.toc
+    page._title_from_render = kept.title
+    page.present_anchor_ids = set(kept.anchors)
+    found: dict[File, dict[str, str]] = {}
+    for name, links in kept.links.items():
+        if (file := files.get_file_from_path(name)) is not None:
+            found[file] = dict(links)
+    page.links_to_anchors = found
+
+
+def _stamps(paths: Iterable[Path]) -> Iterator[str]:
+    for path in paths:
+        if path.is_file():
+            told = path.stat()
+            yield f"{path} {told.st_mtime_ns} {told.st_size}"
+
+
+def _digest(parts: Iterable[str]) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -1,0 +1,116 @@
+"""While the site is served, a page that is made of the same is not rendered again, and the site is as if it were."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from benchbook.pages.kept_pages import KeptPages
+from benchbook.project import Project
+from handbooks import CPU, FIXTURE, build_site, set_metric
+from lessons import ROOT
+
+# Notices of a translation tell how the English page has changed.
+MEMORY = ("memory/", "ar/memory/", "ja/memory/", "zh/memory/")
+
+
+def whole_handbook(folder: Path) -> Project:
+    """A copy of the small handbook with its pages, built by the site's own configuration, without its search."""
+    shutil.copytree(FIXTURE, folder)
+    path = folder / "mkdocs.yml"
+    text = path.read_text("utf-8").replace("../../../mkdocs.yml", str(ROOT / "mkdocs.yml"))
+    path.write_text(text + "plugins:\n  benchbook-site: {search: false}\n", "utf-8")
+    return Project(folder)
+
+
+@pytest.fixture
+def rendered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The addresses of the pages that are rendered, as builds go on."""
+    seen: list[str] = []
+    genuine = KeptPages.keep
+
+    def keep(self: KeptPages, page: object, *rest: object) -> None:
+        seen.append(page.file.dest_uri)  # type: ignore[attr-defined]
+        genuine(self, page, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(KeptPages, "keep", keep)
+    return seen
+
+
+def files_of(site: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(site).as_posix(): path.read_bytes() for path in site.rglob("*") if path.is_file()
+    }
+
+
+def saved(path: Path, old: str, new: str) -> None:
+    """Save a file as an editor does: later than it was read."""
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
+    os.utime(path, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns + 10**9))
+
+
+def served_anew(project: Project, folder: Path) -> dict[str, bytes]:
+    """What a first build of the same tree writes."""
+    shutil.copytree(project.root, folder, ignore=shutil.ignore_patterns("site", ".cache"))
+    return files_of(build_site(Project(folder), "serve"))
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "again"),
+    [
+        (
+            "docs/en/memory.md",
+            "# Memory",
+            "# Memories",
+            {*MEMORY, "claims/", "ar/claims/", "ja/claims/", "zh/claims/"},
+        ),
+        (
+            "docs/ja/measured.md",
+            "# ",
+            "# 新しい",
+            {"ja/measured/", "claims/", "ar/claims/", "ja/claims/", "zh/claims/"},
+        ),
+    ],
+)
+def test_a_saved_page_alone_is_rendered_again_and_all_is_as_if_built_anew(
+    tmp_path: Path, rendered: list[str], file: str, old: str, new: str, again: set[str]
+) -> None:
+    project = whole_handbook(tmp_path / "handbook")
+    build_site(project, "serve")
+    rendered.clear()
+    saved(project.root / file, old, new)
+    warm = files_of(build_site(project, "serve"))
+    assert {name.removesuffix("index.html") for name in rendered} <= again
+    assert rendered
+    assert warm == served_anew(project, tmp_path / "other")
+
+
+def test_nothing_is_rendered_again_where_nothing_was_saved(tmp_path: Path, rendered: list[str]) -> None:
+    project = whole_handbook(tmp_path / "handbook")
+    first = files_of(build_site(project, "serve"))
+    rendered.clear()
+    assert files_of(build_site(project, "serve")) == first
+    assert rendered == []
+
+
+def test_a_record_or_a_word_of_the_interface_that_changes_is_shown(tmp_path: Path) -> None:
+    project = whole_handbook(tmp_path / "handbook")
+    build_site(project, "serve")
+    set_metric(project, CPU, "peak_memory", {"method=checkpointing,batch_size=4": 3 * 2**30})
+    record = project.record_path(CPU, "memory/methods.py")
+    os.utime(record, ns=(record.stat().st_atime_ns, record.stat().st_mtime_ns + 10**9))
+    saved(project.docs / "en/_language.yml", "measured_on: ", "measured_on: Truly ")
+    warm = files_of(build_site(project, "serve"))
+    assert b"3\xc2\xa0GiB</data>" in warm["measured/index.html"]
+    assert b"Truly " in warm["measured/index.html"]
+    assert warm == served_anew(project, tmp_path / "other")
+
+
+def test_a_build_that_is_not_served_keeps_nothing(tmp_path: Path, rendered: list[str]) -> None:
+    build_site(whole_handbook(tmp_path / "handbook"))
+    assert rendered == []
