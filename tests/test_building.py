@@ -10,10 +10,12 @@ import pytest
 
 from benchbook.pages.languages import load_language
 from benchbook.pages.library import Library
+from benchbook.pages.places import FENCES
 from benchbook.project import Project
 from handbooks import FIXTURE
 
-SCRIPT = Path(__file__).parents[1] / "scripts" / "benchmarks" / "building.py"
+ROOT = Path(__file__).parents[1]
+SCRIPT = ROOT / "scripts" / "benchmarks" / "building.py"
 
 
 @pytest.fixture(scope="module")
@@ -28,13 +30,19 @@ def test_a_pasted_page_holds_outputs_and_no_fence(building: dict[str, Any]) -> N
         page.read_text("utf-8"), page, Library(project), load_language(project.docs, "ja")
     )
     assert "#!value" not in text
-    assert "```cell" not in text
-    assert "```table" not in text
-    assert "```chart" not in text
+    assert [name for name in FENCES if f"```{name}" in text] == []
     assert "    ```python\n    loss = [" in text
     assert "<b>method=plain,batch_size=1</b> on machine 1 & more" in text
     assert "| checkpointing | 4 | 4\u00a0GiB | 404\u00a0ms |" in text
     assert "7.2\u00a0×\u00a010⁻⁸" in text
+
+
+def test_every_page_of_the_handbook_can_be_pasted(building: dict[str, Any]) -> None:
+    project = Project(ROOT)
+    library = Library(project)
+    for page in (project.docs / "en").glob("*.md"):
+        text = building["paste"](page.read_text("utf-8"), page, library, load_language(project.docs, "en"))
+        assert [name for name in FENCES if f"```{name}" in text] == [], page
 
 
 def test_the_copies_are_built_by_the_site_s_own_configuration(building: dict[str, Any]) -> None:

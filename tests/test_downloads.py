@@ -41,7 +41,8 @@ def test_a_notebook_has_the_cells_of_its_script_with_the_recorded_outputs(
     made = nbformat.read(site / notebook_path("memory/methods.py"), as_version=4)
     nbformat.validate(made)
     script = read_script(project.snippets / "memory/methods.py", project.root)
-    about, *cells = made.cells
+    about, install, *cells = made.cells
+    assert install.source == '%pip install --quiet "torch>=2.11"'
     assert [(cell.id, cell.source) for cell in cells] == [(cell.name, cell.source) for cell in script.cells]
     outputs = {cell.id: cell.outputs[0].text for cell in cells if cell.outputs}
     assert outputs == {"train": "<b>method=plain,batch_size=1</b> on machine 1 & more\n"}

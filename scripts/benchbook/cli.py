@@ -16,7 +16,7 @@ from benchbook.cli_coefficients import coefficients
 from benchbook.cli_kit import kit
 from benchbook.cli_predict import predict
 from benchbook.cli_predictions import predictions
-from benchbook.problems import BenchbookError, lacking
+from benchbook.problems import BenchbookError, Problem, lacking
 from benchbook.project import find_project
 from benchbook.translations.commands import new, translations
 
@@ -95,6 +95,10 @@ def record(
         raise typer.BadParameter("--verify goes with none of --plan, --smallest, --stale, --all and --bundle")
     if at is not None and not plan:
         raise typer.BadParameter("--at goes with --plan")
+    if not sys.platform.startswith("linux"):
+        what = f"recording needs Linux, and this is {sys.platform}"
+        mend = "record on Linux; building, serving and checking work here"
+        raise BenchbookError(Problem("benchbook record", 1, what, mend))
     from benchbook.recorder.command import record_command
     from benchbook.revisions import laid_out
 

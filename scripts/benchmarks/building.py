@@ -18,8 +18,10 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from textwrap import dedent
 
-from benchbook.pages import cells, charts, tables, values
+from benchbook.page_source import CLAIM
+from benchbook.pages import cells, charts, tables, tradeoffs, values
 from benchbook.pages.languages import Language, load_language
 from benchbook.pages.library import Library
 from benchbook.pages.places import page_references
@@ -103,6 +105,8 @@ def paste(text: str, path: Path, library: Library, language: Language) -> str:
             continue
         indent = lines[line - 1][: len(lines[line - 1]) - len(lines[line - 1].lstrip())]
         end = next(i for i in range(line, len(lines)) if lines[i].strip() == "```")
+        if kind == CLAIM:
+            body = dedent("\n".join(lines[line:end]))  # its values have been pasted
         shown = [indent + row for row in pasted_block(kind, body, path.stem, library, language).splitlines()]
         lines[line - 1 : end + 1] = shown
     return "\n".join(lines) + "\n"
@@ -126,8 +130,15 @@ def pasted_block(kind: str, body: str, guide: str, library: Library, language: L
             for row, shown in zip(table.rows, entries, strict=True)
         ]
         return "\n".join(f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *rows))
-    _, _, drawn = charts.resolve_chart(library, guide, body)
-    return "```text\n" + "\n".join(f"{x:g} {points}" for x, points in drawn.rows) + "\n```"
+    if kind == "chart":
+        _, _, drawn = charts.resolve_chart(library, guide, body)
+        return "```text\n" + "\n".join(f"{x:g} {points}" for x, points in drawn.rows) + "\n```"
+    if kind == "tradeoff":
+        tradeoff, _, plotted = tradeoffs.resolve_tradeoff(library, guide, body)
+        pairs = zip(tradeoff.variants, plotted.places, strict=True)
+        return "```text\n" + "\n".join(f"{variant.name} {place}" for variant, place in pairs) + "\n```"
+    # A claim is its words; what a script fills in the browser, nothing.
+    return "\n".join(f"> {line}" for line in body.splitlines()) if kind == CLAIM else ""
 
 
 def build(root: Path) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +51,13 @@ def notebook(script: Script, output: dict[str, str], where: str = "") -> str:
     if ranks > 1:
         name = Path(script.reference).name
         about.append(f"It runs in {ranks} processes together: `torchrun --nproc-per-node {ranks} {name}`.")
-    # A hyphen keeps this id apart from those of the cells, whose names have none.
+    # A hyphen keeps this id, and the next, apart from those of the cells, whose names have none.
     text = "\n\n".join(filter(None, about))
     cells: list[dict[str, Any]] = [
         {"cell_type": "markdown", "id": "about-script", "metadata": {}, "source": text}
     ]
+    if script.metadata.dependencies:
+        cells.append(_installing_cell(script.metadata.dependencies))
     cells += [_code_cell(cell, output.get(cell.name, "")) for cell in script.cells]
     metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -63,6 +66,19 @@ def notebook(script: Script, output: dict[str, str], where: str = "") -> str:
     }
     made = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
     return json.dumps(made, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _installing_cell(dependencies: Sequence[str]) -> dict[str, Any]:
+    """What puts the packages of a script beside the kernel that runs its notebook, here or in Colab."""
+    source = "%pip install --quiet " + " ".join(f'"{one}"' for one in dependencies)
+    return {
+        "cell_type": "code",
+        "id": "install-packages",
+        "metadata": {},
+        "source": source,
+        "outputs": [],
+        "execution_count": None,
+    }
 
 
 def _code_cell(cell: Cell, output: str) -> dict[str, Any]:
