@@ -7,6 +7,7 @@ that it can link to. All are looked at before each build; what a page yields bes
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +20,9 @@ from mkdocs.structure.toc import TableOfContents
 from benchbook.pages.context import Kept
 from benchbook.project import Project
 
-# A page with this fence shows what all others say.
+# A page with this fence shows the claims of all others: what stands in these fences, and their titles.
 _OF_ALL_PAGES = "```claims"
+_CLAIMS = re.compile(r"^# [^\n]*|^ *```(?:claim |table).*?^ *```", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -54,23 +56,27 @@ class KeptPages:
     def __init__(self) -> None:
         self._known: dict[str, KeptPage] = {}
         self._shared = ""
+        self._claims = ""
 
     def begin(self, project: Project) -> None:
         """Look, before a build, at what more than one page is made of."""
         docs = (project.docs / code / "_language.yml" for code in project.languages)
         whole = (path for path in sorted(project.snippets.rglob("*")) if path.is_file())
         settings = (project.root / name for name in ("mkdocs.yml", "pyproject.toml"))
+        self._claims = ""
         self._shared = _digest(_stamps([*docs, *whole, *settings]))
 
     def made_from(self, page: Page, markdown: str, files: Files, project: Project) -> str:
         """The digest of what `page` is made of, its text as all plugins have left it."""
         english = getattr(page.file, "alternates", {}).get("en")
-        others = (
-            project.page_paths() if _OF_ALL_PAGES in markdown else [english.abs_src_path] if english else []
-        )
         names = sorted(file.src_uri for file in files.documentation_pages())
-        parts = (self._shared, page.file.dest_uri, page.file.src_uri, markdown, repr(page.meta), *names)
-        return _digest([*parts, *_stamps(map(Path, others))])
+        parts = [self._shared, page.file.dest_uri, page.file.src_uri, markdown, repr(page.meta), *names]
+        if english:
+            parts += _stamps([Path(english.abs_src_path)])
+        if _OF_ALL_PAGES in markdown:
+            self._claims = self._claims or _digest(_claims(project))
+            parts.append(self._claims)
+        return _digest(parts)
 
     def find(self, page: Page, made_from: str) -> KeptPage | None:
         """What `page` yielded, if it was made of the same."""
@@ -103,6 +109,13 @@ def restore(kept: KeptPage, page: Page, files: Files) -> None:
         if (file := files.get_file_from_path(name)) is not None:
             found[file] = dict(links)
     page.links_to_anchors = found
+
+
+def _claims(project: Project) -> Iterator[str]:
+    """What all pages say of claims, in fences of their own or in those of tables, by page."""
+    for path in sorted(project.page_paths()):
+        yield path.as_posix()
+        yield from _CLAIMS.findall(path.read_text("utf-8"))
 
 
 def _stamps(paths: Iterable[Path]) -> Iterator[str]:
