@@ -104,21 +104,17 @@ class Build:
         keys = self.data.setdefault(page.guide, {}).setdefault(kept.section, {})
         keys.setdefault(kept.key, {}).setdefault(kept.machine, {})[page.language.code] = kept.tree
 
-    def origin_of(self, sources: Sequence[Recorded], predictions: Sequence[Predicted] = ()) -> Origin:
-        """Where `sources` and `predictions`, variants on one machine, come from, in the page's language."""
-        self.here.scripts.update(source.script.reference for source in sources)
-        self.here.scripts.update(one.script.reference for one in predictions)
-        language = self.here.language
-        return self.library.once(
-            ("origin", origin_key(sources, predictions), language.code),
-            lambda: origin(sources, predictions, language, self.library.project, self.commits),
-        )
-
     def keep_origin(
         self, sources: Sequence[Recorded], predictions: Sequence[Predicted] = (), offered: bool = True
     ) -> tuple[str, Origin]:
         """Remember where `sources` and `predictions`, variants on one machine, come from: key and origin."""
-        key, found = origin_key(sources, predictions), self.origin_of(sources, predictions)
+        self.here.scripts.update(source.script.reference for source in sources)
+        self.here.scripts.update(one.script.reference for one in predictions)
+        key, language = origin_key(sources, predictions), self.here.language
+        found = self.library.once(
+            ("origin", key, language.code),
+            lambda: origin(sources, predictions, language, self.library.project, self.commits),
+        )
         machine = sources[0].machine if sources else predictions[0].machine
         self.keep("origins", key, machine, vars(found), offered)
         return key, found

@@ -28,8 +28,8 @@ from benchbook.units import Unit
 # The ways: "text", "code", "block" (code on lines of its own) and "links" (pairs of text and address).
 Row = tuple[str, str, Any]
 _SHOWN_SAMPLES = 20
-# What stands in the page itself, for those who run no script.
-_RAW = ("record", "prediction")
+# The row that stands in the page itself, for those who run no script: links to the raw records.
+_RAW = "record"
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ def render_details(key: str, shown: Origin, repeats: str, language: Language, ro
         f"<bdi>{escape(text)}</bdi>" for text in segments
     )
     stale = f' <span class="bb-stale">{stale_mark(language)}</span>' if shown.stale else ""
-    body = "".join(_render_row(row, language, root) for row in shown.rows if row[0] in _RAW)
+    body = "".join(_links(row, language, root) for row in shown.rows if row[0] == _RAW)
     title = escape(language.text("provenance"))
     return (
         f'<details class="bb-provenance" data-pagefind-ignore><summary title="{title}">'
@@ -250,18 +250,12 @@ def stale_mark(language: Language) -> str:
     return f'<abbr class="bb-old" title="{hint}">◷ <span class="bb-word">{word}</span></abbr>'
 
 
-def _render_row(row: Row, language: Language, root: str) -> str:
-    key, way, content = row
-    if way == "links":
-        shown = language.text("comma").join(
-            f'<a href="{escape(_address(to, root))}"><bdi>{escape(text)}</bdi></a>' for text, to in content
-        )
-    elif way == "block":
-        shown = f'<pre lang="en" dir="ltr" tabindex="0"><code>{escape(content)}</code></pre>'
-    elif way == "code":
-        shown = f'<code lang="en" dir="ltr">{escape(content)}</code>'
-    else:
-        shown = f"<bdi>{escape(content)}</bdi>"
+def _links(row: Row, language: Language, root: str) -> str:
+    """The HTML of a row of links."""
+    key, _, content = row
+    shown = language.text("comma").join(
+        f'<a href="{escape(_address(to, root))}"><bdi>{escape(text)}</bdi></a>' for text, to in content
+    )
     return f"<div><dt>{escape(language.text(f'fact_{key}'))}</dt><dd>{shown}</dd></div>"
 
 
