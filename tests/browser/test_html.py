@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -117,6 +119,20 @@ def test_no_page_is_heavier_than_a_telephone_carries(site: Path) -> None:
 def test_what_a_page_fetches_is_small_once_compressed(site: Path) -> None:
     for path in (site / "assets" / "data").iterdir():
         assert len(gzip.compress(path.read_bytes())) <= MOST_COMPRESSED, path
+
+
+def test_what_a_reader_can_open_is_in_the_data_of_the_page(site: Path) -> None:
+    for path in site.rglob("*.html"):
+        text = path.read_text("utf-8")
+        settings = re.search(r'<script type="application/json" id="bb-page">(.*?)</script>', text)
+        origins = set(re.findall(r'<dl data-origin="([^"]*)"', text))
+        values = {unescape(key) for key in re.findall(r'class="bb-value" data-bb="([^"]*)"', text)}
+        if settings is None:
+            assert not origins | values, path
+            continue
+        data = json.loads((path.parent / json.loads(settings[1])["data"]).read_text("utf-8"))
+        assert origins <= set(data["origins"]), path
+        assert values <= set(data.get("values", {})), path
 
 
 def test_a_picture_is_made_of_few_elements(site: Path) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 NAME = "fixed_parts"
 PAGE = "error_texts.md"
-DATA = "assets/data/error_texts.json"
+DATA = "assets/error_texts.json"
 FIELD = "error-field"
 
 
