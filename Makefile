@@ -28,7 +28,7 @@ export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 
 export NO_MKDOCS_2_WARNING := 1
 export DISABLE_MKDOCS_2_WARNING := true
 
-.PHONY: help site serve record test test-all test-weekly lint check chromium node clean
+.PHONY: help site serve record test test-all test-weekly benchmarks lint check chromium node clean
 .PHONY: report comment fetch plan kit campaign import propose oldest newest
 
 help:
@@ -40,6 +40,7 @@ help:
 	@echo "make test                everything a pull request must hold"
 	@echo "make test-all            that, the slow tests, and every script at its smallest"
 	@echo "make test-weekly         every page in every view: languages, widths, light and dark"
+	@echo "make benchmarks          building, serving, recording, predicting and reading, each against its bar"
 	@echo "make report              what lies between two revisions (BASE=main HEAD=HEAD), into report.json"
 	@echo "make oldest              every script at its smallest on the oldest versions it admits"
 	@echo "make newest              the same on the newest there are"
@@ -118,6 +119,12 @@ test-all: test
 
 test-weekly: $(TEST)/.installed chromium
 	$(TEST)/bin/pytest --numprocesses logical -m weekly
+
+# For a quiet machine. Each says what it found, and whether it holds its bar.
+benchmarks: $(TEST)/.installed chromium node site
+	missed=0; for name in building serving recording predictor lighthouse; do \
+		$(TEST)/bin/python scripts/benchmarks/$$name.py || missed=1; \
+	done; exit $$missed
 
 # What lies between two revisions, as the workflow hands it on; `benchbook report` prints it to be read.
 report: $(SITE)/.installed

@@ -251,3 +251,14 @@ def test_a_trade_off_that_asks_for_what_is_not_there_is_refused(old: str, new: s
 def test_a_picture_has_at_most_three_hundred_elements() -> None:
     places = [(float(n), float((n * 7) % 30)) for n in range(MOST_POINTS)]
     assert draw_points(places, frozenset(range(MOST_POINTS))).count("<") < 300
+
+
+def test_the_numbers_of_neighbouring_points_keep_clear_of_each_other() -> None:
+    svg = draw_points([(100.0, 10.0), (101.0, 10.1), (50.0, 5.0)], frozenset({0}))
+    found = re.findall(
+        r'<text text-anchor="start" transform="translate\(([^,]+),([^)]+)\)"[^>]*>(\d)</text>', svg
+    )
+    places = {name: (float(x), float(y)) for x, y, name in found}
+    assert set(places) == {"1", "2", "3"}
+    (x, y), (other_x, other_y) = places["1"], places["2"]
+    assert abs(x - other_x) >= 13 or abs(y - other_y) >= 16
