@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -53,5 +54,10 @@ def write_schemas(site: Path, site_url: str) -> None:
     folder = site / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     for name in MODELS:
-        text = json.dumps(schema(name, site_url), indent=2, sort_keys=True, ensure_ascii=False)
-        (folder / name).write_text(text + "\n", "utf-8")
+        (folder / name).write_text(_text(name, site_url), "utf-8")
+
+
+@cache
+def _text(name: str, site_url: str) -> str:
+    """A schema as it is written: a site that is served writes it at each save."""
+    return json.dumps(schema(name, site_url), indent=2, sort_keys=True, ensure_ascii=False) + "\n"

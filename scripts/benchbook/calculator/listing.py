@@ -6,6 +6,7 @@ import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -79,4 +80,10 @@ def write_coefficients(project: Project, site: Path) -> None:
     for path in sorted(source.glob("*/*.json")):
         target = site / "assets" / "coefficients" / path.relative_to(source)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(json.dumps(load_coefficients(path), separators=(",", ":")), "utf-8")
+        target.write_text(_compact(path, path.stat().st_mtime_ns), "utf-8")
+
+
+@cache
+def _compact(path: Path, stamp: int) -> str:
+    """A file of coefficients without blanks, as it was at `stamp`: a served site writes it at each save."""
+    return json.dumps(load_coefficients(path), separators=(",", ":"))
