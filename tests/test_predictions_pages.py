@@ -359,6 +359,7 @@ def test_the_scripts_of_a_page_know_the_words_for_it(large: Project) -> None:
     strings = page_settings(build, build.here)["strings"]
     assert strings["predicted_fits_not"] == "does not fit"
     assert {"predicted_fits_not_hint", "fact_room"} <= set(strings)
+    assert {name for name in build.languages["en"].strings if name.startswith("fact_")} <= set(strings)
 
 
 def test_the_details_say_what_room_there_was(large: Project) -> None:

@@ -29,42 +29,8 @@ _STRINGS = (
     "fits_not",
     "my_gpu_unknown",
 )
-_FACTS = (
-    "machine",
-    "device",
-    "source",
-    "published",
-    "changed",
-    "predicted_on",
-    "predictor",
-    "blind",
-    "model",
-    "workload",
-    "room",
-    "peak",
-    "prediction",
-    "error",
-    "state",
-    "versions",
-    "date",
-    "by",
-    "parameters",
-    "environment",
-    "quantity",
-    "figure",
-    "result",
-    "spread",
-    "samples",
-    "record",
-    "command",
-    "files",
-    "cite",
-    "bibtex",
-    "smallest",
-    "tolerance",
-    "chance",
-    "same",
-)
+# What texts begin with that name a row of the details.
+_FACT = "fact_"
 _AFTER_ANSWER = re.compile(r"</h1>\s*(?:<p\b.*?</p>)?", re.DOTALL)
 
 
@@ -115,8 +81,8 @@ def _render_choice(build: Build, page: PageContext) -> str:
 def page_settings(build: Build, page: PageContext) -> dict[str, Any]:
     """What the scripts of a page must know, as JSON."""
     language = page.language
-    strings = {name: language.text(name) for name in _STRINGS}
-    strings |= {f"fact_{name}": language.text(f"fact_{name}") for name in _FACTS}
+    facts = (name for name in (language.fallback or language).strings if name.startswith(_FACT))
+    strings = {name: language.text(name) for name in (*_STRINGS, *facts)}
     reference = _reference(build, page)
     return {
         "language": language.code,
@@ -141,9 +107,9 @@ def _option(machine: Machine, selected: bool, language: Language) -> str:
 
 def _reference(build: Build, page: PageContext) -> str:
     name = build.library.reference_machine(page.guide)
-    return (
-        name if name in page.machines else next((m for m in build.library.machines if m in page.machines), "")
-    )
+    if name in page.machines:
+        return name
+    return next((other for other in build.library.machines if other in page.machines), "")
 
 
 def _ordered(page: PageContext, reference: str) -> list[Machine]:
