@@ -65,6 +65,15 @@ def copy_handbook(folder: Path) -> Project:
     return Project(folder)
 
 
+def whole_handbook(folder: Path) -> Project:
+    """A copy of the small handbook with its pages, built by the site's own configuration."""
+    shutil.copytree(FIXTURE, folder)
+    edit(
+        folder / "mkdocs.yml", "INHERIT: ../../../mkdocs.yml", f"INHERIT: {FIXTURE.parents[2] / 'mkdocs.yml'}"
+    )
+    return Project(folder)
+
+
 def edit(path: Path, old: str, new: str) -> None:
     """Replace `old`, which must be there, in a file."""
     text = path.read_text("utf-8")

@@ -5,25 +5,25 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
+from mkdocs.structure.pages import Page
 
 from benchbook.pages.kept_pages import KeptPages
 from benchbook.project import Project
-from handbooks import CPU, FIXTURE, build_site, set_metric
-from lessons import ROOT
+from handbooks import CPU, build_site, set_metric, whole_handbook
 
 # Notices of a translation tell how the English page has changed.
 MEMORY = ("memory/", "ar/memory/", "ja/memory/", "zh/memory/")
 
 
-def whole_handbook(folder: Path) -> Project:
-    """A copy of the small handbook with its pages, built by the site's own configuration, without its search."""
-    shutil.copytree(FIXTURE, folder)
-    path = folder / "mkdocs.yml"
-    text = path.read_text("utf-8").replace("../../../mkdocs.yml", str(ROOT / "mkdocs.yml"))
-    path.write_text(text + "plugins:\n  benchbook-site: {search: false}\n", "utf-8")
-    return Project(folder)
+def served_handbook(folder: Path) -> Project:
+    """The small handbook without its search, which a served site builds once."""
+    project = whole_handbook(folder)
+    config = folder / "mkdocs.yml"
+    config.write_text(config.read_text("utf-8") + "plugins:\n  benchbook-site: {search: false}\n", "utf-8")
+    return project
 
 
 @pytest.fixture
@@ -32,9 +32,9 @@ def rendered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     genuine = KeptPages.keep
 
-    def keep(self: KeptPages, page: object, *rest: object) -> None:
-        seen.append(page.file.dest_uri)  # type: ignore[attr-defined]
-        genuine(self, page, *rest)  # type: ignore[arg-type]
+    def keep(self: KeptPages, page: Page, *rest: Any) -> None:
+        seen.append(page.file.dest_uri)
+        genuine(self, page, *rest)
 
     monkeypatch.setattr(KeptPages, "keep", keep)
     return seen
@@ -80,7 +80,7 @@ def served_anew(project: Project, folder: Path) -> dict[str, bytes]:
 def test_a_saved_page_alone_is_rendered_again_and_all_is_as_if_built_anew(
     tmp_path: Path, rendered: list[str], file: str, old: str, new: str, again: set[str]
 ) -> None:
-    project = whole_handbook(tmp_path / "handbook")
+    project = served_handbook(tmp_path / "handbook")
     build_site(project, "serve")
     rendered.clear()
     saved(project.root / file, old, new)
@@ -91,7 +91,7 @@ def test_a_saved_page_alone_is_rendered_again_and_all_is_as_if_built_anew(
 
 
 def test_nothing_is_rendered_again_where_nothing_was_saved(tmp_path: Path, rendered: list[str]) -> None:
-    project = whole_handbook(tmp_path / "handbook")
+    project = served_handbook(tmp_path / "handbook")
     first = files_of(build_site(project, "serve"))
     rendered.clear()
     assert files_of(build_site(project, "serve")) == first
@@ -99,7 +99,7 @@ def test_nothing_is_rendered_again_where_nothing_was_saved(tmp_path: Path, rende
 
 
 def test_a_record_or_a_word_of_the_interface_that_changes_is_shown(tmp_path: Path) -> None:
-    project = whole_handbook(tmp_path / "handbook")
+    project = served_handbook(tmp_path / "handbook")
     build_site(project, "serve")
     set_metric(project, CPU, "peak_memory", {"method=checkpointing,batch_size=4": 3 * 2**30})
     record = project.record_path(CPU, "memory/methods.py")
@@ -112,5 +112,5 @@ def test_a_record_or_a_word_of_the_interface_that_changes_is_shown(tmp_path: Pat
 
 
 def test_a_build_that_is_not_served_keeps_nothing(tmp_path: Path, rendered: list[str]) -> None:
-    build_site(whole_handbook(tmp_path / "handbook"))
+    build_site(served_handbook(tmp_path / "handbook"))
     assert rendered == []

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable, Iterator
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from benchbook.project import Project
 from benchbook.website.static_server import serving
-from browser.building import FIXTURE, ROOT, build
+from browser.building import build
 from builders import write
 from foretold import H200, METHODS, predict
-from handbooks import CPU, GPU
+from handbooks import CPU, GPU, edit, whole_handbook
 
 ONE = "memory/methods.py?method=plain&batch_size=1#peak_memory"
 PAGE = f"""---
@@ -50,17 +48,12 @@ OpenPage = Callable[..., Page]
 def predicted_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a page of the small handbook that shows predictions."""
     folder = tmp_path_factory.mktemp("predicted") / "handbook"
-    shutil.copytree(FIXTURE, folder)
-    config = (folder / "mkdocs.yml").read_text("utf-8")
-    config = config.replace("INHERIT: ../../../mkdocs.yml", f"INHERIT: {ROOT / 'mkdocs.yml'}")
-    write(
-        folder / "mkdocs.yml",
-        config.replace("      - memory.md\n", "      - memory.md\n      - predicted.md\n"),
-    )
+    project = whole_handbook(folder)
+    edit(folder / "mkdocs.yml", "      - memory.md\n", "      - memory.md\n      - predicted.md\n")
     for code in ("en", "ar"):
         write(folder / "docs" / code / "predicted.md", PAGE)
     write(folder / "snippets/memory/predictions.toml", DECLARED)
-    predict(Project(folder))
+    predict(project)
     with serving(build(folder / "mkdocs.yml", tmp_path_factory.mktemp("predicted-site"))) as url:
         yield url
 

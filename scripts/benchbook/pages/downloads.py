@@ -13,7 +13,7 @@ from benchbook.pages.references import UnresolvedError
 from benchbook.parameters import differs, parameters_text
 from benchbook.problems import BenchbookError
 from benchbook.records import Campaign, Record
-from benchbook.script import Cell, Script
+from benchbook.script import Script
 
 FOLDER = "downloads"
 
@@ -58,7 +58,7 @@ def notebook(script: Script, output: dict[str, str], where: str = "") -> str:
     ]
     if script.metadata.dependencies:
         cells.append(_installing_cell(script.metadata.dependencies))
-    cells += [_code_cell(cell, output.get(cell.name, "")) for cell in script.cells]
+    cells += [_code_cell(cell.name, cell.source, output.get(cell.name, "")) for cell in script.cells]
     metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
@@ -71,23 +71,16 @@ def notebook(script: Script, output: dict[str, str], where: str = "") -> str:
 def _installing_cell(dependencies: Sequence[str]) -> dict[str, Any]:
     """What puts the packages of a script beside the kernel that runs its notebook, here or in Colab."""
     source = "%pip install --quiet " + " ".join(f'"{one}"' for one in dependencies)
-    return {
-        "cell_type": "code",
-        "id": "install-packages",
-        "metadata": {},
-        "source": source,
-        "outputs": [],
-        "execution_count": None,
-    }
+    return _code_cell("install-packages", source, "")
 
 
-def _code_cell(cell: Cell, output: str) -> dict[str, Any]:
+def _code_cell(name: str, source: str, output: str) -> dict[str, Any]:
     outputs = [{"output_type": "stream", "name": "stdout", "text": output}] if output else []
     return {
         "cell_type": "code",
-        "id": cell.name,
+        "id": name,
         "metadata": {},
-        "source": cell.source,
+        "source": source,
         "outputs": outputs,
         "execution_count": None,
     }

@@ -121,13 +121,16 @@ def _free_corners(
 ) -> list[int]:
     """For each point the corner where its name covers least of points, of names before it and of the line."""
     across, up = (max((abs(place[axis]) for place in places), default=1) or 1 for axis in (0, 1))
-    points = [(x / across * WIDTH, HEIGHT - y / up * HEIGHT) for x, y in places]
-    taken = [(x - 8, y - 8, x + 8, y + 8) for x, y in points]
-    for (x, y), (far_x, far_y) in pairwise((x / across * WIDTH, HEIGHT - y / up * HEIGHT) for x, y in line):
+
+    def drawn(place: tuple[float, float]) -> tuple[float, float]:
+        return place[0] / across * WIDTH, HEIGHT - place[1] / up * HEIGHT
+
+    points = [drawn(place) for place in places]
+    taken = [_around(x, y, 8) for x, y in points]
+    for (x, y), (far_x, far_y) in pairwise(map(drawn, line)):
         for step in range(_STEPS):
             share = (step + 0.5) / _STEPS
-            across_line, down_line = x + share * (far_x - x), y + share * (far_y - y)
-            taken.append((across_line - 3, down_line - 3, across_line + 3, down_line + 3))
+            taken.append(_around(x + share * (far_x - x), y + share * (far_y - y), 3))
     chosen = []
     for (x, y), name in zip(points, names, strict=True):
         width = _DIGIT * len(name)
@@ -140,6 +143,10 @@ def _free_corners(
         chosen.append(best)
         taken.append(boxes[best])
     return chosen
+
+
+def _around(x: float, y: float, reach: float) -> _Box:
+    return x - reach, y - reach, x + reach, y + reach
 
 
 def _overlap(one: _Box, other: _Box) -> float:

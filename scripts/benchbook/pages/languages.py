@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
@@ -51,7 +51,7 @@ class Language:
         strings: Interface texts by key; one that counts has a form per plural category.
         labels: What scripts call things, by name, `axis=value` or "guide/script.py#name".
         units: Units whose symbol holds words, as the language writes them.
-        own_unit_words: How people write units behind a number in running text.
+        own_unit_words: How people write units behind a number in running text; none: as CLDR does.
         fallback: The language whose labels stand in for missing ones.
         style: CSS that its writing system needs.
     """
@@ -72,7 +72,8 @@ class Language:
     @property
     def unit_words(self) -> frozenset[str]:
         """How people write units behind a number in running text, in this language and in its fallback."""
-        return self.own_unit_words | (self.fallback.unit_words if self.fallback else frozenset())
+        own = self.own_unit_words or cldr_unit_words(self.code)
+        return own | (self.fallback.unit_words if self.fallback else frozenset())
 
     @property
     def with_territory(self) -> str:
@@ -212,7 +213,7 @@ def _load(docs: Path, code: str, fallback: Language | None) -> Language:
         kept = _kept[path] = (stamp, table)
     table = kept[1]
     strings, labels, units = (table.get(title) or {} for title in ("strings", "labels", "units"))
-    words = frozenset(table.get("unit_words") or cldr_unit_words(code))
+    words = frozenset(table.get("unit_words") or ())
     return Language(code, strings, labels, units, words, fallback, table.get("style") or "")
 
 
@@ -224,6 +225,7 @@ _CLDR_UNITS = (
 )
 
 
+@cache
 def cldr_unit_words(code: str) -> frozenset[str]:
     """How CLDR writes units behind a number: for a language whose file has no `unit_words:`."""
     locale = Locale.parse(code.replace("-", "_"))

@@ -26,7 +26,7 @@ from benchbook.pages.downloads import Downloads
 from benchbook.pages.error_texts import write_error_texts
 from benchbook.pages.execution import record_here
 from benchbook.pages.fences import custom_fences, custom_inline, fill
-from benchbook.pages.kept_pages import KeptPages, restore
+from benchbook.pages.kept_pages import KeptPage, KeptPages, restore
 from benchbook.pages.languages import FALLBACK, load_languages
 from benchbook.pages.library import Library
 from benchbook.pages.page_data import write_data
@@ -61,6 +61,7 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         self._settings: dict[str, dict[str, Any]] = {}
         self._pages = KeptPages()
         self._made_from = ""
+        self._kept: KeptPage | None = None
         self._problems: set[Problem] = set()
 
     # An `on_startup` also makes MkDocs keep this instance from one build of `mkdocs serve` to the next.
@@ -91,14 +92,14 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
             return markdown
         self._made_from = self._pages.made_from(page, markdown, files, build.library.project)
         # What has not changed is taken as it was, once MkDocs has rendered an empty page.
-        return "" if self._pages.find(page, self._made_from) else markdown
+        self._kept = self._pages.find(page, self._made_from)
+        return "" if self._kept else markdown
 
     @event_priority(-300)  # after all that reads whole pages, which need not read our blocks
     def on_page_content(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
         """Add the choice of machine and the downloads to a page that shows records."""
         build = self._current()
-        kept = self._pages.find(page, self._made_from) if self._serving else None
-        if kept is not None:
+        if (kept := self._kept) is not None:
             restore(kept, page, files)
             for one in kept.data:
                 build.add(one)

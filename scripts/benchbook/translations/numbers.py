@@ -30,7 +30,7 @@ def added_numbers(
     known = {number for unit in english.units for number in _said(unit, english_rules)}
     for unit in english.units:
         known |= _in_words(unit, english_rules.implied, english_rules)
-    typed = typed_pattern(rules.unit_words | english_rules.unit_words)
+    typed = typed_pattern(rules.unit_words)
     for unit in section.units:
         # A number with a unit is wrong in every language, and named as such.
         measured = {place for found in typed.finditer(unit.prose) for place in range(*found.span())}

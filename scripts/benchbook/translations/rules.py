@@ -11,7 +11,7 @@ from babel import Locale, UnknownLocaleError
 from babel.core import get_global
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from benchbook.pages.languages import FALLBACK, FILE, cldr_unit_words, line_of_key
+from benchbook.pages.languages import FALLBACK, FILE, line_of_key, unit_words
 from benchbook.pages.yaml_text import InvalidYamlError, parse_yaml
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
@@ -72,7 +72,6 @@ class _Blocks(_Table):
     magnitudes: dict[int, list[str]] = Field(default_factory=dict)
     register_: Register = Field(default_factory=Register, alias="register")
     leftovers: list[str] = Field(default_factory=list)
-    unit_words: list[str] = Field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ class Rules:
         magnitudes: Words behind a number that multiply it.
         register: How it speaks to its reader.
         leftovers: What translation tools leave behind, in this language.
-        unit_words: How people write units behind a number.
+        unit_words: How people write units behind a number, in this language and in English.
     """
 
     code: str
@@ -160,7 +159,7 @@ def load_rules(project: Project, code: str) -> Rules:
         blocks.magnitudes,
         blocks.register_,
         tuple(blocks.leftovers),
-        frozenset(blocks.unit_words or cldr_unit_words(code)),
+        unit_words(project.docs, code),
     )
 
 
