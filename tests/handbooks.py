@@ -16,9 +16,9 @@ from mkdocs.config import load_config
 
 from benchbook.pages.context import Build, PageContext, activate
 from benchbook.pages.fences import custom_fences, custom_inline, fill
-from benchbook.pages.languages import load_languages
+from benchbook.pages.languages import Language, load_languages
 from benchbook.pages.library import Library
-from benchbook.pages.provenance import Commits
+from benchbook.pages.provenance import ROOT, Commits
 from benchbook.project import Project
 
 FIXTURE = Path(__file__).parent / "fixtures" / "handbook"
@@ -126,12 +126,33 @@ def render(build: Build, text: str) -> str:
 def details(build: Build, machine: str, language: str = "en") -> dict[str, list[Any]]:
     """What the page's data tells of where its numbers on `machine` are from: contents by the name of the row."""
     found: dict[str, list[Any]] = {}
-    data = build.data[build.here.guide]
-    trees = [one[machine][language]["rows"] for one in data.get("origins", {}).values() if machine in one]
-    trees += [one[machine][language] for one in data.get("facts", {}).values() if machine in one]
-    for name, _, content in (row for rows in trees for row in rows):
-        found.setdefault(name, []).append(content)
+    data = build.here.data[machine]
+    for shown in (*data.get("origins", {}).values(), *data.get("facts", {}).values()):
+        for name, content in rows_of(shown, build.languages[language]):
+            found.setdefault(name, []).append(content)
     return found
+
+
+def rows_of(shown: str, language: Language) -> list[tuple[str, Any]]:
+    """The rows of details in HTML by their names: a text, or pairs of text and address."""
+    names = {
+        language.text(key): key.removeprefix("fact_") for key in language.strings if key.startswith("fact_")
+    }
+    rows: list[tuple[str, Any]] = []
+    for name, content in re.findall(r"<div><dt>(.*?)</dt><dd>(.*?)</dd></div>", shown, re.S):
+        links = re.findall(r'<a href="([^"]*)"><bdi>(.*?)</bdi></a>', content)
+        inner = html.unescape(re.sub(r"<[^>]*>", "", content))
+        pairs = [(html.unescape(text), to.removeprefix(ROOT)) for to, text in links]
+        rows.append((names[html.unescape(name)], pairs or inner))
+    return rows
+
+
+def on_machine(build: Build, machine: str, key: str = "") -> str:
+    """The HTML that a value or block of the page shows on another machine; of the only one without `key`."""
+    data = build.here.data.get(machine, {})
+    trees = {**data.get("blocks", {}), **data.get("values", {})}
+    tree = trees.get(key, {}) if key else next(iter(trees.values()), {})
+    return "".join(tree.get("parts", {}).values())
 
 
 def plain(text: str) -> str:

@@ -25,6 +25,7 @@ from handbooks import (
     copy_handbook,
     details,
     edit,
+    on_machine,
     plain,
     render,
     set_metric,
@@ -177,13 +178,14 @@ def test_latin_words_in_an_arabic_claim_are_isolated() -> None:
 def test_another_machine_s_verdict_is_in_the_data_of_the_guide() -> None:
     build = start(Project(FIXTURE))
     render(build, fence("checkpointing-halves-memory"))
-    kept = build.data["memory"]["blocks"]["claim-checkpointing-halves-memory"]
-    tree = kept[GPU]["en"]
-    assert list(kept) == [GPU]
-    assert (tree["outcome"], tree["verdict"]) == ("refuted", "Refuted on the Fixture GPU")
-    assert tree["finding"] == "Measured 2.5\u00a0GiB against 4.5\u00a0GiB\u00a0· 0.556×"
-    assert tree["others"] == "Fixture CPU: holds"
-    assert tree["origin"] in build.data["memory"]["origins"]
+    assert [name for name, data in build.here.data.items() if "blocks" in data] == [GPU]
+    (tree,) = build.here.data[GPU]["blocks"].values()
+    assert tree["attributes"] == {"data-machine": GPU, "data-outcome": "refuted"}
+    assert plain(tree["parts"]["verdict"]) == "✗ Refuted on the Fixture GPU#"
+    assert plain(tree["parts"]["finding"]) == "Measured 2.5 GiB against 4.5 GiB · 0.556×"
+    assert tree["parts"]["others"] == "Fixture CPU: holds"
+    (origin,) = build.here.data[GPU]["origins"]
+    assert f'<dl data-origin="{origin}">' in tree["parts"]["origin"]
 
 
 @pytest.mark.parametrize("language", ["ar", "zh", "ja"])
@@ -429,6 +431,13 @@ def test_a_claim_about_a_number_of_a_table_may_be_a_mark_on_its_row() -> None:
     assert 'id="claim-checkpointing-saves-memory"' in marked
     assert 'data-outcome="holds"' in marked
     assert "Checkpointing takes less memory." in marked
+
+
+def test_a_mark_has_the_verdict_of_the_machine_that_the_table_shows() -> None:
+    build = start(Project(FIXTURE))
+    render(build, MARKED.replace("checkpointing-saves-memory", "checkpointing-halves-memory"))
+    assert 'data-outcome="refuted"' in on_machine(build, GPU)
+    assert "Refuted on the Fixture GPU" in on_machine(build, GPU)
 
 
 def test_a_mark_counts_as_a_place_of_its_claim_and_links_reach_it(project: Project) -> None:

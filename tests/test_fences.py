@@ -18,7 +18,19 @@ from benchbook.problems import Problem
 from benchbook.project import Project
 from benchbook.records import load_record, write_record
 from benchbook.script import read_script
-from handbooks import CPU, FIXTURE, GPU, copy_handbook, details, edit, plain, render, set_metric, start
+from handbooks import (
+    CPU,
+    FIXTURE,
+    GPU,
+    copy_handbook,
+    details,
+    edit,
+    plain,
+    render,
+    rows_of,
+    set_metric,
+    start,
+)
 
 ONE = "memory/methods.py?method=plain&batch_size=1"
 CHECKPOINTED = "memory/methods.py?method=checkpointing&batch_size=2"
@@ -86,8 +98,8 @@ def test_what_a_ratio_is_made_of_stands_in_one_unit_in_its_details(project: Proj
     smaller = ONE.replace("plain", "checkpointing")
     build = start(project)
     render(build, f"`#!value {smaller}#peak_memory / {ONE}#peak_memory x`")
-    (value,) = build.data["memory"]["values"].values()
-    medians = [text for key, _, text in value[CPU]["en"]["rows"] if key == "result"]
+    (value,) = build.here.data[CPU]["values"].values()
+    medians = [text for key, text in rows_of(value["rows"], build.here.language) if key == "result"]
     assert [text.replace("\u00a0", " ") for text in medians] == [
         "0.876 GiB (median of 3)",
         "1.79 GiB (median of 3)",
@@ -102,8 +114,8 @@ def test_two_values_of_one_sentence_share_a_unit_on_each_machine(project: Projec
     build = start(project)
     text = f"from `#!value {ONE}#peak_memory beside {smaller}#peak_memory` to `#!value {smaller}#peak_memory beside {ONE}#peak_memory`"
     assert plain(render(build, text)) == "from 1.79 GiB to 0.876 GiB"
-    texts = [value[GPU]["en"]["text"] for value in build.data["memory"]["values"].values()]
-    assert texts == ["600\u00a0MiB", "8\u00a0MiB"]
+    texts = [plain(value["parts"][""]) for value in build.here.data[GPU]["values"].values()]
+    assert texts == ["600 MiB", "8 MiB"]
     assert f'data-ref="{ONE}#peak_memory"'.replace("&", "&amp;") in render(build, text)
 
 
@@ -158,7 +170,8 @@ def test_names_from_outside_are_escaped(project: Project) -> None:
     build = start(project)
     shown = render(build, cell(f"{ONE}#train") + "\n\n" + f"`#!value {ONE}#peak_memory`")
     assert "<script" not in shown
-    # As data, it is text: the script of the page makes text of it.
+    # Nor in what a reader opens, where it is text.
+    assert "<script" not in str(build.here.data)
     assert any("<script>" in text for text in details(build, CPU)["machine"])
 
 

@@ -13,7 +13,6 @@ import pytest
 from mkdocs.exceptions import Abort
 
 from benchbook.pages.languages import load_language
-from benchbook.pages.page_data import merge
 from benchbook.problems import BenchbookError
 from benchbook.project import Project
 from handbooks import CPU, FIXTURE, GPU, QUOTED, build_site, copy_handbook, edit, plain
@@ -61,24 +60,29 @@ def test_every_language_shows_the_same_record(project: Project) -> None:
     assert all(data_elements(other) == data_elements(english) for other in others)
 
 
-def test_a_guide_has_one_data_file_for_all_languages_and_other_machines(project: Project) -> None:
+def test_a_page_has_a_data_file_for_each_machine_in_its_language(project: Project) -> None:
     site = build_site(project)
-    assert [path.name for path in (site / "assets/data").iterdir()] == ["memory.json"]
-    data = json.loads((site / "assets/data/memory.json").read_text("utf-8"))
-    value = data["values"]["memory/losses.py#difference"]
-    assert sorted(value) == [CPU, GPU]
-    assert value[GPU]["text"] == "7.2\u00a0×\u00a010⁻⁸"
-    assert set(value[GPU]["repeats"]["@"]) == {"en", "ar", "ja"}
-    (table,) = (block for key, block in data["blocks"].items() if key.startswith("table-"))
-    assert list(table) == [QUOTED, GPU]
-
-
-def test_what_is_the_same_in_every_language_stands_once() -> None:
-    trees = {"en": {"a": [1, "x"], "b": ["one"]}, "ja": {"a": [1, "y"], "b": ["一", "二"]}}
-    assert merge(trees) == {
-        "a": [1, {"@": {"en": "x", "ja": "y"}}],
-        "b": {"@": {"en": ["one"], "ja": ["一", "二"]}},
+    folder = site / "assets/data/memory"
+    assert {path.relative_to(folder).as_posix() for path in folder.rglob("*.json")} == {
+        f"{code}/{machine}.json" for code in ("en", "ar", "ja") for machine in (CPU, GPU, QUOTED)
     }
+    shown, elsewhere = (
+        json.loads((folder / f"en/{machine}.json").read_text("utf-8")) for machine in (CPU, GPU)
+    )
+    key = "memory/losses.py#difference"
+    assert plain(elsewhere["values"][key]["parts"][""]) == "7.2 × 10⁻⁸"
+    # What the page shows is not fetched again, but for where it comes from.
+    assert set(shown["values"][key]) == {"line", "rows", "origin"}
+    assert "blocks" not in shown
+    assert elsewhere["values"][key]["origin"] in elsewhere["origins"]
+
+
+def test_a_value_without_a_record_on_a_machine_says_whose_it_is_there(project: Project) -> None:
+    site = build_site(project)
+    data = json.loads((site / f"assets/data/memory/en/{QUOTED}.json").read_text("utf-8"))
+    there = data["values"]["memory/losses.py#difference"]
+    assert set(there) == {"parts"}
+    assert '<sup class="bb-tag" dir="auto">Fixture CPU</sup>' in there["parts"][""]
 
 
 def test_two_builds_are_the_same_bytes(project: Project) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from benchbook.predictions.record import load_predictions, write_predictions
 from benchbook.project import Project
 from builders import write
 from foretold import H200, METHODS, foretold_handbook, predict
-from handbooks import CPU, GPU, build_site, edit, plain, render, start
+from handbooks import CPU, GPU, build_site, edit, on_machine, plain, render, rows_of, start
 
 ONE = "memory/methods.py?method=plain&batch_size=1#peak_memory"
 TWO = "memory/methods.py?method=plain&batch_size=2#peak_memory"
@@ -42,11 +43,11 @@ def project(tmp_path: Path) -> Project:
     return foretold_handbook(tmp_path)
 
 
-def kept(build: Build, section: str, machine: str, key: str = "") -> Any:
-    """What the page keeps for a machine under `key`, or under its only key."""
-    trees = build.data["memory"][section]
-    found = trees[key] if key else next(iter(trees.values()))
-    return found.get(machine, {}).get("en")
+def value_rows(build: Build, machine: str) -> dict[str, Any]:
+    """The rows of the details of the only value of the page on a machine, its own and those of its origin."""
+    data = build.here.data[machine]
+    (value,) = data["values"].values()
+    return dict(rows_of(value["rows"] + data["origins"][value["origin"]], build.here.language))
 
 
 def shown(build: Build, text: str) -> str:
@@ -67,8 +68,10 @@ def test_where_it_was_measured_the_measurement_shows(project: Project) -> None:
 def test_a_machine_that_was_not_measured_shows_the_prediction_as_one(project: Project) -> None:
     build = start(project)
     render(build, f"`#!value {ONE}`")
-    tree = kept(build, "values", H200)
-    assert (tree["text"], tree["kind"], tree["bytes"]) == ("1.06\u00a0GiB", "prediction", str(2**30 + 2**26))
+    there = on_machine(build, H200)
+    assert plain(there) == "1.06 GiB≈ predicted"
+    assert 'data-kind="prediction"' in there
+    assert f'data-bytes="{2**30 + 2**26}"' in there
 
 
 def test_a_value_that_nobody_measured_shows_its_prediction_marked(project: Project) -> None:
@@ -94,6 +97,19 @@ def test_a_script_that_was_never_recorded_shows_what_was_predicted(project: Proj
     assert '<sup class="bb-tag" dir="auto">H200</sup>' in html
 
 
+def test_a_value_from_another_machine_names_it_until_that_is_chosen(project: Project) -> None:
+    for machine in project.machines:
+        project.record_path(machine, "memory/methods.py").unlink()
+    edit(project.snippets / "memory/predictions.toml", f', "{CPU}"', "")
+    predict(project)
+    project.prediction_path(CPU, "memory/methods.py").unlink()
+    build = start(project)
+    html = render(build, f"`#!value {ONE}`")
+    assert '<sup class="bb-tag" dir="auto">H200</sup>' in html
+    assert "bb-tag" not in on_machine(build, H200)
+    assert plain(on_machine(build, H200)) == "1.06 GiB≈ predicted"
+
+
 def test_a_run_that_failed_is_not_hidden_by_a_prediction(project: Project) -> None:
     build = start(project)
     assert (
@@ -113,8 +129,8 @@ def test_error_is_signed_and_of_what_was_measured(project: Project) -> None:
     html = render(build, f"`#!value {ONE} error`")
     assert 'data-kind="error"' in html
     assert plain(html) == "\u221247%"
-    assert kept(build, "values", CPU)["rows"][0] == ("error", "text", "\u221247%")
-    assert kept(build, "values", H200) is None
+    assert value_rows(build, CPU)["error"] == "\u221247%"
+    assert H200 not in build.here.data
 
 
 def test_what_was_measured_is_never_divided_by_what_was_predicted(project: Project) -> None:
@@ -134,9 +150,9 @@ def test_what_was_measured_is_never_divided_by_what_was_predicted(project: Proje
 def test_two_predictions_have_a_ratio(project: Project) -> None:
     build = start(project)
     render(build, f"`#!value {TWO} / {ONE}`")
-    tree = kept(build, "values", H200)
-    assert tree["kind"] == "prediction"
-    assert float(tree["value"]) == (2**31 + 2**26) / (2**30 + 2**26)
+    there = on_machine(build, H200)
+    assert 'data-kind="prediction"' in there
+    assert f'value="{(2**31 + 2**26) / (2**30 + 2**26)}"' in there
 
 
 # By what a page says: a part of what is wrong with it.
@@ -179,7 +195,7 @@ def test_a_table_shows_predicted_measured_and_signed_error(project: Project) -> 
     assert not build.problems
     heads = [plain(part.split("</th>")[0]) for part in html.split('<th scope="col">')[1:]]
     assert heads == ["method", "peak_memory", "peak_memory (predicted)", "peak_memory (error)", "step_time"]
-    row = plain(html.split("<tbody>")[1].split("</tr>")[0]).replace("\u00a0", " ")
+    row = plain(html.split('<tbody data-part="rows">')[1].split("</tr>")[0]).replace("\u00a0", " ")
     assert row.endswith(
         "peak_memory 4 GiBpeak_memory (predicted) 2.06 GiB ≈ predicted peak_memory (error) \u221248%step_time 202 ms"
     )
@@ -187,7 +203,7 @@ def test_a_table_shows_predicted_measured_and_signed_error(project: Project) -> 
 
 def test_its_cells_say_of_what_kind_they_are(project: Project) -> None:
     html = render(start(project), TABLE)
-    row = html.split("<tbody>")[1].split("</tr>")[0]
+    row = html.split('<tbody data-part="rows">')[1].split("</tr>")[0]
     kinds = [part.split("<data ")[1].split(">")[0] for part in row.split("<td")[1:]]
     assert [("prediction" in kind, "error" in kind) for kind in kinds] == [
         (False, False),
@@ -221,9 +237,10 @@ def test_what_ran_with_other_parameters_has_no_error(project: Project) -> None:
 def test_on_a_machine_that_was_not_measured_it_shows_what_was_predicted(project: Project) -> None:
     build = start(project)
     render(build, TABLE)
-    (rows,) = [kept(build, "blocks", H200)["rows"]]
-    assert [entry.get("text") for entry in rows[0]] == ["2.06\u00a0GiB", "2.06\u00a0GiB", "—", "—"]
-    assert [entry.get("kind") for entry in rows[0]] == ["prediction", "prediction", None, None]
+    entries = on_machine(build, H200).split("</tr>")[0].split("<td")[1:]
+    texts = [re.findall(r"<data [^>]*>([^<]*)</data>", entry)[0] for entry in entries]
+    assert texts == ["2.06\u00a0GiB", "2.06\u00a0GiB", "—", "—"]
+    assert ['data-kind="prediction"' in entry for entry in entries] == [True, True, False, False]
 
 
 def test_a_ratio_compares_one_kind_alone(project: Project) -> None:
@@ -253,23 +270,14 @@ def test_the_line_below_says_that_some_values_are_predicted(project: Project) ->
 def test_where_all_are_predicted_it_says_that_nothing_was_measured(project: Project) -> None:
     build = start(project)
     render(build, TABLE)
-    tree = kept(build, "blocks", H200)
-    origin = build.data["memory"]["origins"][tree["origin"]][H200]["en"]
-    assert origin["line"] == ("H200", "torch 2.13", "predicted Nov 2026, not measured")
-    assert tree["repeats"] == ""
+    line = re.findall(r'<span class="bb-line">(.*?)</span></summary>', on_machine(build, H200))
+    assert list(map(plain, line)) == ["H200 · torch 2.13 · predicted Nov 2026, not measured"]
 
 
 def test_the_details_say_how_it_was_predicted_and_how_to_do_it_again(project: Project) -> None:
     build = start(project)
     render(build, f"`#!value {ONE}`")
-    tree = kept(build, "values", H200)
-    rows = {
-        key: content
-        for key, _, content in (
-            *tree["rows"],
-            *build.data["memory"]["origins"][tree["origin"]][H200]["en"]["rows"],
-        )
-    }
+    rows = value_rows(build, H200)
     assert rows["prediction"] == "1.06\u00a0GiB (Predicted, not measured)"
     assert rows["peak"] == "Activations\u00a0816\u00a0MiB · Weights\u00a0272\u00a0MiB"
     assert rows["predicted_on"] == "November 20, 2026"
@@ -288,7 +296,7 @@ def test_a_block_can_be_pinned_to_a_gpu_that_nobody_measured_on(project: Project
     html = render(build, TABLE.replace("rows: method", f"rows: method\nmachine: {H200}"))
     assert not build.problems
     assert f'class="bb-table" data-machine="{H200}"' in html
-    assert set(build.data["memory"]) == {"origins"}
+    assert {section for data in build.here.data.values() for section in data} == {"origins"}
     assert build.here.machines == {}
 
 
@@ -306,33 +314,33 @@ def large(tmp_path: Path) -> Project:
 def test_a_value_of_a_run_that_does_not_fit_says_so(large: Project) -> None:
     build = start(large)
     render(build, f"`#!value {ONE}`")
-    tree = kept(build, "values", H200)
-    assert (tree["text"], tree["kind"], tree["fits_not"]) == ("140\u00a0GiB", "prediction", True)
-    rows = {key: content for key, _, content in tree["rows"]}
-    assert rows["prediction"].endswith("this run needs more memory than the device has room for)")
+    assert plain(on_machine(build, H200)) == "140 GiB≈ predicted, does not fit"
+    hint = "this run needs more memory than the device has room for)"
+    assert value_rows(build, H200)["prediction"].endswith(hint)
 
 
 def test_one_that_fits_or_was_measured_says_nothing_of_it(large: Project) -> None:
     build = start(large)
     lean = ONE.replace("plain", "checkpointing")
-    render(build, f"`#!value {lean}` `#!value {ONE}`")
-    assert "fits_not" not in kept(build, "values", H200, lean)
-    assert "fits_not" not in kept(build, "values", CPU, ONE)
+    html = render(build, f"`#!value {lean}` `#!value {ONE}`")
+    assert "does not fit" not in on_machine(build, H200, lean)
+    assert "does not fit" in on_machine(build, H200, ONE)
+    assert "does not fit" not in html
 
 
 def test_a_ratio_with_a_run_that_does_not_fit_says_so(large: Project) -> None:
     build = start(large)
     render(build, f"`#!value {ONE.replace('plain', 'checkpointing')} / {ONE}`")
-    assert kept(build, "values", H200)["fits_not"]
+    assert "does not fit" in on_machine(build, H200)
 
 
 def test_a_table_says_so_in_each_cell_of_such_a_run(large: Project) -> None:
     build = start(large)
     render(build, TABLE)
-    rows = kept(build, "blocks", H200)["rows"]
-    assert [[entry.get("fits_not") for entry in row] for row in rows] == [
-        [True, True, None, None],
-        [None, None, None, None],
+    rows = on_machine(build, H200).split("</tr>")[:2]
+    assert [["does not fit" in entry for entry in row.split("<td")[1:]] for row in rows] == [
+        [True, True, False, False],
+        [False, False, False, False],
     ]
 
 
@@ -353,22 +361,10 @@ def test_a_cell_says_in_every_language_that_it_does_not_fit(large: Project, code
     assert html.count(f'<abbr class="bb-predicted" title="{hint}">') == 2
 
 
-def test_the_scripts_of_a_page_know_the_words_for_it(large: Project) -> None:
-    build = start(large)
-    render(build, f"`#!value {ONE}`")
-    strings = page_settings(build, build.here)["strings"]
-    assert strings["predicted_fits_not"] == "does not fit"
-    assert {"predicted_fits_not_hint", "fact_room"} <= set(strings)
-    assert {name for name in build.languages["en"].strings if name.startswith("fact_")} <= set(strings)
-
-
 def test_the_details_say_what_room_there_was(large: Project) -> None:
     build = start(large)
     render(build, f"`#!value {ONE}`")
-    tree = kept(build, "values", H200)
-    rows = build.data["memory"]["origins"][tree["origin"]][H200]["en"]["rows"]
-    (room,) = [content for key, _, content in rows if key == "room"]
-    assert room == "140\u00a0GiB"
+    assert value_rows(build, H200)["room"] == "140\u00a0GiB"
 
 
 # The choice, the claims, the files
@@ -379,7 +375,7 @@ def test_the_choice_offers_the_gpu_and_marks_it(project: Project) -> None:
     render(build, f"`#!value {ONE}`")
     html = insert_choice(build, "<h1>Memory</h1>")
     assert f'<option value="{H200}">NVIDIA H200, 141 GB (predicted)</option>' in html
-    names = [one["name"] for one in page_settings(build, build.here)["machines"]]
+    names = page_settings(build, build.here)["machines"]
     assert names.index(GPU) < names.index(H200)
 
 
@@ -410,8 +406,7 @@ def test_every_language_says_so_in_its_own_words(project: Project, code: str, wo
     build = start(project, code)
     assert f"≈ {word}" in plain(render(build, f"`#!value {UNREAD}`"))
     render(build, TABLE)
-    origins = build.data["memory"]["origins"].values()
-    assert any(line in segment for one in origins if H200 in one for segment in one[H200][code]["line"])
+    assert line in plain(on_machine(build, H200))
 
 
 @pytest.mark.parametrize(
@@ -435,4 +430,4 @@ def test_a_declaration_without_predictions_changes_nothing(tmp_path: Path) -> No
         path.unlink()
     build = start(project)
     render(build, f"`#!value {ONE}`")
-    assert H200 not in build.data["memory"]["values"][ONE]
+    assert H200 not in build.here.data

@@ -19,6 +19,7 @@ from handbooks import (
     copy_handbook,
     edit,
     list_points,
+    on_machine,
     plain,
     render,
     set_metric,
@@ -154,12 +155,8 @@ def test_each_machine_s_column_has_the_unit_that_suits_it(tmp_path: Path) -> Non
     build = start(project)
     shown = cells(render(build, table(SWEPT + "peak_memory")))
     assert [row[1] for row in shown[1:]] == ["1 MiB", "2 MiB", "4 MiB"]
-    (machines,) = build.data["memory"]["blocks"].values()
-    assert [row[0]["text"] for row in machines[GPU]["en"]["rows"]] == [
-        "0.5\u00a0GiB",
-        "1\u00a0GiB",
-        "2\u00a0GiB",
-    ]
+    there = cells(on_machine(build, GPU))
+    assert [row[1] for row in there] == ["0.5 GiB", "1 GiB", "2 GiB"]
 
 
 def test_a_share_far_below_the_others_of_its_column_stays_a_percentage(tmp_path: Path) -> None:
@@ -249,10 +246,11 @@ def test_the_line_below_says_where_it_comes_from() -> None:
 def test_other_machines_go_to_the_data_of_the_guide() -> None:
     build = start(Project(FIXTURE))
     render(build, table(METHODS + "columns: peak_memory"))
-    (machines,) = build.data["memory"]["blocks"].values()
-    assert list(machines) == [GPU, QUOTED]
-    entry = machines[GPU]["en"]["rows"][0][0]
-    assert entry == {"text": "2.5\u00a0GiB", "value": "2684354560", "bytes": "2684354560"}
+    assert [name for name, data in build.here.data.items() if "blocks" in data] == [GPU, QUOTED]
+    assert (
+        f'<data value="2684354560" data-ref="#peak_memory" data-machine="{GPU}" data-bytes="2684354560" '
+        'dir="ltr">2.5\u00a0GiB</data>'
+    ) in on_machine(build, GPU)
 
 
 def test_a_table_has_the_same_key_in_every_language() -> None:

@@ -2,23 +2,19 @@
 
 export const settings = JSON.parse(document.getElementById("bb-page").textContent);
 const words = settings.strings;
-let loading;
+const ROOT = "\uf8ff"; // what stands in the data for the way to the root of the site
+const loading = new Map();
 
-/** What the page shows on every machine, in its language; fetched when it is first needed. */
-export function records() {
-  loading ??= fetch(settings.data).then((answer) => {
-    if (!answer.ok) throw new Error(`${settings.data}: ${answer.status}`);
-    return answer.json();
-  }).then(localized);
-  return loading;
-}
-
-/** `tree` with each {"@": {language: ...}} replaced by what stands there for the page's language. */
-function localized(tree) {
-  if (Array.isArray(tree)) return tree.map(localized);
-  if (tree === null || typeof tree !== "object") return tree;
-  if ("@" in tree) return tree["@"][settings.language] ?? tree["@"].en ?? Object.values(tree["@"])[0];
-  return Object.fromEntries(Object.entries(tree).map(([key, value]) => [key, localized(value)]));
+/** What the page shows of `machine` in its language, as HTML by section and key; fetched when first needed. */
+export function records(machine) {
+  const address = `${settings.data}${machine}.json`;
+  if (!loading.has(machine)) {
+    loading.set(machine, fetch(address).then((answer) => {
+      if (!answer.ok) throw new Error(`${address}: ${answer.status}`);
+      return answer.text();
+    }).then((text) => JSON.parse(text.replaceAll(ROOT, settings.root))));
+  }
+  return loading.get(machine);
 }
 
 /** An element with attributes and children; text children are never read as HTML. */
@@ -29,62 +25,12 @@ export function make(name, attributes = {}, ...children) {
   return element;
 }
 
-/** The mark of what was recorded before its script last changed. */
-export function staleMark() {
-  const word = make("span", { class: "bb-word" }, words.older_code);
-  return make("abbr", { class: "bb-old", title: words.older_code_hint }, "◷ ", word);
-}
-
-/** The mark of what was predicted, not measured; it says too of a run that it does not fit the machine. */
-export function predictedMark(fitsNot) {
-  const word = make("span", { class: "bb-word" }, words.predicted);
-  const mark = make("abbr", { class: "bb-predicted", title: words.predicted_hint }, "≈ ", word);
-  if (fitsNot) {
-    word.append(words.comma);
-    mark.title = words.predicted_fits_not_hint;
-    mark.append(make("span", { class: "bb-outgrown" }, words.predicted_fits_not));
-  }
-  return mark;
-}
-
-/** The one line of a block: machine, library, month, repeats. */
-export function line(origin, repeats) {
-  const shown = make("span", { class: "bb-line" });
-  for (const text of repeats ? [...origin.line, repeats] : origin.line) {
-    if (shown.hasChildNodes()) shown.append("\u00a0", make("span", { class: "bb-dot" }, "·"), " ");
-    shown.append(make("bdi", {}, text));
-  }
-  return shown;
-}
-
-/** The details behind it, row by row. */
-export function details(rows) {
-  const list = make("dl");
-  for (const [key, way, content] of rows) {
-    const shown = make("dd");
-    if (way === "links") {
-      content.forEach(([text, to], place) => {
-        const address = to.startsWith("https://") ? to : settings.root + to;
-        shown.append(place ? words.comma : "", make("a", { href: address }, make("bdi", {}, text)));
-      });
-    } else if (way === "block") {
-      shown.append(make("pre", { lang: "en", dir: "ltr", tabindex: "0" }, make("code", {}, content)));
-    } else {
-      shown.append(way === "code" ? make("code", { lang: "en", dir: "ltr" }, content) : make("bdi", {}, content));
-    }
-    list.append(make("div", {}, make("dt", {}, words[`fact_${key}`]), shown));
-  }
-  return list;
-}
-
-/** Fill the details behind the line of a block with what the page's data holds of it. */
+/** Fill the details behind the line of a block with what is known of the machine that it shows. */
 export async function fillDetails(provenance) {
-  const list = provenance.querySelector("dl[data-origin]");
-  if (!list) return; // they are there
-  const data = await records();
+  const list = provenance.querySelector("dl");
   const { machine, bb } = provenance.closest("[data-machine]").dataset;
-  const origin = data.origins[list.dataset.origin][machine];
-  list.replaceWith(details([...(data.facts?.[bb]?.[machine] ?? []), ...origin.rows]));
+  const data = await records(machine);
+  list.innerHTML = (data.facts?.[bb] ?? "") + data.origins[list.dataset.origin];
 }
 
 document.addEventListener("toggle", (event) => {
@@ -102,17 +48,15 @@ card.addEventListener("toggle", (event) => {
 
 async function open(button) {
   const shown = button.querySelector("data");
-  const data = await records();
-  const machine = shown.dataset.machine;
-  const value = data.values[button.dataset.bb]?.[machine];
-  if (!value) return;
-  const origin = data.origins[value.origin][machine];
+  const data = await records(shown.dataset.machine);
+  const value = data.values[button.dataset.bb];
   const close = make("button", { type: "button", class: "bb-close", autofocus: "", "aria-label": words.close }, "×");
   close.addEventListener("click", () => card.hidePopover());
-  const head = make("p", {}, line(origin, value.repeats));
-  if (origin.stale) head.append(" ", make("span", { class: "bb-stale" }, staleMark()));
+  const [head, list] = [make("p"), make("dl")];
+  head.innerHTML = value.line;
+  list.innerHTML = value.rows + data.origins[value.origin];
   const link = make("button", { type: "button", class: "bb-link", "data-copy": address(button) }, words.copy_link);
-  card.replaceChildren(close, head, link, details([...value.rows, ...origin.rows]));
+  card.replaceChildren(close, head, link, list);
   opener = button;
   button.setAttribute("aria-expanded", "true");
   card.style.removeProperty("--bb-height");

@@ -1,14 +1,15 @@
 // A reader's two choices: on which machine measured, and their own GPU. In the address first, then in storage.
 
-import { fillDetails, line, make, predictedMark, records, settings, sortAgain, staleMark } from "./blocks.js";
+import { fillDetails, make, records, settings, sortAgain } from "./blocks.js";
 
 const words = settings.strings;
+const OUTCOMES = ["holds", "refuted", "too close to call", "not measured"];
 const root = document.documentElement;
 const select = document.getElementById("bb-machine");
 const input = document.getElementById("bb-gpu");
 const said = document.getElementById("bb-gpu-said");
 const GIB = 2 ** 30;
-// What the reference machine yielded, as the page came: values by button, blocks whole.
+// What each block shows as the page comes: its attributes, and the inside of its parts.
 const originals = new Map();
 let gpus;
 
@@ -43,11 +44,9 @@ function keep(name, value) {
 async function showMachine(name) {
   hideFits();
   try {
-    const data = name === settings.reference ? null : await records();
-    for (const button of document.querySelectorAll(".bb-value")) showValue(button, data, name);
-    for (const block of document.querySelectorAll(":is(.bb-output, .bb-table, .bb-chart, .bb-claim, .bb-mark)[data-bb]")) {
-      showBlock(block, data, name);
-      sortAgain(block);
+    const data = name === settings.reference ? {} : await records(name);
+    for (const block of document.querySelectorAll("[data-bb]")) {
+      show(block, data[block.matches(".bb-value") ? "values" : "blocks"]?.[block.dataset.bb]);
     }
   } finally {
     delete root.dataset.bbPending;
@@ -56,146 +55,37 @@ async function showMachine(name) {
   showFits();
 }
 
-function showValue(button, data, name) {
-  if (!originals.has(button)) {
-    const shown = button.querySelector("data").cloneNode(true);
-    const mark = button.querySelector(".bb-predicted");
-    originals.set(button, { shown, mark, tag: button.querySelector(".bb-tag"), stale: staleBeside(button) !== null });
-  }
-  const original = originals.get(button);
-  const value = data?.values[button.dataset.bb]?.[name];
-  button.querySelectorAll(".bb-tag, .bb-predicted").forEach((mark) => mark.remove());
-  if (value) {
-    setData(button.querySelector("data"), value, name);
-    if (value.kind === "prediction") button.append(predictedMark(value.fits_not));
-    // What was not measured here says whose it is wherever it stands.
-    const quoted = settings.machines.find((machine) => machine.name === name && machine.published);
-    if (quoted) button.append(make("sup", { class: "bb-tag", dir: "auto" }, quoted.short));
-  } else {
-    // Ten times "not measured" in a paragraph cannot be read: keep the value, and say in small whose it is.
-    button.querySelector("data").replaceWith(original.shown.cloneNode(true));
-    if (original.mark) button.append(original.mark);
-    const home = data && settings.machines.find((machine) => machine.name === original.shown.dataset.machine);
-    if (home) button.append(make("sup", { class: "bb-tag", dir: "auto" }, home.short));
-    else if (original.tag) button.append(original.tag);
-  }
-  const stale = value ? data.origins[value.origin][name].stale : original.stale;
-  staleBeside(button)?.remove();
-  if (stale) button.after(staleMark());
-}
-
-function staleBeside(button) {
-  return button.nextElementSibling?.matches("abbr.bb-old") ? button.nextElementSibling : null;
-}
-
-/** Write a value of a machine into its `<data>`. */
-function setData(element, value, name) {
-  element.value = value.value ?? "";
-  element.dataset.machine = name;
-  if (value.kind) element.dataset.kind = value.kind;
-  else delete element.dataset.kind;
-  if (value.bytes) element.dataset.bytes = value.bytes;
-  else delete element.dataset.bytes;
-  if (value.words) element.removeAttribute("dir");
-  else element.dir = "ltr";
-  element.textContent = value.text;
-}
-
-// What changes in a block; the rest of it stays as it is, with what listens to it.
-const SLOTS = ".bb-notes, .bb-output > pre, .bb-output > pre > code, td, .bb-drawing, .bb-ends, .bb-unit, .bb-points, .bb-figures tbody, .bb-provenance, "
-  + ".bb-sign, .bb-outcome, .bb-finding, .bb-others";
-
-function showBlock(block, data, name) {
+/** Put what a machine changes in `block` in its place; where it changes nothing, what the page came with. */
+function show(block, change) {
   if (!originals.has(block)) {
-    const slots = [...block.querySelectorAll(SLOTS)].map((slot) => [slot, slot.innerHTML, slot.hidden]);
-    originals.set(block, { slots, machine: block.dataset.machine, hidden: block.hidden, outcome: block.dataset.outcome });
+    if (!change?.parts) return;
+    originals.set(block, kept(block, change));
   }
   const original = originals.get(block);
-  const shown = data?.blocks[block.dataset.bb]?.[name];
-  if (block.dataset.machine !== original.machine) restore(block, original);
-  if (!shown) return;
-  block.dataset.machine = name;
-  block.hidden = false;
-  if (shown.rows) showRows(block, shown.rows, name);
-  else if (shown.points) showTradeoff(block, shown);
-  else if (shown.drawing) showChart(block, shown);
-  else if (shown.outcome) showClaim(block, shown);
-  else showOutput(block, shown);
-  if (shown.origin) showOrigin(block, shown.origin, data.origins[shown.origin][name], shown.repeats);
-}
-
-function restore(block, original) {
-  block.dataset.machine = original.machine;
-  block.hidden = original.hidden;
-  if (original.outcome) block.dataset.outcome = original.outcome;
-  const known = new Set(original.slots.map(([slot]) => slot));
-  block.querySelectorAll(".bb-provenance").forEach((slot) => known.has(slot) || slot.remove());
-  for (const [slot, html, hidden] of original.slots) {
-    slot.hidden = hidden;
-    if (!slot.matches("pre")) slot.innerHTML = html;
+  for (const [name, value] of Object.entries({ ...original.attributes, ...change?.attributes })) {
+    if (value === null) block.removeAttribute(name);
+    else block.setAttribute(name, value);
   }
-}
-
-function showRows(block, rows, name) {
-  for (const row of block.querySelectorAll("tr[data-row]")) {
-    row.querySelectorAll("td").forEach((cell, place) => {
-      const entry = rows[Number(row.dataset.row)][place];
-      const data = cell.querySelector("data");
-      setData(data, entry, name);
-      cell.querySelector(".bb-predicted")?.remove();
-      if (entry.kind === "prediction") data.after(" ", predictedMark(entry.fits_not));
-      cell.querySelector(".bb-bar")?.style.setProperty("--bb-share", entry.share ?? 0);
-      const ratio = cell.querySelector(".bb-ratio");
-      if (ratio) ratio.textContent = entry.ratio ?? "";
-    });
+  for (const [name, html] of Object.entries({ ...original.parts, ...change?.parts })) {
+    const element = part(block, name);
+    const open = [...element.querySelectorAll("details")].map((one) => one.open);
+    element.innerHTML = html;
+    element.querySelectorAll("details").forEach((one, place) => (one.open = open[place] ?? false));
   }
+  block.querySelectorAll(".bb-provenance[open]:not(:empty)").forEach(fillDetails);
+  sortAgain(block);
 }
 
-function showChart(block, shown) {
-  block.querySelector(".bb-drawing").innerHTML = shown.drawing;
-  block.querySelectorAll(".bb-ends > li").forEach((name, place) => {
-    name.hidden = shown.ends[place] === null;
-    name.style.setProperty("--bb-end", shown.ends[place]);
-  });
-  const unit = block.querySelector(".bb-unit");
-  unit.hidden = !shown.unit;
-  unit.firstElementChild.textContent = shown.unit;
-  const cell = (name, text, attributes) => make(name, attributes ?? {}, make("bdi", { dir: "ltr" }, text));
-  const rows = shown.figures.map(([first, ...others]) =>
-    make("tr", {}, cell("th", first, { scope: "row" }), ...others.map((text) => cell("td", text))));
-  block.querySelector(".bb-figures tbody").replaceChildren(...rows);
+/** What `change` will change in `block`, as it is now. */
+function kept(block, { attributes = {}, parts }) {
+  return {
+    attributes: Object.fromEntries(Object.keys(attributes).map((name) => [name, block.getAttribute(name)])),
+    parts: Object.fromEntries(Object.keys(parts).map((name) => [name, part(block, name).innerHTML])),
+  };
 }
 
-function showTradeoff(block, shown) {
-  block.querySelector(".bb-drawing").innerHTML = shown.drawing;
-  block.querySelectorAll(".bb-points > li").forEach((name, place) => (name.className = shown.points[place]));
-  // As the page has them: the vertical axis first.
-  block.querySelectorAll(".bb-unit > bdi").forEach((unit, place) => (unit.textContent = shown.units[1 - place]));
-}
-
-function showOutput(block, shown) {
-  const notes = block.querySelector(".bb-notes");
-  notes.replaceChildren(...shown.notes.map((note) => make("li", {}, make("bdi", {}, note))));
-  notes.hidden = !shown.notes.length;
-  const output = block.querySelector("pre");
-  output.hidden = !shown.output;
-  output.querySelector("code").textContent = shown.output;
-}
-
-const SIGNS = { holds: "✓", refuted: "✗", "too close to call": "≈", "not measured": "—" };
-
-function showClaim(block, shown) {
-  block.dataset.outcome = shown.outcome;
-  block.querySelector(".bb-sign").textContent = SIGNS[shown.outcome];
-  block.querySelector(".bb-outcome").textContent = shown.verdict;
-  for (const part of ["finding", "others"]) {
-    const slot = block.querySelector(`.bb-${part}`);
-    if (!slot) continue; // the mark of a row
-    slot.textContent = shown[part];
-    slot.hidden = !shown[part];
-  }
-  const origin = block.querySelector(".bb-provenance");
-  if (origin) origin.hidden = !shown.origin;
+function part(block, name) {
+  return name ? block.querySelector(`[data-part="${name}"]`) : block;
 }
 
 // The list of claims: those of one verdict, on the machine that is shown.
@@ -239,15 +129,6 @@ outcome?.addEventListener("change", () => {
   filterClaims();
 });
 
-function showOrigin(block, key, origin, repeats) {
-  let known = block.querySelector(".bb-provenance");
-  if (!known) block.append(known = make("details", { class: "bb-provenance", "data-pagefind-ignore": "" }));
-  const summary = make("summary", { title: words.provenance }, line(origin, repeats));
-  if (origin.stale) summary.append(" ", make("span", { class: "bb-stale" }, staleMark()));
-  known.replaceChildren(summary, make("dl", { "data-origin": key }));
-  if (known.open) fillDetails(known);
-}
-
 select?.addEventListener("change", () => {
   keep("machine", select.value === settings.reference ? "" : select.value);
   showMachine(select.value);
@@ -274,10 +155,10 @@ function showFits() {
   }
 }
 
-/** The last of what belongs to a value: its mark of age in a sentence, its ratio or mark in a table. */
+/** The last of what belongs to a value: its button in a sentence, its ratio or mark in a table. */
 function beside(data) {
   const button = data.closest(".bb-value");
-  if (button) return staleBeside(button) ?? button;
+  if (button) return button;
   return [".bb-ratio", ".bb-predicted"].map((name) => data.parentElement.querySelector(`:scope > ${name}`)).find(Boolean) ?? data;
 }
 
@@ -318,10 +199,10 @@ input?.addEventListener("change", async () => {
 
 function start() {
   const machine = chosen("machine");
-  const known = settings.machines.some((one) => one.name === machine);
+  const known = settings.machines.includes(machine);
   const gpu = chosen("gpu");
   const wanted = new URLSearchParams(location.search).get("outcome") ?? "";
-  if (outcome && wanted in SIGNS) outcome.value = wanted;
+  if (outcome && OUTCOMES.includes(wanted)) outcome.value = wanted;
   if (known && machine !== settings.reference) {
     select.value = machine;
     keep("machine", machine);

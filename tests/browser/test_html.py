@@ -117,7 +117,7 @@ def test_no_page_is_heavier_than_a_telephone_carries(site: Path) -> None:
 
 
 def test_what_a_page_fetches_is_small_once_compressed(site: Path) -> None:
-    for path in (site / "assets" / "data").iterdir():
+    for path in (site / "assets" / "data").rglob("*.json"):
         assert len(gzip.compress(path.read_bytes())) <= MOST_COMPRESSED, path
 
 
@@ -125,14 +125,23 @@ def test_what_a_reader_can_open_is_in_the_data_of_the_page(site: Path) -> None:
     for path in site.rglob("*.html"):
         text = path.read_text("utf-8")
         settings = re.search(r'<script type="application/json" id="bb-page">(.*?)</script>', text)
-        origins = set(re.findall(r'<dl data-origin="([^"]*)"', text))
-        values = {unescape(key) for key in re.findall(r'class="bb-value" data-bb="([^"]*)"', text)}
+        shown = re.findall(r'class="bb-value" data-bb="([^"]*)"><data [^>]*data-machine="([^"]*)"', text)
+        values = {(machine, unescape(key)) for key, machine in shown}
+        blocks = re.split(r'<(?:div|figure) class="bb-(?=[^>]*data-machine=)', text)[1:]
+        origins = {
+            (re.findall(r'data-machine="([^"]*)"', block)[0], key)
+            for block in blocks
+            for key in re.findall(r'<dl data-origin="([^"]*)"', block)
+        }
         if settings is None:
             assert not origins | values, path
             continue
-        data = json.loads((path.parent / json.loads(settings[1])["data"]).read_text("utf-8"))
-        assert origins <= set(data["origins"]), path
-        assert values <= set(data.get("values", {})), path
+        folder = path.parent / json.loads(settings[1])["data"]
+        data = {one.stem: json.loads(one.read_text("utf-8")) for one in folder.glob("*.json")}
+        assert all(key in data[machine]["origins"] for machine, key in origins), path
+        assert all(
+            data[machine]["values"][key]["origin"] in data[machine]["origins"] for machine, key in values
+        ), path
 
 
 def test_a_picture_is_made_of_few_elements(site: Path) -> None:

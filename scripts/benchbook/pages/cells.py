@@ -5,18 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any
 
 from markdown import Markdown
 from markdown_exec import base_format
 
-from benchbook.pages.context import Build
+from benchbook.pages.context import Build, Rendering
 from benchbook.pages.labels import OUTCOMES
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Library, Machine
 from benchbook.pages.markup import plain_code
 from benchbook.pages.measurements import Recorded, missing_mend, recorded, shown_variant
-from benchbook.pages.provenance import overridden, render_details
+from benchbook.pages.provenance import details_element, overridden, render_details
 from benchbook.pages.references import UnresolvedError, cell_of, matching_variants, parse_reference
 from benchbook.parameters import axis_text, parameters_text
 from benchbook.script import PARAMETERS, Cell, Script, Variant
@@ -108,7 +107,7 @@ def render_cell(build: Build, text: str, options: Mapping[str, str], md: Markdow
         found = shown if machine == shown.machine else recorded(library, script, variant.name, machine)
         # What is quoted from a publication has figures, and seldom a word that a cell printed.
         if found is not None and found != shown and not found.quoted:
-            build.keep("blocks", key, machine, _tree(build, cell, found))
+            build.keep_block(key, machine, _rendering(build, cell, found))
     output = _render_output(build, key, cell, shown)
     place = options.get("source", "above")
     if place == "none":
@@ -150,30 +149,34 @@ def _with_source(build: Build, cell: Cell, place: str, options: Mapping[str, str
 
 
 def _render_output(build: Build, key: str, cell: Cell, source: Recorded) -> str:
-    language = build.here.language
-    tree = _tree(build, cell, source)
-    origin_key, origin = build.keep_origin([source])
-    text, notes = tree["output"], tree["notes"]
-    notes_html = "".join(f"<li><bdi>{escape(note)}</bdi></li>" for note in notes)
-    silent = not text and not notes and not origin.stale
-    details = "" if silent else render_details(origin_key, origin, "", language, build.here.root)
+    rendering = _rendering(build, cell, source)
+    inside = rendering.parts[""]
     return (
         f'<div class="bb-output" data-bb="{escape(key)}" data-machine="{escape(source.machine.name)}"'
-        f"{' hidden' if silent else ''}>"
-        f'<ul class="bb-notes"{"" if notes else " hidden"}>{notes_html}</ul>'
-        f'<pre lang="en" dir="ltr" tabindex="0" aria-label="{escape(language.text("output"))}"'
-        f"{'' if text else ' hidden'}><code>{escape(text)}</code></pre>{details}</div>"
+        f"{'' if inside else ' hidden'}>{inside}</div>"
     )
 
 
-def _tree(build: Build, cell: Cell, source: Recorded) -> dict[str, Any]:
+def _rendering(build: Build, cell: Cell, source: Recorded) -> Rendering:
+    """What a cell printed, and what is to be said of it; it does not show where there is neither."""
     language = build.here.language
     text, cut = bounded(source.result.output.get(cell.name, ""))
     notes = _notes(cell, source, bool(text), language)
     if cut:
         notes.append(language.text("output_cut", n=cut))
-    key, _ = build.keep_origin([source])
-    return {"output": text, "notes": notes, "origin": key}
+    key, origin = build.keep_origin([source])
+    if not text and not notes and not origin.stale:
+        return Rendering({"": ""}, {"hidden": ""})
+    shown = "".join(f"<li><bdi>{escape(note)}</bdi></li>" for note in notes)
+    shown = f'<ul class="bb-notes">{shown}</ul>' if notes else ""
+    if text:
+        name = escape(language.text("output"))
+        shown += (
+            f'<pre lang="en" dir="ltr" tabindex="0" aria-label="{name}"><code>{escape(text)}</code></pre>'
+        )
+    return Rendering(
+        {"": shown + details_element(render_details(key, origin, "", language))}, {"hidden": None}
+    )
 
 
 def _notes(cell: Cell, source: Recorded, printed: bool, language: Language) -> list[str]:

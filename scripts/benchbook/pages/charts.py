@@ -9,13 +9,13 @@ from html import escape
 from typing import Any
 
 from benchbook.metadata import ParameterValue
-from benchbook.pages.context import Build
+from benchbook.pages.context import Build, Rendering
 from benchbook.pages.drawing import MAX_SERIES, SHAPES, Line, draw, line_ends
 from benchbook.pages.labels import axis_label, name_label
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Library, Machine
 from benchbook.pages.measurements import Measurement, Recorded, measure_series, missing_mend, recorded
-from benchbook.pages.pictures import axis_name, drawings_folder, picture, unit_text
+from benchbook.pages.pictures import axis_name, drawings_folder, picture
 from benchbook.pages.provenance import render_details, repeats_text
 from benchbook.pages.quantities import convert, sensible_unit
 from benchbook.pages.references import Target, UnresolvedError, axis_values
@@ -167,34 +167,25 @@ def resolve_chart(library: Library, guide: str, text: str) -> tuple[Chart, Machi
 def render_chart(build: Build, text: str) -> str:
     """The HTML of a `chart` fence with the body `text`; raises as `resolve_chart` does."""
     library, page = build.library, build.here
-    language = page.language
     chart, shown, known = resolve_chart(library, page.guide, text)
-    for machine in (shown,) if chart.machine else library.machines_with(chart.script.reference):
-        drawn = known if machine == shown else _chart_lines(library, chart, machine)
-        if drawn is None:
-            continue
-        sources = [
-            s for v in chart.variants if (s := recorded(library, chart.script, v.name, machine)) is not None
-        ]
-        repeats = _repeats(library, chart, sources, language)
-        if machine == shown:
-            origin = build.keep_origin(sources, offered=chart.machine is None)
-            html = _figure(chart, drawn, _drawing(build, chart, drawn), language)
-            details = render_details(*origin, repeats, language, page.root)
-        else:
-            origin_key, _ = build.keep_origin(sources)
-            drawing = _drawing(build, chart, drawn)
-            tree = {
-                "drawing": drawing,
-                "ends": _ends(chart, drawn, drawing),
-                "unit": unit_text(drawn.unit, language),
-                "figures": _figures(drawn, language),
-                "repeats": repeats,
-                "origin": origin_key,
-            }
-            build.keep("blocks", chart.key, machine, tree)
     pinned = chart.machine is not None
-    return picture(chart.key, chart.title, html, details, shown, pinned, language)
+    for machine in () if pinned else library.machines_with(chart.script.reference):
+        drawn = _chart_lines(library, chart, machine) if machine != shown else None
+        if drawn is not None:
+            build.keep_block(chart.key, machine, _rendering(build, chart, machine, drawn))
+    rendering = _rendering(build, chart, shown, known)
+    return picture(chart.key, chart.title, rendering, shown, pinned, page.language)
+
+
+def _rendering(build: Build, chart: Chart, machine: Machine, drawn: Drawn) -> Rendering:
+    library, language = build.library, build.here.language
+    sources = [
+        s for v in chart.variants if (s := recorded(library, chart.script, v.name, machine)) is not None
+    ]
+    origin = build.keep_origin(sources, offered=chart.machine is None)
+    details = render_details(*origin, _repeats(library, chart, sources, language), language)
+    figure = _figure(chart, drawn, _drawing(build, chart, drawn), language)
+    return Rendering({"figure": figure, "origin": details})
 
 
 def _drawing(build: Build, chart: Chart, drawn: Drawn) -> str:
@@ -206,7 +197,7 @@ def _drawing(build: Build, chart: Chart, drawn: Drawn) -> str:
 
 
 def _figure(chart: Chart, drawn: Drawn, drawing: str, language: Language) -> str:
-    """The words around the drawing, which stay, and what another machine changes among them."""
+    """The drawing, and the words around it."""
     scope = chart.script.reference
     y_name = axis_name(language, chart.y.label_key, scope, drawn.unit)
     x_name = name_label(language, chart.x, scope)

@@ -9,28 +9,19 @@ from typing import Any
 from benchbook.pages.context import Build, PageContext
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Machine
-from benchbook.pages.machine_names import machine_short, marked_title
-from benchbook.pages.page_data import data_path
+from benchbook.pages.machine_names import marked_title
+from benchbook.pages.page_data import data_folder
 
 # Texts that the scripts of a page need in its language.
 _STRINGS = (
     "provenance",
-    "older_code",
-    "older_code_hint",
-    "predicted",
-    "predicted_hint",
-    "predicted_fits_not",
-    "predicted_fits_not_hint",
     "close",
     "copy_link",
-    "comma",
     "sort",
     "fits",
     "fits_not",
     "my_gpu_unknown",
 )
-# What texts begin with that name a row of the details.
-_FACT = "fact_"
 _AFTER_ANSWER = re.compile(r"</h1>\s*(?:<p\b.*?</p>)?", re.DOTALL)
 
 
@@ -81,20 +72,15 @@ def _render_choice(build: Build, page: PageContext) -> str:
 def page_settings(build: Build, page: PageContext) -> dict[str, Any]:
     """What the scripts of a page must know, as JSON."""
     language = page.language
-    facts = (name for name in (language.fallback or language).strings if name.startswith(_FACT))
-    strings = {name: language.text(name) for name in (*_STRINGS, *facts)}
     reference = _reference(build, page)
     return {
         "language": language.code,
         "root": page.root,
-        "data": page.root + data_path(page.guide),
+        "data": page.root + data_folder(page.guide, language.code),
         "gpus": page.root + "assets/gpus.json",
         "reference": reference,
-        "machines": [
-            {"name": machine.name, "short": machine_short(machine, language), "published": machine.published}
-            for machine in _ordered(page, reference)
-        ],
-        "strings": strings,
+        "machines": [machine.name for machine in _ordered(page, reference)],
+        "strings": {name: language.text(name) for name in _STRINGS},
     }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
 from markdown import Markdown
 
@@ -13,12 +12,12 @@ from benchbook.claims.comparison import OUTCOMES, Outcome
 from benchbook.claims.declaration import Claim, claim_anchor
 from benchbook.claims.judging import Judgement, claims_of, judge, judging_machines
 from benchbook.pages.claim_words import finding, found_rows, outcome_line, outcome_word
-from benchbook.pages.context import Build
+from benchbook.pages.context import Build, Rendering
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Library, Machine
 from benchbook.pages.machine_names import machine_short
 from benchbook.pages.markup import finish
-from benchbook.pages.provenance import render_details, repeats_text
+from benchbook.pages.provenance import details_element, render_details, render_rows, repeats_text
 from benchbook.pages.quantities import NO_BREAK_SPACE
 from benchbook.pages.references import UnresolvedError
 
@@ -64,12 +63,12 @@ def split(text: str) -> tuple[str, str]:
 def render_claim(build: Build, text: str, options: Mapping[str, str], markdown: Markdown) -> str:
     """The HTML of a `claim` fence whose body is `text`, by `markdown`; raises as `resolve_claim`."""
     claim = resolve_claim(build.library, text, options)
-    _show_once(build, claim)
+    show_once(build, claim)
     sentence, why = (words_html(part, markdown, build.here.language) for part in split(text))
     return claim_block(build, claim, Words(sentence, why))
 
 
-def _show_once(build: Build, claim: Claim) -> None:
+def show_once(build: Build, claim: Claim) -> None:
     """Note that the current page shows a claim, or raise UnresolvedError if it does already."""
     if claim.id in build.here.claims:
         raise UnresolvedError(
@@ -78,21 +77,19 @@ def _show_once(build: Build, claim: Claim) -> None:
     build.here.claims.add(claim.id)
 
 
-def claim_mark(build: Build, claim: Claim, sentence: str) -> str:
+def claim_mark(build: Build, claim: Claim, sentence: str, machine: Machine) -> str:
     """The HTML of a claim as a sign beside its row: the verdict, and a link to all that is behind it.
 
-    Raises:
-        UnresolvedError: The page shows the claim already.
+    Parameters:
+        build: Whose current page shows it.
+        claim: The claim.
+        sentence: The page's.
+        machine: Whose verdict to show, if it has one.
     """
     library, page = build.library, build.here
-    _show_once(build, claim)
-    known = [one for machine in judging_machines(library) if (one := judge(library, claim, machine)).parts]
-    shown = _first(library, page.guide, claim, known)
-    key = f"mark-{claim.id}"
-    for one in known:
-        if one != shown:
-            tree = {"outcome": one.outcome, "verdict": outcome_line(one, page.language)}
-            build.keep("blocks", key, one.machine, tree)
+    known = [one for other in judging_machines(library) if (one := judge(library, claim, other)).parts]
+    own = [one for one in known if one.machine == machine]
+    shown = own[0] if own else _first(library, page.guide, claim, known)
     outcome: Outcome = shown.outcome if shown else "not measured"
     verdict = outcome_line(shown, page.language) if shown else page.language.text("claim_nowhere")
     words = page.language.words(sentence)
@@ -106,7 +103,7 @@ def claim_mark(build: Build, claim: Claim, sentence: str) -> str:
     except UnresolvedError:
         pass  # a site without a list of claims has nowhere to lead
     return (
-        f'<span class="bb-mark" id="{claim_anchor(claim.id)}" data-bb="{escape(key)}" title="{words}" '
+        f'<span class="bb-mark" id="{claim_anchor(claim.id)}" title="{words}" '
         f'data-machine="{escape(shown.machine.name if shown else "")}" data-outcome="{escape(outcome)}">'
         f"{inside}</span>"
     )
@@ -133,25 +130,19 @@ def claim_block(build: Build, claim: Claim, words: Words, place: str = "") -> st
     # In the list, a reader looks for what one machine says; elsewhere, for what any machine does.
     known = judged if place else [one for one in judged if one.parts]
     shown = _first(library, page.guide, claim, known)
-    key = claim_anchor(claim.id)
     for one in known:
         page.machines[one.machine.name] = one.machine
         if one.parts:
-            build.keep("facts", key, one.machine, found_rows(one, page.language))
+            rows = render_rows(found_rows(one, page.language), page.language)
+            build.keep("facts", claim_anchor(claim.id), one.machine, rows)
         if one != shown:
-            build.keep("blocks", key, one.machine, _tree(build, one, told))
+            build.keep_block(claim_anchor(claim.id), one.machine, _rendering(build, claim, one, told, place))
     if shown is None:
-        texts = (page.language.text("claim_nowhere"), "", "")
-        return _whole(
-            claim, key, "not measured", "", _body(claim, words, "not measured", texts, page.language)
-        )
-    texts = _texts(shown, told, page.language)
-    body = _body(claim, words, shown.outcome, texts, page.language, place)
-    if shown.parts:
-        origin = build.keep_origin([part.source for part in shown.parts])
-        repeats = repeats_text(shown.parts, page.language)
-        body += render_details(*origin, repeats, page.language, page.root)
-    return _whole(claim, key, shown.outcome, shown.machine.name, body)
+        verdict = _verdict(claim, "not measured", page.language.text("claim_nowhere"), page.language, place)
+        parts = {"verdict": verdict, "finding": "", "others": "", "origin": ""}
+        return _whole(claim, words, "", "not measured", parts, page.language, place)
+    rendering = _rendering(build, claim, shown, told, place)
+    return _whole(claim, words, shown.machine.name, shown.outcome, rendering.parts, page.language, place)
 
 
 def listed_outcome(build: Build, claim: Claim) -> Outcome:
@@ -173,12 +164,6 @@ def _first(library: Library, guide: str, claim: Claim, known: Sequence[Judgement
     return next((by_name[name] for name in (*wanted, *by_name) if name in by_name), None)
 
 
-def _texts(judged: Judgement, told: Sequence[Judgement], language: Language) -> tuple[str, str, str]:
-    """The verdict, the numbers behind it, and the verdicts elsewhere, as plain text."""
-    others = _others(judged, told, language)
-    return outcome_line(judged, language), finding(judged, language), others
-
-
 def _others(shown: Judgement, told: Sequence[Judgement], language: Language) -> str:
     """What the records of other machines say, those of one verdict together."""
     groups = []
@@ -192,52 +177,57 @@ def _others(shown: Judgement, told: Sequence[Judgement], language: Language) -> 
     return f"{NO_BREAK_SPACE}· ".join(groups)
 
 
-def _tree(build: Build, judged: Judgement, told: Sequence[Judgement]) -> dict[str, Any]:
-    """What another machine changes in the block."""
+def _rendering(
+    build: Build, claim: Claim, judged: Judgement, told: Sequence[Judgement], place: str
+) -> Rendering:
+    """What a judgement changes in the block of a claim."""
     language = build.here.language
-    verdict, numbers, others = _texts(judged, told, language)
-    tree = {"outcome": judged.outcome, "verdict": verdict, "finding": numbers, "others": others}
+    details = ""
     if judged.parts:
-        tree["origin"], _ = build.keep_origin([part.source for part in judged.parts])
-        tree["repeats"] = repeats_text(judged.parts, language)
-    return tree
+        origin = build.keep_origin([part.source for part in judged.parts])
+        details = render_details(*origin, repeats_text(judged.parts, language), language)
+    parts = {
+        "verdict": _verdict(claim, judged.outcome, outcome_line(judged, language), language, place),
+        "finding": escape(finding(judged, language)),
+        "others": escape(_others(judged, told, language)),
+        "origin": details,
+    }
+    return Rendering(parts, {"data-outcome": judged.outcome})
 
 
-def _body(
-    claim: Claim,
-    words: Words,
-    outcome: Outcome,
-    texts: tuple[str, str, str],
-    language: Language,
-    place: str = "",
-) -> str:
-    verdict, numbers, others = texts
-    colon = language.text("colon")
-    source, away, permalink = "", "", ""
-    if claim.source is not None:
-        title = f'<a href="{escape(claim.source.url)}"><bdi lang="en">{escape(claim.source.title)}</bdi></a>'
-        source = f'<p class="bb-by">{escape(language.text("said_by") + colon)}{title}</p>'
-    if place:
-        away = f'<p class="bb-by"><a href="{escape(place)}">{escape(language.text("claim_place"))}</a></p>'
-    else:
-        name = escape(language.text("permalink"))
-        permalink = f'<a class="headerlink" href="#{claim_anchor(claim.id)}" aria-label="{name}">#</a>'
-    why = f'<div class="bb-why">{words.why}</div>' if words.why else ""
+def _verdict(claim: Claim, outcome: Outcome, text: str, language: Language, place: str) -> str:
+    """The HTML of a verdict, with a link to the claim where it stands here and not in a list."""
+    name = escape(language.text("permalink"))
+    permalink = f'<a class="headerlink" href="#{claim_anchor(claim.id)}" aria-label="{name}">#</a>'
     return (
-        f'<p class="bb-verdict"><span class="bb-sign" aria-hidden="true">{SIGNS[outcome]}</span> '
-        f'<span class="bb-said"><strong class="bb-outcome">{escape(verdict)}</strong>{permalink}</span></p>'
-        f'<div class="bb-sentence">{words.sentence}</div>'
-        f"{_paragraph('finding', numbers)}{why}{source}{_paragraph('others', others)}{away}"
+        f'<span class="bb-sign" aria-hidden="true">{SIGNS[outcome]}</span> <span class="bb-said">'
+        f'<strong class="bb-outcome">{escape(text)}</strong>{"" if place else permalink}</span>'
     )
 
 
-def _paragraph(name: str, text: str) -> str:
-    hidden = "" if text else " hidden"
-    return f'<p class="bb-{name}"{hidden}>{escape(text)}</p>'
-
-
-def _whole(claim: Claim, key: str, outcome: Outcome, machine: str, body: str) -> str:
+def _whole(
+    claim: Claim,
+    words: Words,
+    machine: str,
+    outcome: Outcome,
+    parts: Mapping[str, str],
+    language: Language,
+    place: str,
+) -> str:
+    source = away = ""
+    if claim.source is not None:
+        title = f'<a href="{escape(claim.source.url)}"><bdi lang="en">{escape(claim.source.title)}</bdi></a>'
+        source = f'<p class="bb-by">{escape(language.text("said_by") + language.text("colon"))}{title}</p>'
+    if place:
+        away = f'<p class="bb-by"><a href="{escape(place)}">{escape(language.text("claim_place"))}</a></p>'
+    why = f'<div class="bb-why">{words.why}</div>' if words.why else ""
+    key = claim_anchor(claim.id)
     return (
-        f'<div class="bb-claim" id="{claim_anchor(claim.id)}" data-bb="{escape(key)}" '
-        f'data-machine="{escape(machine)}" data-outcome="{escape(outcome)}">{body}</div>'
+        f'<div class="bb-claim" id="{key}" data-bb="{key}" '
+        f'data-machine="{escape(machine)}" data-outcome="{escape(outcome)}">'
+        f'<p class="bb-verdict" data-part="verdict">{parts["verdict"]}</p>'
+        f'<div class="bb-sentence">{words.sentence}</div>'
+        f'<p class="bb-finding" data-part="finding">{parts["finding"]}</p>{why}{source}'
+        f'<p class="bb-others" data-part="others">{parts["others"]}</p>{away}'
+        f"{details_element(parts['origin'])}</div>"
     )

@@ -10,18 +10,22 @@ from benchbook.pages.languages import Language
 from benchbook.pages.library import Library, Machine
 from benchbook.pages.measurements import Recorded
 from benchbook.pages.predicted import Predicted
-from benchbook.pages.provenance import Commits, Origin, origin, origin_key
+from benchbook.pages.provenance import Commits, Origin, origin, origin_key, render_rows
 from benchbook.problems import Problem
 
 
 @dataclass(frozen=True)
-class Kept:
-    """What a page shows under a key where a machine is chosen: JSON, in the page's language."""
+class Rendering:
+    """What a block shows on one machine, as HTML.
 
-    section: str
-    key: str
-    machine: str
-    tree: Any
+    Parameters:
+        parts: The inside of each element that differs between machines, by its `data-part`; of the whole
+            block by "".
+        attributes: Those of the block's own element that differ; None for one that is not there.
+    """
+
+    parts: Mapping[str, str]
+    attributes: Mapping[str, str | None] = field(default_factory=dict)
 
 
 @dataclass
@@ -40,7 +44,8 @@ class PageContext:
         cells: How many cells it has shown so far.
         fits: Whether it shows memory that a GPU can hold or not.
         asks_gpu: Whether it asks for the reader's GPU in a form of its own.
-        kept: What a script of the page fetches.
+        data: What a script of the page fetches: by machine and section, JSON by key.
+        values: The values whose default is on the reference machine: what says so elsewhere, by key.
     """
 
     path: str
@@ -54,7 +59,8 @@ class PageContext:
     cells: int = 0
     fits: bool = False
     asks_gpu: bool = False
-    kept: list[Kept] = field(default_factory=list)
+    data: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    values: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -67,7 +73,6 @@ class Build:
         commits: What git knows of the records.
         problems: What is wrong, so far.
         failures: What went wrong in this program itself while it rendered the current page.
-        data: By guide, section, key, machine and language: what a page shows where another machine is chosen.
         rendered: What is the same in every language, by what it was made from, so that it is made once.
         slots: What stands in the slots of the current page, by number.
         page: The page that is being rendered, if any.
@@ -78,31 +83,26 @@ class Build:
     commits: Commits
     problems: set[Problem] = field(default_factory=set)
     failures: list[Exception] = field(default_factory=list)
-    data: dict[str, dict[str, dict[str, dict[str, dict[str, Any]]]]] = field(default_factory=dict)
     rendered: dict[str, str] = field(default_factory=dict)
     slots: list[str] = field(default_factory=list)
     page: PageContext | None = None
 
-    def keep(self, section: str, key: str, machine: Machine, tree: Any, offered: bool = True) -> None:
-        """Remember what the current page shows under `key` where `machine` is chosen.
+    def keep(self, section: str, key: str, machine: Machine, tree: Any) -> None:
+        """Remember what a script of the current page fetches under `key` for `machine`.
 
         Parameters:
             section: "origins", "values", "blocks" or "facts".
             key: The same in every language.
             machine: Whose record it is.
             tree: JSON, in the page's language.
-            offered: Whether a reader may choose the machine on this page.
         """
-        if offered:
-            self.here.machines[machine.name] = machine
-        self.add(Kept(section, key, machine.name, tree))
+        self.here.data.setdefault(machine.name, {}).setdefault(section, {})[key] = tree
 
-    def add(self, kept: Kept) -> None:
-        """Put it into the data of the current page."""
-        page = self.here
-        page.kept.append(kept)
-        keys = self.data.setdefault(page.guide, {}).setdefault(kept.section, {})
-        keys.setdefault(kept.key, {}).setdefault(kept.machine, {})[page.language.code] = kept.tree
+    def keep_block(self, key: str, machine: Machine, rendering: Rendering) -> None:
+        """Remember what the block `key` of the current page shows where a reader chooses `machine`."""
+        self.here.machines[machine.name] = machine
+        attributes = {"data-machine": machine.name, **rendering.attributes}
+        self.keep("blocks", key, machine, {"attributes": attributes, "parts": rendering.parts})
 
     def keep_origin(
         self, sources: Sequence[Recorded], predictions: Sequence[Predicted] = (), offered: bool = True
@@ -116,8 +116,14 @@ class Build:
             lambda: origin(sources, predictions, language, self.library.project, self.commits),
         )
         machine = sources[0].machine if sources else predictions[0].machine
-        self.keep("origins", key, machine, vars(found), offered)
+        if offered:
+            self.here.machines[machine.name] = machine
+        self.keep("origins", key, machine, self._rows(key, found))
         return key, found
+
+    def _rows(self, key: str, found: Origin) -> str:
+        language = self.here.language
+        return self.library.once(("rows", key, language.code), lambda: render_rows(found.rows, language))
 
     @property
     def here(self) -> PageContext:

@@ -13,6 +13,7 @@ from markdown import Markdown
 from benchbook.calculator.fence import render_calculator
 from benchbook.pages import cells, charts, claim_list, claims, error_texts, tables, tradeoffs, values
 from benchbook.pages.context import Build, current
+from benchbook.pages.provenance import ROOT
 from benchbook.pages.references import UnresolvedError
 from benchbook.problems import BenchbookError, Problem
 
@@ -147,14 +148,14 @@ def _slot(build: Build, html: str, inline: bool) -> str:
 
 
 def fill(build: Build, html: str) -> str:
-    """`html` with what belongs into its slots."""
+    """`html` with what belongs into its slots, and the way to the root of the site."""
 
     def filled(match: re.Match[str]) -> str:
-        content = fill(build, build.slots[int(match[2])])
+        content = _SLOT.sub(filled, build.slots[int(match[2])])
         # A browser may break a line after a button, even before a mark that no line may begin with.
         return f'<span class="bb-kept">{content}{match[3]}</span>' if match[3] else content
 
-    return _SLOT.sub(filled, html)
+    return _SLOT.sub(filled, html).replace(ROOT, escape(build.here.root))
 
 
 def _box(build: Build, problems: list[Problem], inline: bool) -> str:

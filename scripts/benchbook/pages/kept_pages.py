@@ -17,7 +17,6 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from mkdocs.structure.toc import TableOfContents
 
-from benchbook.pages.context import Kept
 from benchbook.project import Project
 
 # A page with this fence shows the claims of all others: what stands in these fences, and their titles.
@@ -37,7 +36,7 @@ class KeptPage:
         anchors: What a link to it can name.
         links: What it links to in other pages: anchor and link by the other page's file.
         settings: What its scripts must know; None without blocks.
-        data: What its scripts fetch.
+        data: The files that its scripts fetch, by their path from the root of the site.
     """
 
     made_from: str
@@ -47,7 +46,7 @@ class KeptPage:
     anchors: frozenset[str]
     links: Mapping[str, Mapping[str, str]]
     settings: dict[str, Any] | None
-    data: tuple[Kept, ...]
+    data: Mapping[str, str]
 
 
 class KeptPages:
@@ -84,7 +83,12 @@ class KeptPages:
         return kept if kept is not None and kept.made_from == made_from else None
 
     def keep(
-        self, page: Page, made_from: str, html: str, settings: dict[str, Any] | None, data: Iterable[Kept]
+        self,
+        page: Page,
+        made_from: str,
+        html: str,
+        settings: dict[str, Any] | None,
+        data: Mapping[str, str],
     ) -> None:
         """Remember what `page` has yielded."""
         self._known[page.file.dest_uri] = KeptPage(
@@ -95,7 +99,7 @@ class KeptPages:
             frozenset(page.present_anchor_ids or ()),
             {file.src_uri: dict(links) for file, links in (page.links_to_anchors or {}).items()},
             settings,
-            tuple(data),
+            data,
         )
 
 

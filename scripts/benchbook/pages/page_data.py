@@ -1,4 +1,14 @@
-"""What a page shows where another machine is chosen: one JSON file per guide, shared by all languages."""
+"""What a page fetches once a reader chooses a machine or asks where a number is from, by machine.
+
+All of it is HTML, made here by what makes the page's own: a script only puts it in its place. A file holds
+
+    blocks   by the key of a block (`data-bb`): what the machine changes in it, its parts by `data-part`
+    values   by the key of a value: its inside, the line and the rows of its details, the key of its origin
+    facts    by the key of a block: rows of its details that its origin does not have
+    origins  by key (`data-origin`): the other rows of the details
+
+What the page shows of the machine itself has no parts here. `ROOT` stands for the way to the site's root.
+"""
 
 from __future__ import annotations
 
@@ -7,50 +17,35 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchbook.pages.context import Build
-
 FOLDER = "assets/data"
-# Marks, in place of a tree, that it differs between languages: {"@": {"en": ..., "ja": ...}}.
-BY_LANGUAGE = "@"
 
 
-def data_path(guide: str) -> str:
-    """Where the data of `guide` lies, from the root of the site."""
-    return f"{FOLDER}/{guide}.json"
+def data_folder(guide: str, language: str) -> str:
+    """Where the files of the page of `guide` in `language` lie, from the root of the site, with its slash."""
+    return f"{FOLDER}/{guide}/{language}/"
 
 
-def merge(trees: Mapping[str, Any]) -> Any:
-    """One tree for all languages: what is the same in each stands once, what differs stands by language.
+def data_files(guide: str, language: str, data: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """The files of a page by their path from the root of the site.
 
     Parameters:
-        trees: JSON by language; each of the same making, but for its words.
+        guide: The guide that the page is.
+        language: The language of its text.
+        data: By machine and section, JSON by key.
     """
-    first, *others = trees.values()
-    if all(other == first for other in others):
-        return first
-    if all(isinstance(tree, dict) and tree.keys() == first.keys() for tree in trees.values()):
-        return {key: merge({code: tree[key] for code, tree in trees.items()}) for key in first}
-    if all(isinstance(tree, (list, tuple)) and len(tree) == len(first) for tree in trees.values()):
-        return [merge({code: tree[index] for code, tree in trees.items()}) for index in range(len(first))]
-    return {BY_LANGUAGE: dict(sorted(trees.items()))}
-
-
-def _guide_data(build: Build, guide: str) -> dict[str, Any]:
-    """The data of `guide` for every machine and language, in a stable order."""
-    sections = build.data.get(guide, {})
     return {
-        section: {
-            key: {name: merge(dict(sorted(trees.items()))) for name, trees in sorted(machines.items())}
-            for key, machines in sorted(keys.items())
-        }
-        for section, keys in sorted(sections.items())
+        f"{data_folder(guide, language)}{machine}.json": _text(sections)
+        for machine, sections in sorted(data.items())
     }
 
 
-def write_data(build: Build, site: Path) -> None:
-    """Write the data file of every guide that the build met."""
-    for guide in sorted(build.data):
-        target = site / data_path(guide)
+def _text(sections: Mapping[str, Any]) -> str:
+    return json.dumps(sections, ensure_ascii=False, separators=(",", ":"), sort_keys=True) + "\n"
+
+
+def write_data(files: Mapping[str, str], site: Path) -> None:
+    """Write the files of all pages."""
+    for path, text in files.items():
+        target = site / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(_guide_data(build, guide), ensure_ascii=False, separators=(",", ":"))
-        target.write_text(text + "\n", "utf-8")
+        target.write_text(text, "utf-8")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from html import escape
 from pathlib import Path
 
-from benchbook.pages.context import Build
+from benchbook.pages.context import Build, Rendering
 from benchbook.pages.labels import name_label
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Machine
+from benchbook.pages.provenance import details_element
 from benchbook.units import Unit
 
 
@@ -17,29 +18,22 @@ def drawings_folder(build: Build) -> Path:
     return build.library.project.root / ".cache" / "drawings"
 
 
-def unit_text(unit: Unit, language: Language) -> str:
-    """The unit as an axis names it."""
-    return "%" if unit.symbol == "percent" else language.quantity(2, unit, unit).unit
-
-
 def axis_name(language: Language, name: str, scope: str, unit: Unit) -> str:
-    """The HTML of the name of an axis with its unit, which another machine may change."""
-    text = unit_text(unit, language)
-    hidden = "" if text else " hidden"
-    label = name_label(language, name, scope)
-    return f'{label} <span class="bb-unit"{hidden}><bdi>{escape(text)}</bdi></span>'
+    """The HTML of the name of an axis with its unit."""
+    text = "%" if unit.symbol == "percent" else language.quantity(2, unit, unit).unit
+    shown = f' <span class="bb-unit"><bdi>{escape(text)}</bdi></span>' if text else ""
+    return name_label(language, name, scope) + shown
 
 
 def picture(
-    key: str, title: str, html: str, details: str, shown: Machine, pinned: bool, language: Language
+    key: str, title: str, rendering: Rendering, shown: Machine, pinned: bool, language: Language
 ) -> str:
     """The HTML of a picture.
 
     Parameters:
         key: A name that is the same in every language.
         title: The page's own words above it.
-        html: The drawing and the words around it.
-        details: Where it comes from.
+        rendering: Its parts: the "figure", which is the drawing and the words around it, and the "origin".
         shown: The machine it shows.
         pinned: Whether it shows that machine whatever a reader chooses.
         language: The page's.
@@ -49,5 +43,6 @@ def picture(
     return (
         f'<figure class="bb-chart"{follows} data-machine="{escape(shown.name)}">'
         f"<figcaption>{language.words(title)}</figcaption>"
-        f'<div class="bb-figure">{html}</div>{details}</figure>'
+        f'<div class="bb-figure" data-part="figure">{rendering.parts["figure"]}</div>'
+        f"{details_element(rendering.parts['origin'])}</figure>"
     )

@@ -29,10 +29,11 @@ from benchbook.pages.fences import custom_fences, custom_inline, fill
 from benchbook.pages.kept_pages import KeptPage, KeptPages, restore
 from benchbook.pages.languages import FALLBACK, load_languages
 from benchbook.pages.library import Library
-from benchbook.pages.page_data import write_data
+from benchbook.pages.page_data import data_files, write_data
 from benchbook.pages.provenance import Commits
 from benchbook.pages.references import UnresolvedError
 from benchbook.pages.reproduce import append_files
+from benchbook.pages.values import keep_values_from_elsewhere
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 
@@ -59,6 +60,7 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         self._downloads = Downloads()
         self._rendered: dict[str, str] = {}
         self._settings: dict[str, dict[str, Any]] = {}
+        self._data: dict[str, str] = {}
         self._pages = KeptPages()
         self._made_from = ""
         self._kept: KeptPage | None = None
@@ -101,8 +103,7 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         build = self._current()
         if (kept := self._kept) is not None:
             restore(kept, page, files)
-            for one in kept.data:
-                build.add(one)
+            self._data |= kept.data
             if kept.settings is not None:
                 self._settings[page.file.dest_uri] = kept.settings
             build.page = None
@@ -114,13 +115,16 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         except BenchbookError as error:
             raise PluginError(str(error)) from error
         build.slots.clear()
+        keep_values_from_elsewhere(build)
+        data = data_files(build.here.guide, build.here.language.code, build.here.data)
+        self._data |= data
         # MkDocs does not look into fences for what a link can point at.
         page.present_anchor_ids = {*(page.present_anchor_ids or ()), *map(claim_anchor, build.here.claims)}
-        settings = page_settings(build, build.here) if build.here.kept else None
+        settings = page_settings(build, build.here) if data else None
         if settings is not None:
             self._settings[page.file.dest_uri] = settings
         if self._serving and build.problems == self._problems:
-            self._pages.keep(page, self._made_from, html, settings, build.here.kept)
+            self._pages.keep(page, self._made_from, html, settings, data)
         build.page = None
         return html
 
@@ -139,7 +143,7 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
             return
         build = self._current()
         site = Path(config.site_dir)
-        write_data(build, site)
+        write_data(self._data, site)
         write_error_texts(build.library.project, site)
         write_coefficients(build.library.project, site)
         self._downloads.write(build.library, site)
@@ -163,6 +167,7 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
 
     def _begin(self, config: MkDocsConfig) -> None:
         self._settings.clear()
+        self._data.clear()
         project = Project(Path(config.config_file_path or "mkdocs.yml").resolve().parent)
         try:
             mode = os.environ.get("BENCHBOOK_EXECUTE", "")

@@ -28,6 +28,8 @@ from benchbook.units import Unit
 # The ways: "text", "code", "block" (code on lines of its own) and "links" (pairs of text and address).
 Row = tuple[str, str, Any]
 _SHOWN_SAMPLES = 20
+# Stands in the HTML of a block for the way from the page to the root of the site, which differs by language.
+ROOT = "\uf8ff"
 # The row that stands in the page itself, for those who run no script: links to the raw records.
 _RAW = "record"
 
@@ -221,7 +223,12 @@ def repeats_text(measurements: Iterable[Measurement], language: Language) -> str
     )
 
 
-def render_details(key: str, shown: Origin, repeats: str, language: Language, root: str) -> str:
+def details_element(inner: str = "") -> str:
+    """The element of the details of a block, whose part "origin" they are; without any, it does not show."""
+    return f'<details class="bb-provenance" data-part="origin" data-pagefind-ignore>{inner}</details>'
+
+
+def render_details(key: str, shown: Origin, repeats: str, language: Language) -> str:
     """The line, and behind it the raw record; a script fetches the other details once a reader opens it.
 
     Parameters:
@@ -229,19 +236,29 @@ def render_details(key: str, shown: Origin, repeats: str, language: Language, ro
         shown: The origin.
         repeats: How often and how alike.
         language: Of the page.
-        root: The way from the page to the root of the site.
     """
+    raw = render_rows([row for row in shown.rows if row[0] == _RAW], language)
+    title = escape(language.text("provenance"))
+    line = render_line(shown, repeats, language)
+    return f'<summary title="{title}">{line}</summary><dl data-origin="{key}">{raw}</dl>'
+
+
+def render_line(shown: Origin, repeats: str, language: Language) -> str:
+    """The HTML of the one line: machine, library, month, repeats, and whether the script has changed."""
     segments = [*shown.line, repeats] if repeats else shown.line
     line = f'{NO_BREAK_SPACE}<span class="bb-dot">·</span> '.join(
         f"<bdi>{escape(text)}</bdi>" for text in segments
     )
     stale = f' <span class="bb-stale">{stale_mark(language)}</span>' if shown.stale else ""
-    body = "".join(_links(row, language, root) for row in shown.rows if row[0] == _RAW)
-    title = escape(language.text("provenance"))
-    return (
-        f'<details class="bb-provenance" data-pagefind-ignore><summary title="{title}">'
-        f'<span class="bb-line">{line}</span>{stale}</summary><dl data-origin="{key}">{body}</dl></details>'
+    return f'<span class="bb-line">{line}</span>{stale}'
+
+
+def render_rows(rows: Iterable[Row], language: Language) -> str:
+    """The HTML of rows of the details, for a `<dl>`."""
+    shown = (
+        (escape(language.text(f"fact_{key}")), _content(way, content, language)) for key, way, content in rows
     )
+    return "".join(f"<div><dt>{name}</dt><dd>{content}</dd></div>" for name, content in shown)
 
 
 def stale_mark(language: Language) -> str:
@@ -250,13 +267,16 @@ def stale_mark(language: Language) -> str:
     return f'<abbr class="bb-old" title="{hint}">◷ <span class="bb-word">{word}</span></abbr>'
 
 
-def _links(row: Row, language: Language, root: str) -> str:
-    """The HTML of a row of links."""
-    key, _, content = row
-    shown = language.text("comma").join(
-        f'<a href="{escape(_address(to, root))}"><bdi>{escape(text)}</bdi></a>' for text, to in content
-    )
-    return f"<div><dt>{escape(language.text(f'fact_{key}'))}</dt><dd>{shown}</dd></div>"
+def _content(way: str, content: Any, language: Language) -> str:
+    if way == "links":
+        return escape(language.text("comma")).join(
+            f'<a href="{escape(_address(to))}"><bdi>{escape(text)}</bdi></a>' for text, to in content
+        )
+    if way == "block":
+        return f'<pre lang="en" dir="ltr" tabindex="0"><code>{escape(content)}</code></pre>'
+    if way == "code":
+        return f'<code lang="en" dir="ltr">{escape(content)}</code>'
+    return f"<bdi>{escape(content)}</bdi>"
 
 
 def _with(language: Language, text: str, remark: str) -> str:
@@ -264,8 +284,8 @@ def _with(language: Language, text: str, remark: str) -> str:
     return language.text("with_remark", text=text, remark=remark)
 
 
-def _address(to: str, root: str) -> str:
-    return to if to.startswith("https://") else f"{root}{to}"
+def _address(to: str) -> str:
+    return to if to.startswith("https://") else f"{ROOT}{to}"
 
 
 def _each_once(sources: Sequence[Recorded]) -> list[Recorded]:

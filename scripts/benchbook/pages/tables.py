@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import dataclass
 from html import escape
-from typing import Any
 from unicodedata import east_asian_width
 
-from benchbook.pages.claims import claim_mark
-from benchbook.pages.context import Build, PageContext
+from benchbook.pages.claims import claim_mark, show_once
+from benchbook.pages.context import Build, PageContext, Rendering
 from benchbook.pages.labels import axis_label, head_label, name_label
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Library, Machine
@@ -19,7 +18,7 @@ from benchbook.pages.markup import note_html
 from benchbook.pages.measurements import Recorded, missing_mend
 from benchbook.pages.predicted import Figure, Predicted, never_predicted, predicted
 from benchbook.pages.prediction_words import predicted_mark
-from benchbook.pages.provenance import render_details, repeats_text
+from benchbook.pages.provenance import details_element, render_details, repeats_text
 from benchbook.pages.references import UnresolvedError
 from benchbook.pages.specs import CELLS, METRICS, Quantity
 from benchbook.pages.table_entries import MISSING, Entry, column_entries
@@ -101,38 +100,42 @@ def render_table(build: Build, text: str) -> str:
     library, page = build.library, build.here
     language = page.language
     table, shown, known = resolve_table(library, page.guide, text, language)
-    for machine in (shown,) if table.machine else library.shown_on(table.script.reference):
-        entries = known if machine == shown else _table_entries(library, table, machine, language)
-        if entries is None or (machine != shown and _is_empty(entries)):
-            continue
-        page.fits |= any(entry.bytes for row in entries for entry in row)
-        figures = _shown(library, table, machine)
-        sources, foretold = _measured(figures), _foretold(figures)
-        repeats = repeats_text((one.measured for one in figures if one.measured), language)
-        if machine != shown:
-            origin_key, _ = build.keep_origin(sources, foretold)
-            kept = [[_kept(entry) for entry in row] for row in entries]
-            build.keep("blocks", table.key, machine, {"rows": kept, "repeats": repeats, "origin": origin_key})
-        else:
-            pinned = table.machine is not None
-            origin = build.keep_origin(sources, foretold, offered=not pinned)
-            details = render_details(*origin, repeats, language, page.root)
-            html = _html(table, entries, machine, build) + details
+    frame = _frame(table, known, language)
+    for row in table.rows:
+        for claim, _ in row.marks:
+            show_once(build, claim)
+    for machine in () if table.machine else library.shown_on(table.script.reference):
+        entries = _table_entries(library, table, machine, language) if machine != shown else None
+        if entries is not None and not _is_empty(entries):
+            build.keep_block(table.key, machine, _rendering(build, table, frame, machine, entries))
+    parts = _rendering(build, table, frame, shown, known).parts
     # A block without a key does not follow the choice of machine.
     key = "" if table.machine else f' data-bb="{escape(table.key)}"'
-    return f'<div class="bb-table"{key} data-machine="{escape(shown.name)}">{html}</div>'
+    return (
+        f'<div class="bb-table"{key} data-machine="{escape(shown.name)}">'
+        f'<table class="{frame.look}">{frame.head}<tbody data-part="rows">{parts["rows"]}</tbody></table>'
+        f"{details_element(parts['origin'])}</div>"
+    )
 
 
-def _kept(entry: Entry) -> dict[str, Any]:
-    """What another machine's entry changes in the page."""
-    return {
-        key: value for key, value in asdict(entry).items() if key != "ref" and value not in ("", None, False)
-    }
+@dataclass(frozen=True)
+class Frame:
+    """What stays of a table on every machine.
+
+    Parameters:
+        head: The HTML of its caption and its heads.
+        look: The class of the table.
+        names: What stands before each entry of a row on a phone, which shows the row as a card.
+    """
+
+    head: str
+    look: str
+    names: tuple[str, ...]
 
 
-def _html(table: Table, entries: Sequence[Sequence[Entry]], machine: Machine, build: Build) -> str:
-    page = build.here
-    language, scope = page.language, table.script.reference
+def _frame(table: Table, entries: Sequence[Sequence[Entry]], language: Language) -> Frame:
+    """The frame of a table that shows `entries` at first."""
+    scope = table.script.reference
     columns = [*(_SINGULAR.get(axis, axis) for axis in table.axes), *table.heads]
     heads = [name_label(language, name, scope) for name in columns[: len(table.axes)]]
     heads += [
@@ -146,28 +149,45 @@ def _html(table: Table, entries: Sequence[Sequence[Entry]], machine: Machine, bu
     head = "".join(f'<th scope="col"{mark}>{label}</th>' for mark, label in zip(marks, heads, strict=True))
     caption = f"<caption>{language.words(table.caption)}</caption>" if table.caption else ""
     wide = len(columns) > 2 and _is_wide(table, entries, columns, language)
-    # On a phone, each entry of a card says what it is.
-    names_of = [
-        f'<span class="bb-cardname" aria-hidden="true">{head}</span> ' if wide else "" for head in heads
-    ]
+    names = [f'<span class="bb-cardname" aria-hidden="true">{one}</span> ' if wide else "" for one in heads]
+    look = "bb-pair" if len(columns) == 2 else "bb-cards" if wide else "bb-narrow"
+    return Frame(f"{caption}<thead><tr>{head}</tr></thead>", look, tuple(names))
+
+
+def _rendering(
+    build: Build, table: Table, frame: Frame, machine: Machine, entries: Sequence[Sequence[Entry]]
+) -> Rendering:
+    """What `machine` changes in a table."""
+    language = build.here.language
+    build.here.fits |= any(entry.bytes for row in entries for entry in row)
+    figures = _shown(build.library, table, machine)
+    origin = build.keep_origin(_measured(figures), _foretold(figures), offered=table.machine is None)
+    repeats = repeats_text((one.measured for one in figures if one.measured), language)
+    rows = _rows(table, frame, entries, machine, build)
+    return Rendering({"rows": rows, "origin": render_details(*origin, repeats, language)})
+
+
+def _rows(
+    table: Table, frame: Frame, entries: Sequence[Sequence[Entry]], machine: Machine, build: Build
+) -> str:
+    language, scope = build.here.language, table.script.reference
     body = ""
     for index in _ordered(table.order, entries):
         row = table.rows[index]
         names = "".join(
-            f'<th scope="row">{names_of[place]}'
-            f"{_linked(axis_label(language, axis, value, scope), row, page)}"
-            f"{_marks(row, build) if place == len(row.names) - 1 else ''}</th>"
+            f'<th scope="row">{frame.names[place]}'
+            f"{_linked(axis_label(language, axis, value, scope), row, build.here)}"
+            f"{_marks(row, build, machine) if place == len(row.names) - 1 else ''}</th>"
             for place, (axis, value) in enumerate(row.names)
         )
         shown = "".join(
-            f"<td{_told(quantity)}>{names_of[len(row.names) + place]}"
+            f"<td{_told(quantity)}>{frame.names[len(row.names) + place]}"
             f"{_cell_html(entry, quantity, machine, language)}</td>"
             for place, (entry, quantity) in enumerate(zip(entries[index], row.quantities, strict=True))
         )
         about = f' data-ref="{escape(entries[index][0].ref.partition("#")[0])}"'
         body += f'<tr data-row="{index}"{about}>{names}{shown}</tr>'
-    look = "bb-pair" if len(columns) == 2 else "bb-cards" if wide else "bb-narrow"
-    return f'<table class="{look}">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    return body
 
 
 def _is_wide(
@@ -208,9 +228,9 @@ def _ordered(order: Order | None, entries: Sequence[Sequence[Entry]]) -> list[in
     return sorted(places, key=lambda place: (not values[place], sign * json.loads(values[place] or "0")))
 
 
-def _marks(row: Row, build: Build) -> str:
-    """The HTML of the claims that a row shows."""
-    return "".join(f" {claim_mark(build, claim, sentence)}" for claim, sentence in row.marks)
+def _marks(row: Row, build: Build, machine: Machine) -> str:
+    """The HTML of the claims that a row shows where the table shows `machine`."""
+    return "".join(f" {claim_mark(build, claim, sentence, machine)}" for claim, sentence in row.marks)
 
 
 def _linked(name: str, row: Row, page: PageContext) -> str:

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from html import escape
 
 from benchbook.metadata import ParameterValue
-from benchbook.pages.context import Build
+from benchbook.pages.context import Build, Rendering
 from benchbook.pages.drawing import draw_points
 from benchbook.pages.labels import axis_label
 from benchbook.pages.languages import Language
 from benchbook.pages.library import Library, Machine
 from benchbook.pages.measurements import Measurement, Recorded, check_one_campaign, missing_mend
-from benchbook.pages.pictures import axis_name, drawings_folder, picture, unit_text
+from benchbook.pages.pictures import axis_name, drawings_folder, picture
 from benchbook.pages.provenance import render_details, repeats_text
 from benchbook.pages.quantities import convert, shared_unit
 from benchbook.pages.references import UnresolvedError
@@ -191,32 +191,22 @@ def resolve_tradeoff(library: Library, guide: str, text: str) -> tuple[Tradeoff,
 def render_tradeoff(build: Build, text: str) -> str:
     """The HTML of a `tradeoff` fence with the body `text`; raises as `resolve_tradeoff` does."""
     library, page = build.library, build.here
-    language = page.language
     tradeoff, shown, known = resolve_tradeoff(library, page.guide, text)
-    html = details = ""
     pinned = tradeoff.machine is not None
-    for machine in (shown,) if pinned else library.machines_with(tradeoff.script.reference):
-        plotted = known if machine == shown else _plotted(library, tradeoff, machine)
-        if plotted is None:
-            continue
-        drawing = draw_points(plotted.places, plotted.front, drawings_folder(build))
-        repeats = repeats_text(plotted.measured, language)
-        if machine == shown:
-            sources = plotted.sources
-            origin = build.keep_origin(sources, offered=not pinned)
-            html = _figure(tradeoff, plotted, drawing, language)
-            details = render_details(*origin, repeats, language, page.root)
-        else:
-            key, _ = build.keep_origin(plotted.sources)
-            tree = {
-                "drawing": drawing,
-                "points": [_state(index, plotted) for index in range(len(plotted.places))],
-                "units": [unit_text(unit, language) for unit in plotted.units],
-                "repeats": repeats,
-                "origin": key,
-            }
-            build.keep("blocks", tradeoff.key, machine, tree)
-    return picture(tradeoff.key, tradeoff.title, html, details, shown, pinned, language)
+    for machine in () if pinned else library.machines_with(tradeoff.script.reference):
+        plotted = _plotted(library, tradeoff, machine) if machine != shown else None
+        if plotted is not None:
+            build.keep_block(tradeoff.key, machine, _rendering(build, tradeoff, plotted))
+    rendering = _rendering(build, tradeoff, known)
+    return picture(tradeoff.key, tradeoff.title, rendering, shown, pinned, page.language)
+
+
+def _rendering(build: Build, tradeoff: Tradeoff, plotted: Plotted) -> Rendering:
+    language = build.here.language
+    origin = build.keep_origin(plotted.sources, offered=tradeoff.machine is None)
+    details = render_details(*origin, repeats_text(plotted.measured, language), language)
+    drawing = draw_points(plotted.places, plotted.front, drawings_folder(build))
+    return Rendering({"figure": _figure(tradeoff, plotted, drawing, language), "origin": details})
 
 
 def _figure(tradeoff: Tradeoff, plotted: Plotted, drawing: str, language: Language) -> str:

@@ -16,7 +16,14 @@ from benchbook.pages.machine_names import machine_short
 from benchbook.pages.measurements import missing_mend
 from benchbook.pages.predicted import never_predicted
 from benchbook.pages.prediction_words import predicted_mark, value_rows
-from benchbook.pages.provenance import Row, repeats_text, result_rows, stale_mark
+from benchbook.pages.provenance import (
+    Row,
+    render_line,
+    render_rows,
+    repeats_text,
+    result_rows,
+    stale_mark,
+)
 from benchbook.pages.quantities import shared_unit
 from benchbook.pages.references import UnresolvedError, ValueSpec, parse_value
 from benchbook.units import UNITS, Unit
@@ -85,25 +92,43 @@ def render_value(build: Build, text: str) -> str:
         UnresolvedError: It means nothing, or nothing was recorded for it.
     """
     library, page = build.library, build.here
-    spec, machine, computed = resolve_value(library, page.guide, text)
-    for other in _value_machines(library, page.guide, _scripts_of(spec)):
-        found = computed if other == machine else compute(library, spec, other)
-        if found is not None and not _yields_nothing(found):
-            build.keep("values", str(spec), other, _tree(build, spec, found))
+    spec, shown, computed = resolve_value(library, page.guide, text)
+    key = str(spec)
+    away = shown.name != library.reference_machine(page.guide)
+    inside = _inside(spec, shown, computed, away or shown.published, page.language)
+    if not away:
+        page.values[key] = _inside(spec, shown, computed, True, page.language)
+    for machine in _value_machines(library, page.guide, _scripts_of(spec)):
+        found = computed if machine == shown else compute(library, spec, machine)
+        if found is None or _yields_nothing(found):
+            continue
+        page.machines[machine.name] = machine
+        tree = _details(build, spec, found)
+        if machine != shown or away:
+            tree["parts"] = {"": _inside(spec, machine, found, machine.published, page.language)}
+        build.keep("values", key, machine, tree)
+    return f'<button type="button" class="bb-value" data-bb="{escape(key)}">{inside}</button>'
+
+
+def keep_values_from_elsewhere(build: Build) -> None:
+    """Remember, once a page is whole, what its values show on machines that have nothing of them.
+
+    Ten times "not measured" in a paragraph cannot be read: each keeps its number, and says whose it is.
+    """
+    page = build.here
+    for key, inside in page.values.items():
+        for machine in page.machines.values():
+            if key not in page.data.get(machine.name, {}).get("values", {}):
+                build.keep("values", key, machine, {"parts": {"": inside}})
+
+
+def _inside(spec: ValueSpec, machine: Machine, computed: Computed, told: bool, language: Language) -> str:
+    """The HTML within the button of a value; `told` says whose it is beside it."""
+    tag = f'<sup class="bb-tag" dir="auto">{escape(machine_short(machine, language))}</sup>' if told else ""
+    predicted = predicted_mark(language, computed.fits_not) if computed.kind == "prediction" else ""
     stale = any(part.source.verdict.state == "stale" for part in computed.parts)
-    mark = stale_mark(page.language) if stale else ""
-    away = machine.name != library.reference_machine(page.guide)
-    tag = (
-        f'<sup class="bb-tag" dir="auto">{escape(machine_short(machine, page.language))}</sup>'
-        if away
-        else ""
-    )
-    predicted = predicted_mark(page.language, computed.fits_not) if computed.kind == "prediction" else ""
-    return (
-        f'<button type="button" class="bb-value" data-bb="{escape(str(spec))}">'
-        f"{_data_element(spec, machine, computed, page.language)}"
-        f"{predicted}{tag}</button>{mark}"
-    )
+    mark = stale_mark(language) if stale else ""
+    return f"{_data_element(spec, machine, computed, language)}{predicted}{tag}{mark}"
 
 
 def _data_element(spec: ValueSpec, machine: Machine, computed: Computed, language: Language) -> str:
@@ -151,7 +176,8 @@ def _detail_unit(spec: ValueSpec, computed: Computed) -> Unit | None:
     return shared_unit(amounts) if len(amounts) > 1 else None
 
 
-def _tree(build: Build, spec: ValueSpec, computed: Computed) -> dict[str, Any]:
+def _details(build: Build, spec: ValueSpec, computed: Computed) -> dict[str, Any]:
+    """Where a value comes from: the line, the rows that are its own, the key of the others."""
     language = build.here.language
     names = (str(spec.first), str(spec.second))
     rows: list[Row] = []
@@ -161,19 +187,7 @@ def _tree(build: Build, spec: ValueSpec, computed: Computed) -> dict[str, Any]:
     for one, name in zip(computed.figures, names, strict=False):
         rows += result_rows(one.measured, language, name, shown) if one.measured else []
         rows += value_rows(one.predicted, language, name, shown) if one.predicted else []
-    key, _ = build.keep_origin([part.source for part in computed.parts], computed.predictions)
-    device = spec.form == "plain" and computed.figures[0].device_memory
-    build.here.fits |= device
-    tree: dict[str, Any] = {
-        "value": raw(computed.value),
-        "text": computed_text(spec, computed, language),
-        "bytes": raw(computed.value) if device and computed.value is not None else "",
-        "repeats": repeats_text(computed.parts, language),
-        "rows": rows,
-        "origin": key,
-    }
-    if computed.kind != "measurement":
-        tree["kind"] = computed.kind
-    if computed.fits_not:
-        tree["fits_not"] = True
-    return tree
+    key, origin = build.keep_origin([part.source for part in computed.parts], computed.predictions)
+    build.here.fits |= spec.form == "plain" and computed.figures[0].device_memory
+    line = render_line(origin, repeats_text(computed.parts, language), language)
+    return {"line": line, "rows": render_rows(rows, language), "origin": key}
