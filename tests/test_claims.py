@@ -355,6 +355,8 @@ def held(project: Project) -> list[Problem]:
 
 # Building
 
+LISTED = "```claims\nasserted.md\n```\n"
+
 
 def test_links_lead_to_claims_and_from_them(project: Project, caplog: pytest.LogCaptureFixture) -> None:
     edit(
@@ -375,17 +377,41 @@ def test_links_lead_to_claims_and_from_them(project: Project, caplog: pytest.Log
     asserted = (site / "asserted/index.html").read_text("utf-8")
     assert '<a href="#claim-checkpointing-halves-memory">below</a>' in asserted
     listed = (site / "claims/index.html").read_text("utf-8")
-    assert listed.count('class="bb-claim"') == len(IDS)
-    assert '<a href="../asserted/#claim-checkpointing-costs-time">Where it stands</a>' in listed
-    assert '<h2 class="bb-guide"><a href="../asserted/">Claims</a></h2>' in listed
+    assert '<h2 class="bb-guide"><a href="asserted/">Claims</a></h2>' in listed
+    assert listed.count('class="bb-claim"') == 2
+    every = (site / "claims/asserted/index.html").read_text("utf-8")
+    assert every.count('class="bb-claim"') == len(IDS)
+    assert '<a href="../../asserted/#claim-checkpointing-costs-time">Where it stands</a>' in every
+    assert '<a href="../">Claims of all guides</a>' in every
     arabic = (site / "ar/claims/index.html").read_text("utf-8")
     # A page without a translation shows English, and so do the claims on it.
     assert "It is so." in arabic
 
 
+def test_a_list_of_claims_names_a_page_that_says_one() -> None:
+    build = start(Project(FIXTURE))
+    render(build, "```claims\nasserting.md\n```\n")
+    (problem,) = build.problems
+    assert problem.what == "no claim stands on `asserting.md`"
+    assert "asserted.md" in problem.mend
+
+
+def test_a_verdict_that_one_machine_alone_has_is_there_but_not_shown_for_the_others() -> None:
+    shown = render(start(Project(FIXTURE)), "```claims\n```\n")
+    found = re.findall(r'<div class="bb-claim" id="claim-([^"]*)"[^>]*?( hidden)? data-machine', shown)
+    assert found == [("the-difference-is-large", ""), ("checkpointing-halves-memory", " hidden")]
+
+
+def test_the_counts_of_another_machine_are_in_the_data_of_the_page() -> None:
+    build = start(Project(FIXTURE))
+    shown = render(build, LISTED)
+    assert "✗ refuted: 1" in plain(shown)
+    assert "✗ refuted: 2" in plain(on_machine(build, GPU, "counts"))
+
+
 def test_a_claim_is_listed_in_english_where_its_page_is_not_translated(project: Project) -> None:
     (project.docs / "ar/asserted.md").unlink()
-    shown = render(start(project, "ar"), "```claims\n```\n")
+    shown = render(start(project, "ar"), LISTED)
     assert shown.count('<div lang="en" dir="ltr" data-pagefind-ignore><p>It is so.</p></div>') == len(IDS)
 
 
@@ -394,12 +420,12 @@ def test_claims_are_listed_below_the_page_of_their_guide(project: Project) -> No
     (project.docs / "en/memory.md").write_text(page.replace("# Claims", "# Memory"), "utf-8")
     shown = render(start(project), "```claims\n```\n")
     assert re.findall(r'<h2 class="bb-guide"><a href="([^"]*)">([^<]*)</a>', shown) == [
-        ("memory.md", "Memory")
+        ("/claims/memory.md", "Memory")
     ]
 
 
 def test_the_list_of_claims_uses_the_sentences_of_its_language(project: Project) -> None:
-    shown = render(start(project, "ar"), "```claims\n```\n")
+    shown = render(start(project, "ar"), LISTED)
     assert shown.count("هو كذلك.") == len(IDS)
     assert [found for found in re.findall(r'<option value="([^"]*)"', shown) if found] == [
         "holds",

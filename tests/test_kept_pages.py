@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -67,13 +68,13 @@ def served_anew(project: Project, folder: Path) -> dict[str, bytes]:
             "docs/en/memory.md",
             "# Memory",
             "# Memories",
-            {*MEMORY, "claims/", "ar/claims/", "ja/claims/", "zh/claims/"},
+            {*MEMORY},
         ),
         (
             "docs/ja/measured.md",
             "# ",
             "# 新しい",
-            {"ja/measured/", "claims/", "ar/claims/", "ja/claims/", "zh/claims/"},
+            {"ja/measured/"},
         ),
     ],
 )
@@ -87,6 +88,25 @@ def test_a_saved_page_alone_is_rendered_again_and_all_is_as_if_built_anew(
     warm = files_of(build_site(project, "serve"))
     assert {name.removesuffix("index.html") for name in rendered} <= again
     assert rendered
+    assert warm == served_anew(project, tmp_path / "other")
+
+
+def test_the_lists_of_claims_alone_follow_a_claim_that_says_something_else(
+    tmp_path: Path, rendered: list[str]
+) -> None:
+    project = served_handbook(tmp_path / "handbook")
+    build_site(project, "serve")
+    rendered.clear()
+    page = project.docs / "ja/asserted.md"
+    sentence = re.findall(r"^```claim .*\n(.*)\n", page.read_text("utf-8"), re.MULTILINE)[0]
+    saved(page, sentence, f"{sentence}そうだ。")
+    warm = files_of(build_site(project, "serve"))
+    assert {name.removesuffix("index.html") for name in rendered} <= {
+        "ja/asserted/",
+        "ja/claims/",
+        "ja/claims/asserted/",
+    }
+    assert "そうだ。".encode() in warm["ja/claims/asserted/index.html"]
     assert warm == served_anew(project, tmp_path / "other")
 
 

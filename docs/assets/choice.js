@@ -88,37 +88,17 @@ function part(block, name) {
   return name ? block.querySelector(`[data-part="${name}"]`) : block;
 }
 
-// The list of claims: those of one verdict, on the machine that is shown.
+// A list of claims: those of one verdict, on the machine that is shown.
 
 const outcome = document.getElementById("bb-outcome");
 
 function filterClaims() {
-  if (!outcome) return;
-  const claims = [...document.querySelectorAll(".bb-claims > .bb-claim")];
-  for (const claim of claims) claim.hidden = outcome.value !== "" && claim.dataset.outcome !== outcome.value;
-  for (const guide of document.querySelectorAll(".bb-guide")) {
-    const own = claimsBelow(guide);
-    guide.hidden = guide.nextElementSibling.hidden = own.every((claim) => claim.hidden);
-    count(guide.nextElementSibling, own);
-  }
-  count(document.querySelector(".bb-claims > .bb-counts"), claims);
-  document.querySelector(".bb-no-claim").hidden = claims.some((claim) => !claim.hidden);
-}
-
-/** The claims that stand below the title of a guide and the line of its counts. */
-function claimsBelow(guide) {
-  const found = [];
-  for (let next = guide.nextElementSibling.nextElementSibling; next?.matches(".bb-claim"); next = next.nextElementSibling) found.push(next);
-  return found;
-}
-
-/** Say how many of `claims` have which verdict on the machine that is shown. */
-function count(line, claims) {
-  for (const one of line.children) {
-    const number = claims.filter((claim) => claim.dataset.outcome === one.dataset.outcome).length;
-    one.querySelector("data").textContent = number;
-    one.hidden = !number;
-  }
+  const list = document.querySelector(".bb-claims");
+  if (!list) return;
+  const claims = [...list.querySelectorAll(".bb-claim")];
+  const wanted = list.dataset.only ?? outcome.value;
+  for (const claim of claims) claim.hidden = wanted !== "" && claim.dataset.outcome !== wanted;
+  list.querySelector(".bb-no-claim").hidden = claims.some((claim) => !claim.hidden);
 }
 
 outcome?.addEventListener("change", () => {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -13,7 +14,7 @@ from browser.addresses import LANGUAGES, address
 from handbooks import CPU, FIXTURE, GPU
 
 OpenPage = Callable[..., Page]
-ASSERTED, LIST = "asserted/", "claims/"
+ASSERTED, LIST, OVERVIEW = "asserted/", "claims/asserted/", "claims/"
 
 
 def claim(page: Page, name: str) -> Locator:
@@ -85,24 +86,38 @@ def test_a_link_to_a_claim_leads_to_it(page: Page, fixture_url: str) -> None:
 def test_the_list_of_claims_is_whole_without_a_script(
     open_page: OpenPage, fixture_url: str, code: str
 ) -> None:
-    page = open_page(fixture_url + address(code, "claims"), java_script_enabled=False)
+    page = open_page(fixture_url + address(code, "claims/asserted"), java_script_enabled=False)
     assert len(shown(page)) == 5
     expect(page.locator("#bb-outcome")).to_be_hidden()
     link = claim(page, "checkpointing-costs-time").get_by_role(
         "link", name=load_language(Project(FIXTURE).docs, code).text("claim_place")
     )
-    assert str(link.get_attribute("href")) == "../asserted/#claim-checkpointing-costs-time"
+    assert str(link.get_attribute("href")) == "../../asserted/#claim-checkpointing-costs-time"
+
+
+def test_the_overview_shows_what_the_machine_refutes_and_leads_to_all_claims(
+    page: Page, fixture_url: str
+) -> None:
+    page.goto(fixture_url + OVERVIEW)
+    assert shown(page) == ["the-difference-is-large"]
+    choose_machine(page, GPU)
+    assert shown(page) == ["the-difference-is-large", "checkpointing-halves-memory"]
+    expect(page.locator(".bb-counts").first).to_contain_text("refuted: 2")
+    page.get_by_role("link", name="All claims of this guide").click()
+    page.wait_for_url(re.compile(LIST))
+    expect(claim(page, "checkpointing-halves-memory")).to_have_attribute("data-machine", GPU)
+    assert len(shown(page)) == 5
 
 
 def test_the_list_begins_with_its_counts_which_follow_the_machine(page: Page, fixture_url: str) -> None:
     page.goto(fixture_url + LIST)
     counts = page.locator(".bb-claims > .bb-counts").first
-    expect(counts).to_have_text("✓ holds: 2 ✗ refuted: 1 ≈ too close to call: 1 — not measured: 1")
+    expect(counts.locator(".bb-count")).to_have_text(
+        ["✓ holds: 2", "✗ refuted: 1", "≈ too close to call: 1", "— not measured: 1"]
+    )
     assert shown(page)[0] == "the-difference-is-large"
     choose_machine(page, GPU)
-    expect(counts.locator(".bb-count:visible")).to_have_text(
-        ["✓ holds: 2", "✗ refuted: 2", "≈ too close to call: 1"]
-    )
+    expect(counts.locator(".bb-count")).to_have_text(["✓ holds: 2", "✗ refuted: 2", "≈ too close to call: 1"])
 
 
 def test_the_list_of_claims_is_filtered_by_verdict_and_machine(page: Page, fixture_url: str) -> None:
@@ -117,7 +132,6 @@ def test_the_list_of_claims_is_filtered_by_verdict_and_machine(page: Page, fixtu
     page.get_by_label("Verdict").select_option("not measured")
     assert shown(page) == []
     expect(page.get_by_text("No claim has this verdict here.")).to_be_visible()
-    expect(page.locator(".bb-guide")).to_be_hidden()
     choose_machine(page, CPU)
     assert shown(page) == ["plain-needs-more-at-four"]
     expect(claim(page, "plain-needs-more-at-four")).to_contain_text("Not measured on the Fixture CPU")

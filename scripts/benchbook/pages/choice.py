@@ -76,7 +76,7 @@ def page_settings(build: Build, page: PageContext) -> dict[str, Any]:
     return {
         "language": language.code,
         "root": page.root,
-        "data": page.root + data_folder(page.guide, language.code),
+        "data": page.root + data_folder(page.name, language.code),
         "gpus": page.root + "assets/gpus.json",
         "reference": reference,
         "machines": [machine.name for machine in _ordered(page, reference)],

@@ -21,17 +21,26 @@ from benchbook.pages.provenance import details_element, render_details, render_r
 from benchbook.pages.quantities import NO_BREAK_SPACE
 from benchbook.pages.references import UnresolvedError
 
-# The page that lists every claim.
+# The page that counts every claim.
 LIST = "claims.md"
 SIGNS: dict[Outcome, str] = {"holds": "✓", "refuted": "✗", "too close to call": "≈", "not measured": "—"}
 
 
 @dataclass(frozen=True)
 class Words:
-    """What a page says of a claim, as HTML: the sentence, and why it is so."""
+    """What a page says of a claim.
+
+    Parameters:
+        sentence: The sentence, as HTML.
+        why: Why it is so, as HTML.
+        place: The address of the page that says why, if that is another: in a list of claims.
+        hidden: Whether the list has it for other machines than the one shown at first.
+    """
 
     sentence: str
     why: str = ""
+    place: str = ""
+    hidden: bool = False
 
 
 def resolve_claim(library: Library, text: str, options: Mapping[str, str]) -> Claim:
@@ -52,6 +61,17 @@ def resolve_claim(library: Library, text: str, options: Mapping[str, str]) -> Cl
     for machine in judging_machines(library):
         judge(library, claim, machine)
     return claim
+
+
+def listed_on(claim: Claim, pages: Sequence[str]) -> str:
+    """Which of `pages`, all of which say a claim, has it in its list: that of its guide, if it is there."""
+    own = f"{claim.guide}.md"
+    return own if own in pages else pages[0]
+
+
+def claim_list_page(page: str) -> str:
+    """The page that lists the claims of `page`, both as files within a language."""
+    return f"claims/{page}"
 
 
 def split(text: str) -> tuple[str, str]:
@@ -97,11 +117,13 @@ def claim_mark(build: Build, claim: Claim, sentence: str, machine: Machine) -> s
         f'<span class="bb-sign" aria-hidden="true">{SIGNS[outcome]}</span>'
         f'<span class="bb-word">{words} <span class="bb-outcome">{escape(verdict)}</span></span>'
     )
-    try:
-        place = page.address(f"{LIST}#{claim_anchor(claim.id)}")
+    for guide in (claim.guide, page.guide):
+        try:
+            place = page.address(f"/{claim_list_page(f'{guide}.md')}#{claim_anchor(claim.id)}")
+        except UnresolvedError:
+            continue  # a site without lists of claims has nowhere to lead
         inside = f'<a href="{escape(place)}">{inside}</a>'
-    except UnresolvedError:
-        pass  # a site without a list of claims has nowhere to lead
+        break
     return (
         f'<span class="bb-mark" id="{claim_anchor(claim.id)}" title="{words}" '
         f'data-machine="{escape(shown.machine.name if shown else "")}" data-outcome="{escape(outcome)}">'
@@ -115,20 +137,19 @@ def words_html(text: str, markdown: Markdown, language: Language) -> str:
     return finish(html, right_to_left=language.direction == "rtl", permalink=language.text("permalink"))
 
 
-def claim_block(build: Build, claim: Claim, words: Words, place: str = "") -> str:
+def claim_block(build: Build, claim: Claim, words: Words) -> str:
     """The HTML of a claim.
 
     Parameters:
         build: Whose current page shows it.
         claim: The claim.
         words: What the page says of it.
-        place: The address of the page that says why, if that is another: the list of claims.
     """
     library, page = build.library, build.here
     judged = [judge(library, claim, machine) for machine in judging_machines(library)]
     told = [one for one in judged if one.parts or _has_guide(library, claim, one.machine)]
     # In the list, a reader looks for what one machine says; elsewhere, for what any machine does.
-    known = judged if place else [one for one in judged if one.parts]
+    known = judged if words.place else [one for one in judged if one.parts]
     shown = _first(library, page.guide, claim, known)
     for one in known:
         page.machines[one.machine.name] = one.machine
@@ -136,17 +157,17 @@ def claim_block(build: Build, claim: Claim, words: Words, place: str = "") -> st
             rows = render_rows(found_rows(one, page.language), page.language)
             build.keep("facts", claim_anchor(claim.id), one.machine, rows)
         if one != shown:
-            build.keep_block(claim_anchor(claim.id), one.machine, _rendering(build, claim, one, told, place))
+            build.keep_block(claim_anchor(claim.id), one.machine, _rendering(build, claim, one, told, words))
     if shown is None:
-        verdict = _verdict(claim, "not measured", page.language.text("claim_nowhere"), page.language, place)
+        verdict = _verdict(claim, "not measured", page.language.text("claim_nowhere"), page.language, words)
         parts = {"verdict": verdict, "finding": "", "others": "", "origin": ""}
-        return _whole(claim, words, "", "not measured", parts, page.language, place)
-    rendering = _rendering(build, claim, shown, told, place)
-    return _whole(claim, words, shown.machine.name, shown.outcome, rendering.parts, page.language, place)
+        return _whole(claim, words, "", "not measured", parts, page.language)
+    rendering = _rendering(build, claim, shown, told, words)
+    return _whole(claim, words, shown.machine.name, shown.outcome, rendering.parts, page.language)
 
 
 def listed_outcome(build: Build, claim: Claim) -> Outcome:
-    """The verdict that the list of claims on the current page shows by default."""
+    """The verdict that a list of claims on the current page shows by default."""
     judged = [judge(build.library, claim, machine) for machine in judging_machines(build.library)]
     shown = _first(build.library, build.here.guide, claim, judged)
     return shown.outcome if shown else "not measured"
@@ -178,7 +199,7 @@ def _others(shown: Judgement, told: Sequence[Judgement], language: Language) -> 
 
 
 def _rendering(
-    build: Build, claim: Claim, judged: Judgement, told: Sequence[Judgement], place: str
+    build: Build, claim: Claim, judged: Judgement, told: Sequence[Judgement], words: Words
 ) -> Rendering:
     """What a judgement changes in the block of a claim."""
     language = build.here.language
@@ -187,7 +208,7 @@ def _rendering(
         origin = build.keep_origin([part.source for part in judged.parts])
         details = render_details(*origin, repeats_text(judged.parts, language), language)
     parts = {
-        "verdict": _verdict(claim, judged.outcome, outcome_line(judged, language), language, place),
+        "verdict": _verdict(claim, judged.outcome, outcome_line(judged, language), language, words),
         "finding": escape(finding(judged, language)),
         "others": escape(_others(judged, told, language)),
         "origin": details,
@@ -195,13 +216,13 @@ def _rendering(
     return Rendering(parts, {"data-outcome": judged.outcome})
 
 
-def _verdict(claim: Claim, outcome: Outcome, text: str, language: Language, place: str) -> str:
+def _verdict(claim: Claim, outcome: Outcome, text: str, language: Language, words: Words) -> str:
     """The HTML of a verdict, with a link to the claim where it stands here and not in a list."""
     name = escape(language.text("permalink"))
     permalink = f'<a class="headerlink" href="#{claim_anchor(claim.id)}" aria-label="{name}">#</a>'
     return (
         f'<span class="bb-sign" aria-hidden="true">{SIGNS[outcome]}</span> <span class="bb-said">'
-        f'<strong class="bb-outcome">{escape(text)}</strong>{"" if place else permalink}</span>'
+        f'<strong class="bb-outcome">{escape(text)}</strong>{"" if words.place else permalink}</span>'
     )
 
 
@@ -212,18 +233,19 @@ def _whole(
     outcome: Outcome,
     parts: Mapping[str, str],
     language: Language,
-    place: str,
 ) -> str:
     source = away = ""
     if claim.source is not None:
         title = f'<a href="{escape(claim.source.url)}"><bdi lang="en">{escape(claim.source.title)}</bdi></a>'
         source = f'<p class="bb-by">{escape(language.text("said_by") + language.text("colon"))}{title}</p>'
-    if place:
-        away = f'<p class="bb-by"><a href="{escape(place)}">{escape(language.text("claim_place"))}</a></p>'
+    if words.place:
+        away = (
+            f'<p class="bb-by"><a href="{escape(words.place)}">{escape(language.text("claim_place"))}</a></p>'
+        )
     why = f'<div class="bb-why">{words.why}</div>' if words.why else ""
     key = claim_anchor(claim.id)
     return (
-        f'<div class="bb-claim" id="{key}" data-bb="{key}" '
+        f'<div class="bb-claim" id="{key}" data-bb="{key}"{" hidden" if words.hidden else ""} '
         f'data-machine="{escape(machine)}" data-outcome="{escape(outcome)}">'
         f'<p class="bb-verdict" data-part="verdict">{parts["verdict"]}</p>'
         f'<div class="bb-sentence">{words.sentence}</div>'

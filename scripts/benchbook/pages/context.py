@@ -62,6 +62,11 @@ class PageContext:
     data: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     values: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def name(self) -> str:
+        """Its file within its language, without the ending."""
+        return self.path.split("/", 2)[2].removesuffix(".md")
+
 
 @dataclass
 class Build:

@@ -63,7 +63,7 @@ def claim_listing(
     source: str, language: str, css_class: str, options: dict[str, Any], md: Markdown, **_: Any
 ) -> str:
     """The HTML of a `claims` fence, which lists all claims."""
-    return _render("claims", source, lambda build: claim_list.render_claims(build, _inside(md)))
+    return _render("claims", source, lambda build: claim_list.render_claims(build, source, _inside(md)))
 
 
 def calculator(

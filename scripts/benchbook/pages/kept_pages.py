@@ -7,7 +7,6 @@ that it can link to. All are looked at before each build; what a page yields bes
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +17,6 @@ from mkdocs.structure.pages import Page
 from mkdocs.structure.toc import TableOfContents
 
 from benchbook.project import Project
-
-# A page with this fence shows the claims of all others: what stands in these fences, and their titles.
-_OF_ALL_PAGES = "```claims"
-_CLAIMS = re.compile(r"^# [^\n]*|^ *```(?:claim |table).*?^ *```", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -55,26 +50,29 @@ class KeptPages:
     def __init__(self) -> None:
         self._known: dict[str, KeptPage] = {}
         self._shared = ""
-        self._claims = ""
 
     def begin(self, project: Project) -> None:
         """Look, before a build, at what more than one page is made of."""
         docs = (project.docs / code / "_language.yml" for code in project.languages)
         whole = (path for path in sorted(project.snippets.rglob("*")) if path.is_file())
         settings = (project.root / name for name in ("mkdocs.yml", "pyproject.toml"))
-        self._claims = ""
         self._shared = _digest(_stamps([*docs, *whole, *settings]))
 
-    def made_from(self, page: Page, markdown: str, files: Files, project: Project) -> str:
-        """The digest of what `page` is made of, its text as all plugins have left it."""
+    def made_from(self, page: Page, markdown: str, files: Files, claims: str) -> str:
+        """The digest of what a page is made of.
+
+        Parameters:
+            page: The page.
+            markdown: Its text, as all plugins have left it.
+            files: What it can link to.
+            claims: What other pages say of the claims that it shows.
+        """
         english = getattr(page.file, "alternates", {}).get("en")
         names = sorted(file.src_uri for file in files.documentation_pages())
-        parts = [self._shared, page.file.dest_uri, page.file.src_uri, markdown, repr(page.meta), *names]
+        parts = [self._shared, page.file.dest_uri, page.file.src_uri, markdown, claims, repr(page.meta)]
+        parts += names
         if english:
             parts += _stamps([Path(english.abs_src_path)])
-        if _OF_ALL_PAGES in markdown:
-            self._claims = self._claims or _digest(_claims(project))
-            parts.append(self._claims)
         return _digest(parts)
 
     def find(self, page: Page, made_from: str) -> KeptPage | None:
@@ -113,13 +111,6 @@ def restore(kept: KeptPage, page: Page, files: Files) -> None:
         if (file := files.get_file_from_path(name)) is not None:
             found[file] = dict(links)
     page.links_to_anchors = found
-
-
-def _claims(project: Project) -> Iterator[str]:
-    """What all pages say of claims, in fences of their own or in those of tables, by page."""
-    for path in sorted(project.page_paths()):
-        yield path.as_posix()
-        yield from _CLAIMS.findall(path.read_text("utf-8"))
 
 
 def _stamps(paths: Iterable[Path]) -> Iterator[str]:

@@ -88,7 +88,7 @@ class Library:
             what = f"there is no script `{reference}`"
             raise UnresolvedError(what, did_you_mean(reference, self.project.scripts(), "script"))
         return self.once(
-            ("script", reference), lambda: self._read(path, lambda: read_script(path, self.project.root))
+            ("script", reference), lambda: self.read(path, lambda _: read_script(path, self.project.root))
         )
 
     def record(self, machine: str, script: str) -> Record | None:
@@ -203,13 +203,13 @@ class Library:
         path = self.project.record_path(machine, script)
         if not path.is_file():
             return None
-        return self._read(path, lambda: load_record(path, self.project.relative(path)))
+        return self.read(path, lambda _: load_record(path, self.project.relative(path)))
 
     def _predictions(self, machine: str, script: str) -> PredictionRecord | None:
         path = self.project.prediction_path(machine, script)
         if not path.is_file():
             return None
-        return self._read(path, lambda: load_predictions(path, self.project.relative(path)))
+        return self.read(path, lambda _: load_predictions(path, self.project.relative(path)))
 
     def _predicted_on(self, script: str) -> tuple[Machine, ...]:
         known = self._known_machines().values()
@@ -239,10 +239,11 @@ class Library:
             mend = "restore the file, or record on that machine again"
             raise BenchbookError(Problem(self.project.relative(path), 1, what, mend)) from error
 
-    def _read(self, path: Path, load: Callable[[], T]) -> T:
+    def read(self, path: Path, load: Callable[[Path], T]) -> T:
+        """What `load` makes of a file, again only once it has changed; each file is read in one way."""
         stamp = path.stat().st_mtime_ns
         kept = self._read_files.get(path)
         if kept is None or kept[0] != stamp:
-            kept = self._read_files[path] = (stamp, load())
+            kept = self._read_files[path] = (stamp, load(path))
         value: T = kept[1]
         return value

@@ -20,21 +20,21 @@ from typing import Any
 FOLDER = "assets/data"
 
 
-def data_folder(guide: str, language: str) -> str:
-    """Where the files of the page of `guide` in `language` lie, from the root of the site, with its slash."""
-    return f"{FOLDER}/{guide}/{language}/"
+def data_folder(page: str, language: str) -> str:
+    """Where the files of `page` in `language` lie, from the root of the site, with its slash."""
+    return f"{FOLDER}/{page}/{language}/"
 
 
-def data_files(guide: str, language: str, data: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+def data_files(page: str, language: str, data: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """The files of a page by their path from the root of the site.
 
     Parameters:
-        guide: The guide that the page is.
+        page: Its file within its language, without the ending.
         language: The language of its text.
         data: By machine and section, JSON by key.
     """
     return {
-        f"{data_folder(guide, language)}{machine}.json": _text(sections)
+        f"{data_folder(page, language)}{machine}.json": _text(sections)
         for machine, sections in sorted(data.items())
     }
 

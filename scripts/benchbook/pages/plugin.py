@@ -13,7 +13,7 @@ from mkdocs.config.base import Config
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import BasePlugin, event_priority, get_plugin_logger
-from mkdocs.structure.files import Files
+from mkdocs.structure.files import File, Files
 from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 from mkdocs.utils.templates import TemplateContext
@@ -21,6 +21,7 @@ from mkdocs.utils.templates import TemplateContext
 from benchbook.calculator.listing import write_coefficients
 from benchbook.claims.declaration import claim_anchor
 from benchbook.pages.choice import insert_choice, page_settings
+from benchbook.pages.claim_list import claim_pages, shown_claims
 from benchbook.pages.context import Build, PageContext, activate
 from benchbook.pages.downloads import Downloads
 from benchbook.pages.error_texts import write_error_texts
@@ -61,6 +62,7 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         self._rendered: dict[str, str] = {}
         self._settings: dict[str, dict[str, Any]] = {}
         self._data: dict[str, str] = {}
+        self._made: dict[str, str] = {}
         self._pages = KeptPages()
         self._made_from = ""
         self._kept: KeptPage | None = None
@@ -79,6 +81,25 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
             self._begin(config)
         return config
 
+    @event_priority(50)  # before mkdocs-static-i18n sorts them by language
+    def on_files(self, files: Files, *, config: MkDocsConfig) -> Files:
+        """Add the pages that stand in no file: the claims of each guide."""
+        build = self._current()
+        try:
+            self._made = claim_pages(build.library, build.languages)
+        except BenchbookError as error:
+            raise PluginError(str(error)) from error
+        for path in self._made:
+            files.append(File(path, config.docs_dir, config.site_dir, config.use_directory_urls))
+        return files
+
+    def on_page_read_source(self, *, page: Page, config: MkDocsConfig) -> str | None:
+        """The text of a page that stands in no file."""
+        text = self._made.get(page.file.src_uri)
+        if text is not None:
+            page.edit_url = None
+        return text
+
     @event_priority(-100)  # after every plugin that changes the text
     def on_page_markdown(self, markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
         """Tell the fences which page they are on."""
@@ -92,7 +113,8 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         self._problems = set(build.problems)
         if not self._serving:
             return markdown
-        self._made_from = self._pages.made_from(page, markdown, files, build.library.project)
+        claims = shown_claims(build.library, language.code, markdown)
+        self._made_from = self._pages.made_from(page, markdown, files, claims)
         # What has not changed is taken as it was, once MkDocs has rendered an empty page.
         self._kept = self._pages.find(page, self._made_from)
         return "" if self._kept else markdown
@@ -116,7 +138,7 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
             raise PluginError(str(error)) from error
         build.slots.clear()
         keep_values_from_elsewhere(build)
-        data = data_files(build.here.guide, build.here.language.code, build.here.data)
+        data = data_files(build.here.name, build.here.language.code, build.here.data)
         self._data |= data
         # MkDocs does not look into fences for what a link can point at.
         page.present_anchor_ids = {*(page.present_anchor_ids or ()), *map(claim_anchor, build.here.claims)}
@@ -194,13 +216,17 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
 def _address(page: Page, files: Files, link: str) -> str:
     """The address of what `link`, written as in Markdown, names on `page`.
 
+    One that begins with a slash leads from the folder of the page's language.
+
     Raises:
         UnresolvedError: There is no such page.
     """
     target, mark, anchor = link.partition("#")
     if not target:
         return link
-    path = posixpath.normpath(posixpath.join(posixpath.dirname(page.file.src_uri), target))
+    uri = page.file.src_uri
+    folder = uri.partition("/")[0] if target.startswith("/") else posixpath.dirname(uri)
+    path = posixpath.normpath(posixpath.join(folder, target.lstrip("/")))
     file = files.get_file_from_path(path)
     if file is None:
         raise UnresolvedError(f"there is no page `{target}` to link to", "write it, or name another")
