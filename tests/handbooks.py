@@ -155,6 +155,12 @@ def on_machine(build: Build, machine: str, key: str = "") -> str:
     return "".join(tree.get("parts", {}).values())
 
 
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Every file of a site, by its address."""
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
 def plain(text: str) -> str:
     """What a reader sees of HTML, without tags and with single spaces."""
     return " ".join(html.unescape(re.sub(r"<[^>]*>", "", text)).split())
@@ -166,6 +172,12 @@ def build_site(project: Project, command: str = "build") -> Path:
     config.plugins.run_event("startup", command=command, dirty=False)
     try:
         mkdocs_build(config)
+        site = project.root / "site"
+        # A served site has links to what is gone once the server stops.
+        for link in [path for path in site.rglob("*") if path.is_symlink()]:
+            folder = link.resolve()
+            link.unlink()
+            shutil.copytree(folder, link)
     finally:
         config.plugins.run_event("shutdown")
-    return project.root / "site"
+    return site

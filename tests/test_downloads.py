@@ -8,7 +8,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from benchbook.pages.downloads import Downloads, notebook, notebook_path, record_path, script_path
+from benchbook.pages.downloads import FOLDER, Downloads, notebook, notebook_path, record_path, script_path
+from benchbook.pages.kept_folders import write_files
 from benchbook.pages.library import Library
 from benchbook.pages.reproduce import append_files
 from benchbook.project import Project
@@ -24,7 +25,7 @@ def project(tmp_path: Path) -> Project:
 @pytest.fixture
 def site(project: Project) -> Path:
     folder = project.root / "site"
-    Downloads().write(Library(project), folder)
+    write_files(folder / FOLDER, Downloads().files(Library(project)))
     return folder
 
 
@@ -63,25 +64,24 @@ def test_a_notebook_of_several_processes_says_how_to_start_it(project: Project) 
 def test_a_notebook_of_a_script_never_recorded_has_no_outputs(project: Project) -> None:
     for machine in project.machines:
         project.record_path(machine, "memory/losses.py").unlink(missing_ok=True)
-    Downloads().write(Library(project), project.root / "site")
+    write_files(project.root / "site" / FOLDER, Downloads().files(Library(project)))
     made = nbformat.read(project.root / "site" / notebook_path("memory/losses.py"), as_version=4)
     assert not any(cell.get("outputs") for cell in made.cells)
 
 
 def test_two_notebooks_of_the_same_record_are_the_same_bytes(project: Project, site: Path) -> None:
     again = project.root / "again"
-    Downloads().write(Library(project), again)
+    write_files(again / FOLDER, Downloads().files(Library(project)))
     path = notebook_path("memory/methods.py")
     assert (again / path).read_bytes() == (site / path).read_bytes()
 
 
 def test_a_changed_script_gets_its_notebook_anew(project: Project) -> None:
-    downloads, library, site = Downloads(), Library(project), project.root / "site"
-    downloads.write(library, site)
+    downloads, library = Downloads(), Library(project)
+    downloads.files(library)
     edit(project.snippets / "memory/losses.py", '"""A made-up loss per step', '"""A changed docstring')
     library.refresh("")
-    downloads.write(library, site)
-    assert "A changed docstring" in (site / notebook_path("memory/losses.py")).read_text("utf-8")
+    assert "A changed docstring" in str(downloads.files(library)["memory/losses.ipynb"])
 
 
 def test_the_foot_of_a_page_lists_every_script_of_its_guide(project: Project) -> None:

@@ -13,7 +13,7 @@ from mkdocs.structure.pages import Page
 
 from benchbook.pages.kept_pages import KeptPages
 from benchbook.project import Project
-from handbooks import CPU, build_site, set_metric, whole_handbook
+from handbooks import CPU, build_site, files_of, set_metric, whole_handbook
 
 # Notices of a translation tell how the English page has changed.
 MEMORY = ("memory/", "ar/memory/", "ja/memory/", "zh/memory/")
@@ -39,12 +39,6 @@ def rendered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(KeptPages, "keep", keep)
     return seen
-
-
-def files_of(site: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(site).as_posix(): path.read_bytes() for path in site.rglob("*") if path.is_file()
-    }
 
 
 def saved(path: Path, old: str, new: str) -> None:
@@ -129,6 +123,22 @@ def test_a_record_or_a_word_of_the_interface_that_changes_is_shown(tmp_path: Pat
     assert b"3\xc2\xa0GiB</data>" in warm["measured/index.html"]
     assert b"Truly " in warm["measured/index.html"]
     assert warm == served_anew(project, tmp_path / "other")
+
+
+def test_what_a_page_fetches_and_a_reader_downloads_goes_with_its_page_and_script(tmp_path: Path) -> None:
+    project = served_handbook(tmp_path / "handbook")
+    site = build_site(project, "serve")
+    assert (site / "assets/data/measured/ja").is_dir()
+    assert (site / "downloads/memory/losses.ipynb").is_file()
+    for page in project.docs.glob("*/*.md"):
+        if "losses" in page.read_text("utf-8") or page.stem == "measured":
+            page.unlink()
+    (project.snippets / "memory/losses.py").unlink()
+    (project.root / "mkdocs.yml").write_text(
+        (project.root / "mkdocs.yml").read_text().replace("- measured.md", "")
+    )
+    warm = files_of(build_site(project, "serve"))
+    assert not any(name.startswith(("assets/data/measured/", "downloads/memory/losses")) for name in warm)
 
 
 def test_a_build_that_is_not_served_keeps_nothing(tmp_path: Path, rendered: list[str]) -> None:

@@ -10,12 +10,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from mkdocs.commands.build import build as mkdocs_build
+from mkdocs.config import load_config
 from mkdocs.exceptions import Abort
+from mkdocs.livereload import LiveReloadServer
 
 from benchbook.pages.languages import load_language
 from benchbook.problems import BenchbookError
 from benchbook.project import Project
-from handbooks import CPU, FIXTURE, GPU, QUOTED, build_site, copy_handbook, edit, plain
+from handbooks import CPU, FIXTURE, GPU, QUOTED, build_site, copy_handbook, edit, files_of, plain
 
 PAGE = """# Memory {{ #memory }}
 
@@ -39,14 +42,6 @@ def project(tmp_path: Path) -> Project:
     for code, words in (("en", "They differ by"), ("ar", "تختلف بمقدار"), ("ja", "差は")):
         (project.docs / code / "memory.md").write_text(PAGE.format(words=words), "utf-8")
     return project
-
-
-def files_of(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
 
 
 def data_elements(page: Path) -> list[str]:
@@ -294,3 +289,17 @@ def test_editing_a_script_re_records_just_that_one(
     )
     for code in ("", "ar", "ja"):
         assert 'value="9e-08"' in data_elements(site / code / "memory/index.html")[0]
+
+
+def test_a_served_site_follows_its_pages_its_configuration_and_its_records(project: Project) -> None:
+    config = load_config(str(project.root / "mkdocs.yml"), site_dir=str(project.root / "site"))
+    config.plugins.run_event("startup", command="serve", dirty=False)
+    mkdocs_build(config)
+    server = LiveReloadServer(builder=lambda: None, host="127.0.0.1", port=0, root=config.site_dir)
+    server.watch(config.docs_dir)
+    server.watch(str(config.config_file_path))
+    config.plugins.on_serve(server, config=config, builder=lambda: None)
+    watched = {emitter.watch.path for emitter in server.observer.emitters}
+    config.plugins.run_event("shutdown")
+    # A file is looked at through its folder.
+    assert watched == {config.docs_dir, str(project.root), str(project.snippets)}

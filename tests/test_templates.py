@@ -20,7 +20,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_hidden_folders_are_not_listed_but_can_be_used(folder: Path) -> None:
-    templates = Templates(folder)
+    templates = Templates([str(folder)], TemplateCache())
     assert templates.list_templates() == ["assets/a.css", "main.html"]
     assert Environment(loader=templates).get_template(".icons/a.svg").render() == "<svg/>"
 

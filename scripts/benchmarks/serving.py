@@ -119,7 +119,7 @@ def wait_for(url: str, mark: str, limit: float = 60) -> None:
                     return
         except (urllib.error.URLError, ConnectionError):
             pass
-        time.sleep(0.01)
+        time.sleep(0.05)
     raise TimeoutError(f"{url} did not show {mark!r} within {limit} s")
 
 

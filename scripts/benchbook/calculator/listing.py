@@ -12,6 +12,7 @@ from typing import Any
 
 from benchbook.project import Project
 
+SITE_FOLDER = "assets/coefficients"
 # The kinds of models in the order in which they are listed.
 KINDS = ("encoder", "decoder", "encoder-decoder", "mixture")
 # Where the dimensions are the reader's own: a BERT, a GPT-2, or a Llama, whose keys and values are shared by
@@ -74,16 +75,16 @@ def load_coefficients(path: Path) -> dict[str, Any]:
     return coefficients
 
 
-def write_coefficients(project: Project, site: Path) -> None:
-    """Copy the coefficients into the site, without the blanks that make them readable."""
+def coefficient_files(project: Project) -> dict[str, str]:
+    """The coefficients, by their path below `SITE_FOLDER`, without the blanks that make them readable."""
     source = project.snippets / "coefficients"
-    for path in sorted(source.glob("*/*.json")):
-        target = site / "assets" / "coefficients" / path.relative_to(source)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(_compact(path, path.stat().st_mtime_ns), "utf-8")
+    return {
+        path.relative_to(source).as_posix(): _compact(path, path.stat().st_mtime_ns)
+        for path in sorted(source.glob("*/*.json"))
+    }
 
 
 @cache
 def _compact(path: Path, stamp: int) -> str:
-    """A file of coefficients without blanks, as it was at `stamp`: a served site writes it at each save."""
+    """A file of coefficients without blanks, as it was at `stamp`: a served site has it at each save."""
     return json.dumps(load_coefficients(path), separators=(",", ":"))

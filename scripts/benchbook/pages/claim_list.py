@@ -119,6 +119,10 @@ def render_claims(build: Build, text: str, markdown: Markdown) -> str:
 
 def _by_page(library: Library, code: str) -> dict[str, list[tuple[Claim, Said]]]:
     """The claims by the page that lists them, each with what a page in the language says, or else English."""
+    return library.once(("claims by page", code), lambda: _read_by_page(library, code))
+
+
+def _read_by_page(library: Library, code: str) -> dict[str, list[tuple[Claim, Said]]]:
     said = {one: _sentences(library, one) for one in dict.fromkeys((code, FALLBACK))}
     by_page: dict[str, list[tuple[Claim, Said]]] = {}
     for claim in claims_of(library).by_id.values():

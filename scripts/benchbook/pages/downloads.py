@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchbook.pages.kept_folders import Content
 from benchbook.pages.library import Library
 from benchbook.pages.measurements import shown_variant
 from benchbook.pages.references import UnresolvedError
@@ -87,25 +88,27 @@ def _code_cell(name: str, source: str, output: str) -> dict[str, Any]:
 
 
 class Downloads:
-    """Writes the downloads of a project into a site, its notebooks anew only where something has changed."""
+    """The downloads of a project; its notebooks are made anew only where something has changed."""
 
     def __init__(self) -> None:
         self._notebooks: dict[str, tuple[Script, Record | None, str]] = {}
 
-    def write(self, library: Library, site: Path) -> None:
-        """Put every script, notebook, record and prediction of a project below `site`."""
+    def files(self, library: Library) -> dict[str, Content]:
+        """Every script, notebook, record and prediction of a project, by its path below `FOLDER`."""
         project = library.project
-        for kind, folder in (("records", project.records), ("predictions", project.predictions)):
-            for record in sorted(folder.glob("*/*/*.json")):
-                machine, guide = record.parent.parent.name, record.parent.name
-                _copy(record, site / FOLDER / kind / machine / guide / record.name)
+        files: dict[str, Content] = {
+            path.relative_to(project.snippets).as_posix(): path
+            for folder in (project.records, project.predictions)
+            for path in sorted(folder.glob("*/*/*.json"))
+        }
         for reference, path in project.scripts().items():
-            _copy(path, site / script_path(reference))
+            files[reference] = path
             try:
                 text = self._notebook(library, reference)
             except BenchbookError:
                 continue  # reported with the pages and by `benchbook check`
-            (site / notebook_path(reference)).write_text(text, "utf-8")
+            files[notebook_path(reference).removeprefix(f"{FOLDER}/")] = text
+        return files
 
     def _notebook(self, library: Library, reference: str) -> str:
         script = library.script(reference)
@@ -131,8 +134,3 @@ def _recorded_notebook(script: Script, record: Record | None) -> str:
     if changed:
         where += f" There it ran with `{parameters_text(changed)}`."
     return notebook(script, result.output, where)
-
-
-def _copy(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(source.read_bytes())

@@ -15,6 +15,7 @@ import ast
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -76,16 +77,20 @@ def known_texts(project: Project) -> list[ErrorText]:
     Raises:
         BenchbookError: As `error_texts`.
     """
-    found: list[ErrorText] = []
-    for path in project.scripts().values():
-        if NAME not in path.read_text("utf-8"):
-            continue
-        try:
-            script = read_script(path, project.root)
-        except BenchbookError:
-            continue  # said where scripts are checked
-        found += error_texts(script)
-    return found
+    paths = project.scripts().values()
+    return [text for path in paths for text in _texts_in(path, project.root, path.stat().st_mtime_ns)]
+
+
+@cache
+def _texts_in(path: Path, root: Path, stamp: int) -> tuple[ErrorText, ...]:
+    """The texts of the script in a file, as it was at `stamp`; none where it is not well formed."""
+    if NAME not in path.read_text("utf-8"):
+        return ()
+    try:
+        script = read_script(path, root)
+    except BenchbookError:
+        return ()  # said where scripts are checked
+    return tuple(error_texts(script))
 
 
 def error_text_problems(project: Project, pages: Mapping[Path, PageSource]) -> Iterator[Problem]:
@@ -116,19 +121,26 @@ def write_error_texts(project: Project, site: Path) -> None:
     found = known_texts(project)
     if not found:
         return
-    # Loads a second Markdown parser, which a site without error texts does not need.
-    from benchbook.page_source import parse_page
-
     titles: dict[str, dict[str, str]] = {}
     for code in project.languages:
         path = project.docs / code / PAGE
         if path.is_file():
-            for heading in parse_page(path.read_text("utf-8")).headings():
-                titles.setdefault(heading.id or "", {})[code] = heading.text.replace("`", "")
+            for name, title in _headings(path, path.stat().st_mtime_ns):
+                titles.setdefault(name, {})[code] = title
     known = [{"id": text.id, "parts": text.parts, "title": titles.get(text.id, {})} for text in found]
     target = site / DATA
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(json.dumps(known, ensure_ascii=False, separators=(",", ":")) + "\n", "utf-8")
+
+
+@cache
+def _headings(path: Path, stamp: int) -> tuple[tuple[str, str], ...]:
+    """The headings of a page, as it was at `stamp`: id and text."""
+    # Loads a second Markdown parser, which a site without error texts does not need.
+    from benchbook.page_source import parse_page
+
+    found = parse_page(path.read_text("utf-8")).headings()
+    return tuple((heading.id or "", heading.text.replace("`", "")) for heading in found)
 
 
 def render_field(build: Build, text: str) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from mkdocs.structure.toc import TableOfContents
@@ -50,6 +51,8 @@ class KeptPages:
     def __init__(self) -> None:
         self._known: dict[str, KeptPage] = {}
         self._shared = ""
+        self._files: Files | None = None
+        self._names = ""
 
     def begin(self, project: Project) -> None:
         """Look, before a build, at what more than one page is made of."""
@@ -68,12 +71,18 @@ class KeptPages:
             claims: What other pages say of the claims that it shows.
         """
         english = getattr(page.file, "alternates", {}).get("en")
-        names = sorted(file.src_uri for file in files.documentation_pages())
         parts = [self._shared, page.file.dest_uri, page.file.src_uri, markdown, claims, repr(page.meta)]
-        parts += names
+        parts.append(self._names_of(files))
         if english:
             parts += _stamps([Path(english.abs_src_path)])
         return _digest(parts)
+
+    def _names_of(self, files: Files) -> str:
+        """The digest of the names of all pages; MkDocs has other files for each language."""
+        if self._files is not files:
+            self._files = files
+            self._names = _digest(sorted(file.src_uri for file in files.documentation_pages()))
+        return self._names
 
     def find(self, page: Page, made_from: str) -> KeptPage | None:
         """What `page` yielded, if it was made of the same."""
@@ -102,7 +111,9 @@ class KeptPages:
 
 
 def restore(kept: KeptPage, page: Page, files: Files) -> None:
-    """Give `page` what rendering it had yielded."""
+    """Give `page` what rendering it had yielded, but for its text, in place of rendering it."""
+    vars(page)["render"] = _rendered
+    page.content = ""
     page.toc = kept.toc
     page._title_from_render = kept.title
     page.present_anchor_ids = set(kept.anchors)
@@ -111,6 +122,10 @@ def restore(kept: KeptPage, page: Page, files: Files) -> None:
         if (file := files.get_file_from_path(name)) is not None:
             found[file] = dict(links)
     page.links_to_anchors = found
+
+
+def _rendered(config: MkDocsConfig, files: Files) -> None:
+    """What MkDocs calls to render a page that has been rendered."""
 
 
 def _stamps(paths: Iterable[Path]) -> Iterator[str]:

@@ -75,7 +75,7 @@ class Language:
         own = self.own_unit_words or cldr_unit_words(self.code)
         return own | (self.fallback.unit_words if self.fallback else frozenset())
 
-    @property
+    @cached_property
     def with_territory(self) -> str:
         """The language with the country that most of its speakers live in: "ja_JP", as Open Graph has it."""
         likely = Locale.parse(get_global("likely_subtags").get(str(self.locale), str(self.locale)))

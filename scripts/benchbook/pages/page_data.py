@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 FOLDER = "assets/data"
@@ -26,7 +25,7 @@ def data_folder(page: str, language: str) -> str:
 
 
 def data_files(page: str, language: str, data: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """The files of a page by their path from the root of the site.
+    """The files of a page by their path below `FOLDER`.
 
     Parameters:
         page: Its file within its language, without the ending.
@@ -34,18 +33,9 @@ def data_files(page: str, language: str, data: Mapping[str, Mapping[str, Any]]) 
         data: By machine and section, JSON by key.
     """
     return {
-        f"{data_folder(page, language)}{machine}.json": _text(sections)
-        for machine, sections in sorted(data.items())
+        f"{page}/{language}/{machine}.json": _text(sections) for machine, sections in sorted(data.items())
     }
 
 
 def _text(sections: Mapping[str, Any]) -> str:
     return json.dumps(sections, ensure_ascii=False, separators=(",", ":"), sort_keys=True) + "\n"
-
-
-def write_data(files: Mapping[str, str], site: Path) -> None:
-    """Write the files of all pages."""
-    for path, text in files.items():
-        target = site / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, "utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import posixpath
 from functools import partial
@@ -17,9 +18,11 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 from mkdocs.utils.templates import TemplateContext
+from watchdog.observers.polling import PollingObserver
 
-from benchbook.calculator.listing import write_coefficients
+from benchbook.calculator.listing import SITE_FOLDER, coefficient_files
 from benchbook.claims.declaration import claim_anchor
+from benchbook.pages import downloads, page_data
 from benchbook.pages.choice import insert_choice, page_settings
 from benchbook.pages.claim_list import claim_pages, shown_claims
 from benchbook.pages.context import Build, PageContext, activate
@@ -27,10 +30,11 @@ from benchbook.pages.downloads import Downloads
 from benchbook.pages.error_texts import write_error_texts
 from benchbook.pages.execution import record_here
 from benchbook.pages.fences import custom_fences, custom_inline, fill
+from benchbook.pages.kept_folders import KeptFolders, write_files
 from benchbook.pages.kept_pages import KeptPage, KeptPages, restore
 from benchbook.pages.languages import FALLBACK, load_languages
 from benchbook.pages.library import Library
-from benchbook.pages.page_data import data_files, write_data
+from benchbook.pages.page_data import data_files
 from benchbook.pages.provenance import Commits
 from benchbook.pages.references import UnresolvedError
 from benchbook.pages.reproduce import append_files
@@ -41,6 +45,8 @@ from benchbook.project import Project
 if TYPE_CHECKING:
     from mkdocs.livereload import LiveReloadServer
 
+# Seconds between two looks at the files of a served site.
+_LOOK_EVERY = 0.1
 _log = get_plugin_logger("benchbook")
 # What the source of a cell needs of the extensions, and no more: each cell sets them up anew.
 _FOR_SOURCES = ("pymdownx.highlight", "pymdownx.superfences", "pymdownx.tabbed", "attr_list", "md_in_html")
@@ -64,6 +70,7 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         self._data: dict[str, str] = {}
         self._made: dict[str, str] = {}
         self._pages = KeptPages()
+        self._folders = KeptFolders()
         self._made_from = ""
         self._kept: KeptPage | None = None
         self._problems: set[Problem] = set()
@@ -86,7 +93,8 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         """Add the pages that stand in no file: the claims of each guide."""
         build = self._current()
         try:
-            self._made = claim_pages(build.library, build.languages)
+            library = build.library
+            self._made = library.once("claim pages", lambda: claim_pages(library, build.languages))
         except BenchbookError as error:
             raise PluginError(str(error)) from error
         for path in self._made:
@@ -115,16 +123,16 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
             return markdown
         claims = shown_claims(build.library, language.code, markdown)
         self._made_from = self._pages.made_from(page, markdown, files, claims)
-        # What has not changed is taken as it was, once MkDocs has rendered an empty page.
         self._kept = self._pages.find(page, self._made_from)
-        return "" if self._kept else markdown
+        if self._kept:
+            restore(self._kept, page, files)
+        return markdown
 
     @event_priority(-300)  # after all that reads whole pages, which need not read our blocks
     def on_page_content(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
         """Add the choice of machine and the downloads to a page that shows records."""
         build = self._current()
         if (kept := self._kept) is not None:
-            restore(kept, page, files)
             self._data |= kept.data
             if kept.settings is not None:
                 self._settings[page.file.dest_uri] = kept.settings
@@ -165,10 +173,16 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
             return
         build = self._current()
         site = Path(config.site_dir)
-        write_data(self._data, site)
         write_error_texts(build.library.project, site)
-        write_coefficients(build.library.project, site)
-        self._downloads.write(build.library, site)
+        for name, files in (
+            (page_data.FOLDER, self._data),
+            (downloads.FOLDER, self._downloads.files(build.library)),
+            (SITE_FOLDER, coefficient_files(build.library.project)),
+        ):
+            if self._serving:
+                self._folders.place(site, name, files)
+            else:
+                write_files(site / name, files)
         activate(None)
         problems = sorted(build.problems)
         if problems and self._serving:
@@ -183,9 +197,21 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         activate(None)
 
     def on_serve(self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Any) -> LiveReloadServer:
-        """Watch scripts and records beside the pages."""
-        server.watch(str(self._current().library.project.snippets))
+        """Watch scripts and records beside the pages, and look more often than twice a second."""
+        watched = [config.docs_dir, *filter(None, [config.config_file_path])]
+        for path in watched:
+            server.unwatch(path)
+        server.observer = PollingObserver(timeout=_LOOK_EVERY)
+        for path in (*watched, str(self._current().library.project.snippets)):
+            server.watch(path)
+        # What the first build has loaded stays: nothing of it need be looked at for garbage at each save.
+        gc.collect()
+        gc.freeze()
         return server
+
+    def on_shutdown(self) -> None:
+        """Forget what was kept for `mkdocs serve`."""
+        self._folders.close()
 
     def _begin(self, config: MkDocsConfig) -> None:
         self._settings.clear()

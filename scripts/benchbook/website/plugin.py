@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -12,14 +11,15 @@ from urllib.parse import urlsplit
 from mkdocs.config import config_options
 from mkdocs.config.base import Config
 from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.plugins import BasePlugin, event_priority
-from mkdocs.structure.files import Files
+from mkdocs.plugins import BasePlugin, CombinedEvent, event_priority
+from mkdocs.structure.files import File, Files
 from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 from mkdocs.utils import get_relative_url
 from mkdocs.utils.templates import TemplateContext
 
 from benchbook.pages.error_texts import DATA, PAGE
+from benchbook.pages.kept_folders import KeptFolders
 from benchbook.pages.languages import FALLBACK, Language, load_language
 from benchbook.pages.markup import finish
 from benchbook.schemas import write_schemas
@@ -53,7 +53,9 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
         self._entries: list[SitemapEntry] = []
         self._languages: dict[str, Language] = {}
         self._templates = TemplateCache()
-        self._index: tempfile.TemporaryDirectory[str] | None = None
+        self._shared: list[File] = []
+        self._index: dict[str, bytes] = {}
+        self._folders = KeptFolders()
 
     # An `on_startup` also makes MkDocs keep this instance from one build of `mkdocs serve` to the next.
     def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:
@@ -62,8 +64,7 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
 
     def on_shutdown(self) -> None:
         """Forget the search index kept for `mkdocs serve`."""
-        if self._index:
-            self._index.cleanup()
+        self._folders.close()
 
     @event_priority(-200)  # after mkdocs-static-i18n has set the language
     def on_config(self, config: MkDocsConfig) -> MkDocsConfig:
@@ -71,19 +72,40 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
         if str(THEME) not in config.theme.dirs:
             config.theme.dirs.insert(0, str(THEME))
             quicken(config.theme, self._templates)
+            # All languages have one, which is written once they are known.
+            config.theme.static_templates.discard("sitemap.xml")
+        if not _i18n(config).building:
+            self._templates.names.clear()
         words = f"partials/languages/{config.theme['language']}.html"
         if not any(Path(folder, words).is_file() for folder in config.theme.dirs):
             # The few words of Material's own are English in a language that it does not speak.
             config.theme["language"] = FALLBACK
         return config
 
-    @event_priority(-200)
-    def on_files(self, files: Files, *, config: MkDocsConfig) -> Files:
-        """Leave out what the theme ships and no page loads; each language would copy it again."""
+    @event_priority(60)
+    def _before_i18n(self, files: Files, *, config: MkDocsConfig) -> Files:
+        """Leave out what the theme ships and no page loads, and what an earlier language has copied."""
+        shared = {file.src_uri for file in self._shared} if _i18n(config).building else ()
         for file in list(files):
-            if not file.is_documentation_page() and is_unused(file.src_uri):
+            if not file.is_documentation_page() and (is_unused(file.src_uri) or file.src_uri in shared):
                 files.remove(file)
         return files
+
+    @event_priority(-200)
+    def _after_i18n(self, files: Files, *, config: MkDocsConfig) -> Files:
+        """Give every language the files that all share, which are copied once."""
+        if _i18n(config).building:
+            for file in self._shared:
+                vars(file)["copy_file"] = _copied
+                files.append(file)
+        else:
+            languages = {one.locale for one in _i18n(config).config.languages}
+            found = (file for file in files if not file.is_documentation_page())
+            self._shared = [file for file in found if file.src_uri.partition("/")[0] not in languages]
+        return files
+
+    # mkdocs-static-i18n looks at each file three times for each language.
+    on_files = CombinedEvent(_before_i18n, _after_i18n)
 
     @event_priority(-200)  # after every plugin that writes HTML
     def on_page_content(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
@@ -139,14 +161,14 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
         return context
 
     def on_post_template(self, output: str, *, template_name: str, config: MkDocsConfig) -> str:
-        """Give each language its own 404 page, and hold the sitemap back until all languages are known."""
+        """Give each language its own 404 page."""
         language = _language(config)
         if template_name == "404.html" and language != _default_language(config):
             target = Path(config.site_dir, language, template_name)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(output, "utf-8")
             return ""
-        return "" if template_name == "sitemap.xml" else output
+        return output
 
     @event_priority(-200)  # after mkdocs-static-i18n has built the other languages
     def on_post_build(self, *, config: MkDocsConfig) -> None:
@@ -220,13 +242,18 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
 
     def _add_index(self, site: Path) -> None:
         # A page that is saved while it is served shows at once: the index of the first build will do.
-        if self._index is None:
+        if not self._index:
             folder = search.build_index(site)
-            if self._serving:
-                self._index = tempfile.TemporaryDirectory(prefix="benchbook-search-")
-                shutil.copytree(folder, self._index.name, dirs_exist_ok=True)
-        else:
-            shutil.copytree(self._index.name, site / search.FOLDER, dirs_exist_ok=True)
+            if not self._serving:
+                return
+            paths = [path for path in folder.rglob("*") if path.is_file()]
+            self._index = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+            shutil.rmtree(folder)
+        self._folders.place(site, search.FOLDER, self._index)
+
+
+def _copied(dirty: bool = False) -> None:
+    """What MkDocs calls to copy a file that has been copied."""
 
 
 def _i18n(config: MkDocsConfig) -> Any:

@@ -11,9 +11,14 @@ from mkdocs.theme import Theme
 
 
 class TemplateCache(BytecodeCache):
-    """Compiled templates, kept in memory from one language, and one save of a page, to the next."""
+    """Compiled templates, kept in memory from one language, and one save of a page, to the next.
+
+    Attributes:
+        names: The files of the folders that one build has looked through.
+    """
 
     def __init__(self) -> None:
+        self.names: dict[tuple[str, ...], list[str]] = {}
         self._codes: dict[str, bytes] = {}
 
     def load_bytecode(self, bucket: Bucket) -> None:
@@ -33,8 +38,18 @@ class Templates(FileSystemLoader):
     walking fourteen thousand icons takes longer than rendering a dozen pages.
     """
 
+    def __init__(self, folders: list[str], cache: TemplateCache) -> None:
+        super().__init__(folders)
+        self._names = cache.names
+
     def list_templates(self) -> list[str]:
-        """The names of all files that are not hidden, sorted."""
+        """The names of all files that are not hidden, sorted; looked for once in a build."""
+        key = tuple(self.searchpath)
+        if key not in self._names:
+            self._names[key] = self._list()
+        return self._names[key]
+
+    def _list(self) -> list[str]:
         found: set[str] = set()
         for folder in self.searchpath:
             for here, folders, files in os.walk(folder):
@@ -48,7 +63,7 @@ def quicken(theme: Theme, cache: TemplateCache) -> None:
 
     def get_env() -> Environment:
         environment = type(theme).get_env(theme)
-        environment.loader = Templates(theme.dirs)
+        environment.loader = Templates(theme.dirs, cache)
         environment.bytecode_cache = cache
         return environment
 
