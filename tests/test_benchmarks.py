@@ -16,6 +16,7 @@ FOLDER = ROOT / "scripts" / "benchmarks"
 SMALLEST = {
     "building": (["--copies", "1", "--pairs", "1"], r"median ratio of 1 pairs: [\d.]+"),
     "serving": (["--saves", "1"], r"median [\d.]+ s, longest"),
+    "checking": (["--guides", "0", "--languages", "0", "--times", "1"], r"median [\d.]+ s"),
     "recording": (["--times", "1", "--plain-times", "1"], r"[\d.]+ s"),
     "predictor": ([], r"benchbook"),
 }

@@ -26,7 +26,7 @@ SMALL = ("distilbert-base-uncased", "bert-base-uncased", "gpt2", "bart-base")
 WITH_FRAGMENTS = 1.05
 
 
-@pytest.mark.parametrize("setups", [10, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("setups", [1, pytest.param(40, marks=pytest.mark.slow)])
 def test_setups_of_small_models_are_as_near_as_the_page_promises(setups: int) -> None:
     models = {name: load_coefficients(coefficients_path(HANDBOOK, name)) for name in SMALL}
     configs = {name: config_of(HANDBOOK, name) for name in SMALL}
@@ -38,6 +38,7 @@ def test_setups_of_small_models_are_as_near_as_the_page_promises(setups: int) ->
     assert off == []
 
 
+@pytest.mark.slow
 def test_the_committed_coefficients_are_what_is_derived_today() -> None:
     name = "distilbert-base-uncased"
     committed = load_coefficients(coefficients_path(HANDBOOK, name))

@@ -42,7 +42,9 @@ def project(tmp_path: Path) -> Project:
     return copied_tree(tmp_path).project
 
 
-@pytest.mark.parametrize("code", ["fr", "ru", "ko", "he", "pt-BR"])
+@pytest.mark.parametrize(
+    "code", ["he", "pt-BR", *(pytest.param(code, marks=pytest.mark.slow) for code in ("fr", "ru", "ko"))]
+)
 def test_a_new_language_holds_every_promise_and_is_marked_to_be_translated(
     project: Project, code: str
 ) -> None:

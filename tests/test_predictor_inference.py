@@ -33,6 +33,7 @@ def test_a_long_generation_ends_with_the_cache_of_all_its_tokens() -> None:
     assert found.categories["cache"] == pytest.approx(4 * 4063 * LLAMA_PER_TOKEN * 7 / 6, rel=0.01)
 
 
+@pytest.mark.slow
 def test_tokens_left_out_hold_no_more_than_those_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     workload = Inference(batch=16, prompt=8, new_tokens=200)
     skipped = predict(LLAMA, workload)

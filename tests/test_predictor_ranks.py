@@ -15,10 +15,13 @@ pytestmark = pytest.mark.torch
 
 MIB = 2**20
 Case = tuple[dict[str, Any], Training, Sharding]
-CASES: list[Case] = [
-    (BERT, Training(2, 64, attention="eager"), Sharding("fsdp2", 2)),
+# One of each kind; `make test-all` tries the others too.
+FIRST: list[Case] = [
     (BERT, Training(2, 64, attention="eager"), Sharding("ddp", 2)),
     (LLAMA, Training(2, 64), Sharding("fsdp2", 2)),
+]
+OTHERS: list[Case] = [
+    (BERT, Training(2, 64, attention="eager"), Sharding("fsdp2", 2)),
     (LLAMA, Training(2, 64, optimizer="adamw_foreach"), Sharding("fsdp2", 2, reshard_after_forward=False)),
     (
         LLAMA,
@@ -40,7 +43,9 @@ def described(case: Case) -> str:
     return f"{config['model_type']} {sharding.kind} {workload.optimizer} {told or ''}"
 
 
-@pytest.mark.parametrize("case", CASES, ids=described)
+@pytest.mark.parametrize(
+    "case", [*FIRST, *(pytest.param(case, marks=pytest.mark.slow) for case in OTHERS)], ids=described
+)
 def test_the_prediction_is_the_profilers_peak_of_a_rank(case: Case) -> None:
     found = predict_ranks(*case, device="cpu")
     assert found.peak_reserved is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,10 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from benchbook.benchmark_results import FILE, BenchmarkResult, keep_results, load_results
 from benchbook.problems import BenchbookError
 from benchbook.project import Project
-from benchbook.report import Change, Moved, Recorded, Report, dump_report, make_report, read_report
+from benchbook.report import Change, Moved, Recorded, Report, Timed, dump_report, make_report, read_report
 from benchbook.report_text import LONGEST, MOST_ROWS, literal, markdown
 from benchbook.revisions import laid_out
 from builders import MACHINE, SCRIPT, SWEEP, make_project, make_record, write
@@ -259,3 +261,32 @@ def test_what_is_no_report_is_refused(tmp_path: Path, text: str) -> None:
 def test_a_report_without_end_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BenchbookError, match="is larger than"):
         read_report(write(tmp_path / "report.json", " " * (2**20 + 1)))
+
+
+def test_a_benchmark_that_found_something_else_is_compared_with_its_bar(project: Project) -> None:
+    kept = BenchmarkResult("serving", "a saved page", 0.9, "s", 1.0, MACHINE, "2026-11-20")
+    keep_results(project.root, [kept, replace(kept, benchmark="building", unit="")])
+    base = commit_all(project.root)
+    keep_results(project.root, [replace(kept, value=1.2, measured="2026-11-22")])
+    report = make_report(project.root, base, commit_all(project.root))
+    assert report.benchmarks == (Timed("serving", "a saved page", MACHINE, "s", 0.9, 1.2, 1.0),)
+    said = markdown(report)
+    assert f"| `{MACHINE}` | `serving: a saved page` | `0.9 s` | `1.2 s` | `1 s, missed` |" in said
+    path = project.root / "report.json"
+    path.write_text(dump_report(report), "utf-8")
+    assert read_report(path) == report
+
+
+@pytest.mark.parametrize("text", ["{}", "[{}]", '[{"benchmark": 1}]', "nothing"])
+def test_a_file_of_benchmarks_that_is_none_is_a_problem_of_the_report(project: Project, text: str) -> None:
+    base = commit_all(project.root)
+    write(project.root / FILE, text)
+    (problem,) = make_report(project.root, base, commit_all(project.root)).problems
+    assert problem.startswith(f"{FILE}:1: holds no results of benchmarks")
+
+
+def test_the_kept_results_are_of_the_benchmarks_that_there_are() -> None:
+    root = Path(__file__).parents[1]
+    kept = {one.benchmark.partition(",")[0] for one in load_results(root)}
+    assert kept
+    assert kept <= {path.stem for path in (root / "scripts/benchmarks").glob("*.py")}

@@ -28,6 +28,7 @@ def test_each_is_a_valid_schema_of_the_newest_dialect(name: str) -> None:
     jsonschema.Draft202012Validator.check_schema(schema(name, "https://example.org/handbook/"))
 
 
+@pytest.mark.slow
 def test_every_committed_file_fits_its_schema() -> None:
     records = sorted(RECORDS.glob("*/*/*.json"))
     assert records

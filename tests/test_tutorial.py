@@ -13,6 +13,8 @@ from benchbook.project import Project
 from clones import FROM_MAKE, ROOT, link_environments
 from repositories import git
 
+# It clones, records and builds as a newcomer does.
+pytestmark = pytest.mark.slow
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 SECTION = "Your first benchmark"
 END = "-- end of step"

@@ -198,6 +198,7 @@ def head_of(clone: Path) -> str:
     return git(clone, "rev-parse", "HEAD")
 
 
+@pytest.mark.slow
 def test_check_and_site(clone: Path) -> None:
     for command in ("make check", "make site"):
         done = run_step(clone, "publish", command, {})

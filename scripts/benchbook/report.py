@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchbook.benchmark_results import BenchmarkResult, load_results
 from benchbook.claims.judging import claims_of, judge, judging_machines
 from benchbook.pages.library import Library
 from benchbook.problems import BenchbookError, Problem
@@ -73,6 +74,29 @@ class Moved:
 
 
 @dataclass(frozen=True)
+class Timed:
+    """What a benchmark of the package found before and after; None where it found nothing.
+
+    Parameters:
+        benchmark: Which, and what it was asked for.
+        quantity: What was measured.
+        machine: Where.
+        unit: Of both numbers.
+        before: At the base.
+        after: At the head.
+        bar: What it is to stay below, at the head if it is there.
+    """
+
+    benchmark: str
+    quantity: str
+    machine: str
+    unit: str
+    before: float | None
+    after: float | None
+    bar: float
+
+
+@dataclass(frozen=True)
 class Report:
     """What a change does to numbers and claims; all of it is data, none of it to be trusted as text."""
 
@@ -86,6 +110,7 @@ class Report:
     stale: tuple[Recorded, ...] = ()
     fresh: tuple[Recorded, ...] = ()
     problems: tuple[str, ...] = ()
+    benchmarks: tuple[Timed, ...] = ()
 
 
 @dataclass
@@ -97,6 +122,7 @@ class _Side:
     rows: dict[tuple[str, str, str], Row] = field(default_factory=dict)
     verdicts: dict[tuple[str, str], str] = field(default_factory=dict)
     problems: set[str] = field(default_factory=set)
+    benchmarks: dict[tuple[str, str, str], BenchmarkResult] = field(default_factory=dict)
 
 
 def make_report(root: Path, base: str, head: str) -> Report:
@@ -122,6 +148,7 @@ def make_report(root: Path, base: str, head: str) -> Report:
         stale=tuple(_turned(before, after, to_fresh=False)),
         fresh=tuple(_turned(before, after, to_fresh=True)),
         problems=tuple(sorted(after.problems - before.problems)),
+        benchmarks=tuple(_timed(before, after)),
     )
 
 
@@ -146,6 +173,10 @@ def _read(project: Project) -> _Side:
                 rows = script_status(project, script, machine, kinds_of(project, machine))
                 side.rows |= {(row.machine, row.script, row.variant): row for row in rows}
     _judge_claims(project, side)
+    try:
+        side.benchmarks = {one.key: one for one in load_results(project.root)}
+    except BenchbookError as error:
+        side.problems |= {str(problem) for problem in error.problems}
     return side
 
 
@@ -259,6 +290,16 @@ def _moved(before: _Side, after: _Side) -> Iterable[Moved]:
         was, now = before.verdicts.get(key), after.verdicts.get(key)
         if was != now:
             yield Moved(*key, was, now)
+
+
+def _timed(before: _Side, after: _Side) -> Iterator[Timed]:
+    for key in sorted(before.benchmarks.keys() | after.benchmarks.keys()):
+        was, now = before.benchmarks.get(key), after.benchmarks.get(key)
+        told = now or was
+        if was == now or told is None:
+            continue
+        before_, after_ = (one.value if one else None for one in (was, now))
+        yield Timed(told.benchmark, told.quantity, told.machine, told.unit, before_, after_, told.bar)
 
 
 def dump_report(report: Report) -> str:

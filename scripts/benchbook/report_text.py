@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from benchbook.report import Change, Moved, Recorded, Report
+from benchbook.report import Change, Moved, Recorded, Report, Timed
 
 # What a comment may hold is 65536 characters; a row takes a few hundred.
 MOST_ROWS = 40
@@ -52,6 +52,12 @@ def markdown(report: Report) -> str:
         _table("Records that are fresh again", report.fresh, "| machine | script | were |", _record_row),
         _table("New records", report.came, "| machine | script |", _place_row),
         _table("Records that are gone", report.went, "| machine | script |", _place_row),
+        _table(
+            "Benchmarks of the package",
+            report.benchmarks,
+            "| machine | benchmark | before | after | bar |",
+            _timed_row,
+        ),
         _table("What cannot be read", report.problems, "| problem |", lambda text: [literal(text)]),
     ]
     head = [
@@ -69,6 +75,7 @@ def _summary(report: Report) -> str:
         (report.same, "number(s) measured again and the same"),
         (len(report.came), "new record(s)"),
         (len(report.stale), "record(s) became stale"),
+        (len(report.benchmarks), "benchmark(s) found something else"),
         (len(report.problems), "problem(s)"),
     )
     return ", ".join(f"{count} {words}" for count, words in counts if count) or "no number and no claim moved"
@@ -99,6 +106,14 @@ def _change_row(change: Change) -> list[str]:
         *(literal(f"{number:.6g} {change.unit}") for number in (change.before, change.after)),
         literal(ratio),
     ]
+
+
+def _timed_row(timed: Timed) -> list[str]:
+    ends = ("-" if number is None else f"{number:.6g} {timed.unit}" for number in (timed.before, timed.after))
+    name = f"{timed.benchmark}: {timed.quantity}"
+    over = timed.after is not None and timed.after > timed.bar
+    bar = f"{timed.bar:.6g} {timed.unit}"
+    return [*map(literal, (timed.machine, name, *ends)), literal(f"{bar}, missed" if over else bar)]
 
 
 def _place_row(record: Recorded) -> list[str]:

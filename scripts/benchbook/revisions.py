@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from benchbook.benchmark_results import FILE
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 
 # What judging records, scripts, claims and pages needs.
-PLACES = ("pyproject.toml", "mkdocs.yml", "snippets", "docs")
+PLACES = ("pyproject.toml", "mkdocs.yml", "snippets", "docs", FILE)
 FILES = {"100644", "100755"}
 # Far more than this handbook; a commit that holds more is a mistake or an attack.
 LARGEST = 512 * 2**20

@@ -20,6 +20,7 @@ import urllib.request
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from benchbook.benchmark_results import FILE, keep_results, result
 from benchbook.project import Project, find_project
 from benchbook.recorder.processes import free_port
 from benchbook.translations.new_language import new_language
@@ -42,15 +43,12 @@ def main() -> int:
     arguments.add_argument("--guides", type=int, default=0, help="guides to grow the copy to")
     arguments.add_argument("--languages", type=int, default=0, help="languages to grow the copy to")
     arguments.add_argument("--saves", type=int, default=7, help="how often it is saved")
+    arguments.add_argument("--keep", action="store_true", help=f"keep the result in {FILE}")
     options = arguments.parse_args()
     project = find_project()
     language = options.language or project.languages[-1]
     with tempfile.TemporaryDirectory() as folder:
-        for name in COPIED:
-            source, target = project.root / name, Path(folder, name)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
-        codes = grow(Project(Path(folder)), options.guides, options.languages)
+        codes = grow(copied(project, Path(folder)), options.guides, options.languages)
         page = Path(folder, "docs", language, f"{options.page}.md")
         others = [] if options.all else [code for code in codes if code not in {"en", language}]
         left_out = {f"BUILD_{code.upper().replace('-', '_')}": "false" for code in others}
@@ -60,7 +58,21 @@ def main() -> int:
     typical = statistics.median(seconds)
     print(f"{len(codes) - len(others)} languages served; the first page after {first:.1f} s")
     print(f"{language}/{options.page}: median {typical:.2f} s, longest {max(seconds):.2f} s (bar {bar} s)")
+    if options.keep:
+        size = f"{options.guides} guides x " if options.guides else ""
+        served = f"{len(codes)} languages" if options.all else f"one of {len(codes)} languages"
+        what = f"serving, {size}{served}"
+        keep_results(project.root, [result(what, "a saved page, until it shows", typical, "s", bar)])
     return int(typical > bar)
+
+
+def copied(project: Project, folder: Path) -> Project:
+    """A copy of a project in `folder`."""
+    for name in COPIED:
+        source, target = project.root / name, folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
+    return Project(folder)
 
 
 def grow(project: Project, guides: int, languages: int) -> list[str]:

@@ -13,8 +13,8 @@ from benchbook.pages.quantities import NO_BREAK_SPACE
 def append_files(build: Build, html: str) -> str:
     """`html` with a list of the guide's scripts and of those it shows of others, each with its downloads."""
     page, language = build.here, build.here.language
-    # These show something of many guides; each has its own list.
-    if not page.scripts or page.guide in ("index", "claims"):
+    # What shows something of guides leaves their files to them.
+    if not page.scripts or page.name in ("index", "claims") or page.name != page.guide:
         return html
     items = ""
     own = {script for script in build.library.project.scripts() if script.startswith(f"{page.guide}/")}
