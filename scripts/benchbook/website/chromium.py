@@ -31,7 +31,8 @@ def find_chromium(shell: bool = True) -> str:
         FileNotFoundError: There is none.
     """
     names = [os.environ.get("CHROMIUM", ""), *(SHELLS if shell else ()), *BROWSERS]
-    found = next((path for name in names if name and (path := shutil.which(name))), None)
-    if found is None:
-        raise FileNotFoundError("no Chromium: run `make chromium`, or set CHROMIUM to one")
-    return found
+    for name in filter(None, names):
+        path = shutil.which(name)
+        if path is not None:
+            return path
+    raise FileNotFoundError("no Chromium: run `make chromium`, or set CHROMIUM to one")
