@@ -32,7 +32,7 @@ def find_chromium(shell: bool = True) -> str:
     """
     names = [os.environ.get("CHROMIUM", ""), *(SHELLS if shell else ()), *BROWSERS]
     for name in filter(None, names):
-        path = shutil.which(name)
+        path: str | None = shutil.which(name)
         if path is not None:
             return path
     raise FileNotFoundError("no Chromium: run `make chromium`, or set CHROMIUM to one")
