@@ -50,6 +50,16 @@ def value_rows(build: Build, machine: str) -> dict[str, Any]:
     return dict(rows_of(value["rows"] + data["origins"][value["origin"]], build.here.language))
 
 
+def without_records(project: Project) -> Project:
+    """The project with nothing but predictions for the H200 of its methods."""
+    for machine in project.machines:
+        project.record_path(machine, "memory/methods.py").unlink()
+    edit(project.snippets / "memory/predictions.toml", f', "{CPU}"', "")
+    predict(project)
+    project.prediction_path(CPU, "memory/methods.py").unlink()
+    return project
+
+
 def shown(build: Build, text: str) -> str:
     return plain(render(build, text)).replace("\u00a0", " ")
 
@@ -83,12 +93,7 @@ def test_a_value_that_nobody_measured_shows_its_prediction_marked(project: Proje
 
 
 def test_a_script_that_was_never_recorded_shows_what_was_predicted(project: Project) -> None:
-    for machine in project.machines:
-        project.record_path(machine, "memory/methods.py").unlink()
-    edit(project.snippets / "memory/predictions.toml", f', "{CPU}"', "")
-    predict(project)
-    project.prediction_path(CPU, "memory/methods.py").unlink()
-    build = start(project)
+    build = start(without_records(project))
     html = render(
         build, f"`#!value {ONE}`\n\n" + TABLE.replace("  - peak_memory\n", "").replace("  - step_time\n", "")
     )
@@ -98,12 +103,7 @@ def test_a_script_that_was_never_recorded_shows_what_was_predicted(project: Proj
 
 
 def test_a_value_from_another_machine_names_it_until_that_is_chosen(project: Project) -> None:
-    for machine in project.machines:
-        project.record_path(machine, "memory/methods.py").unlink()
-    edit(project.snippets / "memory/predictions.toml", f', "{CPU}"', "")
-    predict(project)
-    project.prediction_path(CPU, "memory/methods.py").unlink()
-    build = start(project)
+    build = start(without_records(project))
     html = render(build, f"`#!value {ONE}`")
     assert '<sup class="bb-tag" dir="auto">H200</sup>' in html
     assert "bb-tag" not in on_machine(build, H200)
