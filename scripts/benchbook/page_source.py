@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from mdit_py_plugins.admon import admon_plugin
+
+from benchbook.yaml_text import InvalidYamlError, parse_yaml
 
 # The keys of a fence under which a page has words of its own: plain text, and the targets of links.
 WORDS = ("caption", "title", "notes", "marks")
@@ -61,8 +62,13 @@ class PageSource:
         return (token for token in self.tokens if token.type == "inline" and token.map is not None)
 
 
-def parse_page(text: str) -> PageSource:
-    """Parse the text of a page."""
+def parse_page(text: str, inline: bool = True) -> PageSource:
+    """Parse the text of a page.
+
+    Parameters:
+        text: Of the file.
+        inline: Whether to parse what stands within paragraphs, which takes most of the time.
+    """
     front, broken = "", None
     match = re.match(r"---\n(.*?\n)---\n", text, re.DOTALL)
     if match:
@@ -70,15 +76,17 @@ def parse_page(text: str) -> PageSource:
         # Blank lines in its place keep every later line where it is.
         text = "\n" * match[0].count("\n") + text[match.end() :]
     try:
-        matter = yaml.safe_load(front) or {}
-    except yaml.YAMLError as error:
-        matter, broken = {}, str(error).replace("\n", " ")
+        matter = parse_yaml(front) or {}
+    except InvalidYamlError as error:
+        matter, broken = {}, error.why
     if not isinstance(matter, dict):
         matter, broken = {}, "it is no mapping"
     # A content tab nests like an admonition, and so does what is collapsed; to the parser they can be one.
     text = TAB.sub(r"\1!!! tab ", text)
     text = COLLAPSED.sub(r"\1!!! ", text)
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).use(admon_plugin)
+    if not inline:
+        parser.core.ruler.enableOnly(["normalize", "block"])
     tokens = parser.parse(text)
     words = [*_fence_words(tokens, parser), *_claim_words(tokens, parser)]
     return PageSource(matter, [*tokens, *words], broken)
@@ -134,8 +142,8 @@ def _fence_words(tokens: Sequence[Token], parser: MarkdownIt) -> Iterator[Token]
         if token.type != "fence" or token.map is None or token.info.split(maxsplit=1)[:1] not in _FENCES:
             continue
         try:
-            spec = yaml.safe_load(token.content)
-        except yaml.YAMLError:
+            spec = parse_yaml(token.content)
+        except InvalidYamlError:
             continue  # said where the fence is read
         for key, value in spec.items() if isinstance(spec, dict) else ():
             for name, text in value.items() if isinstance(value, dict) else [("", value)]:

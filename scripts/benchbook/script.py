@@ -180,6 +180,17 @@ class Script:
             smallest: Whether to run with the smallest parameters, where points that fall together count once.
 
         """
+        asked = tuple(kinds), smallest
+        if asked not in self._variants:
+            self._variants[asked] = self._variants_of(kinds, smallest)
+        return self._variants[asked]
+
+    @cached_property
+    def _variants(self) -> dict[tuple[tuple[str, ...], bool], tuple[Variant, ...]]:
+        """What was asked for before: pages ask for the same variants thousands of times."""
+        return {}
+
+    def _variants_of(self, kinds: Sequence[str], smallest: bool) -> tuple[Variant, ...]:
         base = dict(self.shown)
         repeats = self._repeats
         for kind in kinds:

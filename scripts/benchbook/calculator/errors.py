@@ -10,33 +10,34 @@ from jinja2 import Template
 from benchbook.calculator.listing import KINDS, all_models, kind_text
 from benchbook.calculator.points import Error, Points, errors, load_points
 from benchbook.pages.languages import Language
+from benchbook.pages.library import Library
 from benchbook.pages.references import UnresolvedError
-from benchbook.project import Project
 
 
-def render_errors(project: Project, language: Language, template: Template) -> str:
+def render_errors(library: Library, language: Language, template: Template) -> str:
     """The HTML of the table, in the page's language.
 
     Raises:
         UnresolvedError: Nothing was compared yet.
     """
-    points = load_points(project)
+    points = load_points(library.project)
     if points is None:
         mend = "run `benchbook coefficients --points 200`"
         raise UnresolvedError("the calculator was not compared with the predictor yet", mend)
     return template.render(
         text=lambda name: language.text(f"calc_{name}"),
-        rows=_rows(project, points, language),
+        rows=_rows(library, points, language),
         versions=(f"torch {points.torch}", f"transformers {points.transformers}"),
     )
 
 
 def _rows(
-    project: Project, points: Points, language: Language
+    library: Library, points: Points, language: Language
 ) -> list[tuple[str, int, list[tuple[str, str]]]]:
     """Of each kind of model, and of all: its name, how many points, and their errors."""
-    kinds = {one.name: one.kind for one in all_models(project)}
-    found = list(zip(points.points, errors(project, points.points), strict=True))
+    kinds = {one.name: one.kind for one in all_models(library.project)}
+    shares = library.once("calculator errors", lambda: errors(library.project, points.points))
+    found = list(zip(points.points, shares, strict=True))
     rows = []
     for kind in KINDS:
         of_kind = [error for point, error in found if kinds.get(point.model) == kind]

@@ -88,7 +88,7 @@ def render_calculator(build: Build, text: str) -> str:
     if part == "changes":
         return _template("changes.html").render(text=_words(language))
     if part == "errors":
-        return render_errors(build.library.project, language, _template("errors.html"))
+        return render_errors(build.library, language, _template("errors.html"))
     models = listed_models(build.library.project)
     if not models:
         raise UnresolvedError("no model has coefficients", "derive them with `benchbook coefficients`")

@@ -234,7 +234,7 @@ def _said_in(path: Path) -> list[tuple[str, str, str]]:
     # Loads a second Markdown parser, which a site without claims does not need.
     from benchbook.page_source import claim_sentences, parse_page
 
-    page = parse_page(text)
+    page = parse_page(text, inline=False)
     title = next((heading.text for heading in page.headings()), path.stem)
     return [(claim, title, split(text)[0]) for _, claim, text in claim_sentences(page)]
 

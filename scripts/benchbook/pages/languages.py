@@ -28,10 +28,10 @@ from benchbook.pages.quantities import (
     format_ratio_percent,
     format_signed_percent,
 )
-from benchbook.pages.yaml_text import InvalidYamlError, parse_yaml
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 from benchbook.units import Unit
+from benchbook.yaml_text import InvalidYamlError, parse_yaml
 
 FILE = "_language.yml"
 FALLBACK = "en"
@@ -69,7 +69,7 @@ class Language:
         """What Babel knows of the language."""
         return Locale.parse(self.code.replace("-", "_"))
 
-    @property
+    @cached_property
     def unit_words(self) -> frozenset[str]:
         """How people write units behind a number in running text, in this language and in its fallback."""
         own = self.own_unit_words or cldr_unit_words(self.code)
@@ -81,7 +81,7 @@ class Language:
         likely = Locale.parse(get_global("likely_subtags").get(str(self.locale), str(self.locale)))
         return "_".join(filter(None, (self.locale.language, self.locale.territory or likely.territory)))
 
-    @property
+    @cached_property
     def direction(self) -> str:
         """Which way its text runs: `ltr` or `rtl`."""
         return str(self.locale.text_direction)
@@ -98,6 +98,8 @@ class Language:
         if found is None:
             mend = "add it there"
             raise BenchbookError(Problem(f"docs/{self.code}/{FILE}", 1, f"`strings:` has no `{key}`", mend))
+        if not values and isinstance(found, str):
+            return found
         if isinstance(found, dict):
             number = values.get("n", 0)
             form = owner.locale.plural_form(number if isinstance(number, int) else 0)

@@ -83,13 +83,7 @@ class Library:
             UnresolvedError: There is none of that name.
             BenchbookError: It is not well formed.
         """
-        path = self.project.snippets / reference
-        if not re.fullmatch(r"[A-Za-z0-9_-]+/[A-Za-z0-9_-]+\.py", reference) or not path.is_file():
-            what = f"there is no script `{reference}`"
-            raise UnresolvedError(what, did_you_mean(reference, self.project.scripts(), "script"))
-        return self.once(
-            ("script", reference), lambda: self.read(path, lambda _: read_script(path, self.project.root))
-        )
+        return self.once(("script", reference), lambda: self._script(reference))
 
     def record(self, machine: str, script: str) -> Record | None:
         """What `script` yielded on `machine`; None if it was never recorded there.
@@ -102,8 +96,7 @@ class Library:
     @property
     def machines(self) -> dict[str, Machine]:
         """Every machine that has records, by name; those whose figures are quoted come last."""
-        names = sorted(self.project.machines, key=lambda name: (is_published(name), name))
-        return self.once("machines", lambda: {name: self._machine(name) for name in names})
+        return self.once("machines", self._machines)
 
     def machines_with(self, script: str) -> tuple[Machine, ...]:
         """The machines that have a record of `script`, in a stable order."""
@@ -198,6 +191,17 @@ class Library:
             self._known[key] = find()
         found: T = self._known[key]
         return found
+
+    def _script(self, reference: str) -> Script:
+        path = self.project.snippets / reference
+        if not re.fullmatch(r"[A-Za-z0-9_-]+/[A-Za-z0-9_-]+\.py", reference) or not path.is_file():
+            what = f"there is no script `{reference}`"
+            raise UnresolvedError(what, did_you_mean(reference, self.project.scripts(), "script"))
+        return self.read(path, lambda _: read_script(path, self.project.root))
+
+    def _machines(self) -> dict[str, Machine]:
+        names = sorted(self.project.machines, key=lambda name: (is_published(name), name))
+        return {name: self._machine(name) for name in names}
 
     def _record(self, machine: str, script: str) -> Record | None:
         path = self.project.record_path(machine, script)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from benchbook import stats
 from benchbook.freshness import Verdict
@@ -62,12 +63,12 @@ class Measurement:
     flag: bool = False
     blocks: tuple[tuple[float, ...], ...] = ()
 
-    @property
+    @cached_property
     def summary(self) -> stats.Summary | None:
         """Median and quartiles; None without a sample."""
         return stats.summary(self.samples) if self.samples else None
 
-    @property
+    @cached_property
     def within_runs(self) -> stats.Summary | None:
         """Of the blocks of the run whose blocks scatter most; None where it was not timed in blocks.
 
@@ -76,7 +77,7 @@ class Measurement:
         summaries = [stats.summary(each) for each in self.blocks]
         return max(summaries, key=lambda each: each.spread or 0.0, default=None)
 
-    @property
+    @cached_property
     def value(self) -> float | None:
         """The median; None without a sample."""
         return stats.median(self.samples) if self.samples else None
@@ -159,7 +160,7 @@ def find_target(library: Library, reference: Reference) -> Target:
     Raises:
         UnresolvedError: It stands for nothing there.
     """
-    return target_of(reference, library.script(reference.script))
+    return library.once(("target", reference), lambda: target_of(reference, library.script(reference.script)))
 
 
 def check_one_campaign(first: Measurement, second: Measurement) -> None:

@@ -123,6 +123,7 @@ def convert(value: float, unit: Unit, target: Unit) -> float:
     return value if unit.factor == target.factor else value * unit.factor / target.factor
 
 
+@cache
 def format_number(value: float, locale: Locale, digits: int = DIGITS, full: bool = False) -> str:
     """`value` to `digits` significant digits, fewer where fewer are exact; integers below a billion whole.
 

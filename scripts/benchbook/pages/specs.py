@@ -22,11 +22,11 @@ from benchbook.pages.references import (
     parse_reference,
     unit_of,
 )
-from benchbook.pages.yaml_text import InvalidYamlError, parse_yaml
 from benchbook.parameters import axis_text
 from benchbook.problems import did_you_mean
 from benchbook.script import Script, Variant
 from benchbook.units import Unit
+from benchbook.yaml_text import InvalidYamlError, parse_yaml
 
 # What `rows:` names in place of an axis: a row per cell, or a row per metric of one variant.
 CELLS = "cells"

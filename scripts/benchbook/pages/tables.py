@@ -50,10 +50,15 @@ def _table_entries(
 
 
 def _figures(library: Library, table: Table, machine: Machine) -> list[list[Figure | None]]:
-    """What `table` shows on `machine`, row by row."""
-    return [
-        [q.figure(library, table.script, row.variant, machine) for q in row.quantities] for row in table.rows
-    ]
+    """What `table` shows on `machine`, row by row, found once for all languages."""
+
+    def find() -> list[list[Figure | None]]:
+        return [
+            [quantity.figure(library, table.script, row.variant, machine) for quantity in row.quantities]
+            for row in table.rows
+        ]
+
+    return library.once(("figures", table.key, machine.name), find)
 
 
 def _shown(library: Library, table: Table, machine: Machine) -> list[Figure]:

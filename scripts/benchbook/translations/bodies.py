@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from benchbook.page_source import CLAIM, WORDS
-from benchbook.pages.yaml_text import InvalidYamlError, parse_yaml
+from benchbook.yaml_text import InvalidYamlError, parse_nodes, parse_yaml
 
 # Fences that are YAML.
 _YAML = frozenset({"chart", "table", "tradeoff"})
@@ -61,7 +61,7 @@ def _spec(body: str) -> dict[str, Any]:
 def _entries(body: str) -> list[tuple[yaml.Node, yaml.Node]]:
     """The entries of a body that is YAML, with their places in it."""
     try:
-        node = yaml.compose(body, Loader=yaml.SafeLoader)
-    except yaml.YAMLError:
+        node = parse_nodes(body)
+    except InvalidYamlError:
         return []
     return node.value if isinstance(node, yaml.MappingNode) else []

@@ -7,6 +7,8 @@ from typing import Any
 
 import yaml
 
+from benchbook.yaml_text import InvalidYamlError, parse_nodes
+
 # The entry of a translation that holds the digests of the English sections it was made from.
 ENTRY = "sections"
 _FENCE = "---\n"
@@ -44,8 +46,8 @@ def _entries(text: str) -> dict[str, tuple[int, int]]:
     if end < 0:
         return {}
     try:
-        node = yaml.compose(text[len(_FENCE) : end + 1], Loader=yaml.SafeLoader)
-    except yaml.YAMLError:
+        node = parse_nodes(text[len(_FENCE) : end + 1])
+    except InvalidYamlError:
         return {}
     if not isinstance(node, yaml.MappingNode):
         return {}

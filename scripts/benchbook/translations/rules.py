@@ -12,10 +12,10 @@ from babel.core import get_global
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from benchbook.pages.languages import FALLBACK, FILE, line_of_key, unit_words
-from benchbook.pages.yaml_text import InvalidYamlError, parse_yaml
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 from benchbook.translations.matching import Matching, PhraseIndex, words_of
+from benchbook.yaml_text import InvalidYamlError, parse_yaml
 
 
 class _Table(BaseModel):
