@@ -29,7 +29,7 @@ export NO_MKDOCS_2_WARNING := 1
 export DISABLE_MKDOCS_2_WARNING := true
 
 .PHONY: help site serve record test test-all test-weekly benchmarks lint check chromium node clean
-.PHONY: report comment fetch plan kit campaign import propose oldest newest
+.PHONY: report comment fetch plan kit campaign import propose notebooks oldest newest
 
 help:
 	@echo "make site                build the site, in every language, into site/"
@@ -158,6 +158,9 @@ import: $(SITE)/.installed
 
 propose: $(SITE)/.installed
 	$(SITE)/bin/benchbook propose --at "$$COMMIT"
+
+notebooks: $(SITE)/.installed
+	$(SITE)/bin/benchbook notebooks
 
 # Without the constraints, which are for what we build with: each script says what it runs on.
 oldest newest: pyproject.toml

@@ -8,7 +8,15 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from benchbook.pages.downloads import FOLDER, Downloads, notebook, notebook_path, record_path, script_path
+from benchbook.pages.downloads import (
+    FOLDER,
+    Downloads,
+    colab_address,
+    notebook,
+    notebook_path,
+    record_path,
+    script_path,
+)
 from benchbook.pages.kept_folders import write_files
 from benchbook.pages.library import Library
 from benchbook.pages.reproduce import append_files
@@ -93,3 +101,35 @@ def test_the_foot_of_a_page_lists_every_script_of_its_guide(project: Project) ->
     shown = plain(append_files(build, ""))
     assert "memory/methods.py script · executed notebook · raw record" in shown
     assert "memory/never.py script · notebook · not measured" in shown
+
+
+REPOSITORY = "https://github.com/owner/handbook"
+
+
+def test_a_notebook_that_runs_alone_is_opened_in_colab(project: Project) -> None:
+    build = start(project)
+    build.repository = REPOSITORY
+    build.here.scripts.add("memory/methods.py")
+    html = append_files(build, "")
+    address = "https://colab.research.google.com/github/owner/handbook/blob/notebooks/memory/methods.ipynb"
+    assert f'<a href="{address}">open in Colab</a>' in html
+    script = read_script(project.snippets / "memory/methods.py", project.root)
+    assert colab_address(f"{REPOSITORY}.git", script) == address
+    assert notebook_path("memory/methods.py") == f"{FOLDER}/{address.partition('/notebooks/')[2]}"
+
+
+@pytest.mark.parametrize("declared", ["ranks = 2", 'inputs = ["methods.py"]'])
+def test_a_notebook_that_does_not_run_alone_is_not(project: Project, declared: str) -> None:
+    edit(
+        project.snippets / "memory/losses.py",
+        "# [tool.benchbook.metrics]",
+        f"# [tool.benchbook]\n# {declared}\n# [tool.benchbook.metrics]",
+    )
+    script = read_script(project.snippets / "memory/losses.py", project.root)
+    assert colab_address(REPOSITORY, script) is None
+
+
+def test_colab_opens_nothing_of_another_host(project: Project) -> None:
+    script = read_script(project.snippets / "memory/methods.py", project.root)
+    assert colab_address("https://gitlab.com/owner/handbook", script) is None
+    assert colab_address("", script) is None

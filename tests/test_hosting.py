@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchbook.hosting import MARK, comment_on_pull_request, propose_records
+from benchbook.hosting import MARK, comment_on_pull_request, propose_records, publish_notebooks
 from benchbook.problems import BenchbookError
 from benchbook.report import Recorded, Report
 from builders import MACHINE, SCRIPT, make_project, write
@@ -131,3 +131,31 @@ def test_without_a_changed_record_nothing_is_proposed(
     base = commit_all(project.root)
     with pytest.raises(BenchbookError, match="no record changed"):
         propose_records(project, base)
+
+
+def test_the_notebooks_of_a_site_are_a_branch_without_a_history(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = make_project(tmp_path / "here")
+    commit_all(project.root)
+    git(tmp_path, "init", "--quiet", "--bare", "owner/name")
+    bare, site = tmp_path / "owner/name", project.root / "site"
+    with serving({}) as host:
+        run_in(monkeypatch, host, tmp_path)
+        monkeypatch.setenv("GITHUB_SERVER_URL", f"file://{tmp_path}")
+        write(site / "downloads/sums/old.ipynb", "{}")
+        publish_notebooks(project, site)
+        (site / "downloads/sums/old.ipynb").unlink()
+        write(site / "downloads/sums/add.ipynb", '{"cells": []}')
+        write(site / "downloads/sums/add.py", "no notebook")
+        assert publish_notebooks(project, site) == "published 1 notebook(s)"
+    assert git(bare, "ls-tree", "-r", "--name-only", "notebooks") == "sums/add.ipynb"
+    assert git(bare, "show", "notebooks:sums/add.ipynb") == '{"cells": []}'
+    assert git(bare, "rev-list", "--count", "notebooks") == "1"
+    assert "t0ken" not in git(project.root, "config", "--list")
+
+
+def test_without_a_site_no_notebook_is_published(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    with pytest.raises(BenchbookError, match="site:1: holds no notebook; build the site first"):
+        publish_notebooks(project, project.root / "site")

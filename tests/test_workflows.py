@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -311,6 +312,23 @@ def test_bundles_of_several_runners_become_one_pull_request(clone: Path, tmp_pat
     proposed = host.asked[0][2]["head"]
     assert git(tmp_path / "owner/name", "diff", "--name-only", base, proposed) == ""
     git(clone, "reset", "--quiet", "--hard", base)
+
+
+def test_the_notebooks_that_were_built_become_a_branch(clone: Path, tmp_path: Path) -> None:
+    build, publish = dict(jobs("publish"))["build"], dict(jobs("publish"))["notebooks"]
+    (sent,) = [step["with"] for step in build["steps"] if "upload-artifact@" in step.get("uses", "")]
+    (taken,) = [step["with"] for step in publish["steps"] if "download-artifact@" in step.get("uses", "")]
+    assert (sent["name"], sent["path"]) == (taken["name"], f"{taken['path']}/*/*.ipynb")
+    # What lies below the first pattern of a path is what an artifact holds.
+    notebook = clone / taken["path"] / "guide/script.ipynb"
+    notebook.parent.mkdir(parents=True)
+    notebook.write_text("{}")
+    git(tmp_path, "init", "--quiet", "--bare", "owner/name")
+    extra = {"GITHUB_REPOSITORY": "owner/name", "GITHUB_SERVER_URL": f"file://{tmp_path}"}
+    done = run_step(clone, "publish", "make notebooks", {"github.token": "t"}, extra)
+    assert done.returncode == 0, done.stderr
+    assert git(tmp_path / "owner/name", "ls-tree", "-r", "--name-only", "notebooks") == "guide/script.ipynb"
+    shutil.rmtree(clone / "site")
 
 
 def test_a_runner_installs_nothing_and_runs_the_kit_that_was_packed_for_it(clone: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from benchbook.cli_changes import comment, dependencies, propose, report
+from benchbook.cli_changes import comment, dependencies, notebooks, propose, report
 from benchbook.cli_coefficients import coefficients
 from benchbook.cli_kit import kit
 from benchbook.cli_predict import predict
@@ -196,7 +196,7 @@ def compare(
     raise typer.Exit(code)
 
 
-for command in (report, comment, propose, dependencies, predictions, predict, coefficients, kit):
+for command in (report, comment, propose, notebooks, dependencies, predictions, predict, coefficients, kit):
     app.command()(command)
 
 

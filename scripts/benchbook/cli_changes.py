@@ -1,4 +1,4 @@
-"""The commands by which a change is begun, reported on its pull request, and proposed."""
+"""The commands by which a change is begun, reported on its pull request, proposed and published."""
 
 from __future__ import annotations
 
@@ -44,6 +44,15 @@ def propose(
     from benchbook.hosting import propose_records
 
     typer.echo(propose_records(find_project(), at))
+
+
+def notebooks(
+    site: Annotated[Path, typer.Argument(help="the folder of the built site")] = Path("site"),
+) -> None:
+    """Publish the notebooks of a built site as the branch that Colab opens them from."""
+    from benchbook.hosting import publish_notebooks
+
+    typer.echo(publish_notebooks(find_project(), site))
 
 
 def dependencies(

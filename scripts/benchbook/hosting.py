@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from benchbook.pages.downloads import BRANCH, FOLDER
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
 from benchbook.report import Report, make_report
@@ -68,38 +69,58 @@ def propose_records(project: Project, revision: str) -> str:
     paths = sorted({path for path in listed.split("\0") if path.endswith(".json")})
     if not paths:
         raise BenchbookError(Problem(folder, 1, "no record changed", "import what was recorded first"))
-    commit = _commit(project, base, paths)
+    files = {path: project.root / path for path in paths}
+    commit = _commit(project, base, files, "Put in place what was recorded")
     machines = ", ".join(sorted({Path(path).relative_to(folder).parts[0] for path in paths}))
     branch = f"records-{commit[:12]}"
-    repository = _repository()
-    server = os.environ.get("GITHUB_SERVER_URL", "https://github.com")
-    _git(
-        project,
-        "push",
-        "--quiet",
-        f"{server}/{repository}",
-        f"{commit}:refs/heads/{branch}",
-        extra=_login(server),
-    )
+    _push(project, f"{commit}:refs/heads/{branch}")
     body = f"Recorded from {literal(base)}.\n\n{markdown(make_report(project.root, base, commit))}"
     made = {"title": f"Record on {machines}", "head": branch, "base": _branch(), "body": body}
-    answer = _ask("POST", f"/repos/{repository}/pulls", made)
+    answer = _ask("POST", f"/repos/{_repository()}/pulls", made)
     return f"opened {answer['html_url']}"
 
 
-def _commit(project: Project, base: str, paths: list[str]) -> str:
-    """A commit of `paths` as they stand here, and of nothing else, on top of `base`."""
+def publish_notebooks(project: Project, site: Path) -> str:
+    """Make the notebooks of a built site the content of the branch that Colab opens them from.
+
+    The branch has one commit, without a parent: what it held before is in the history of the scripts.
+
+    Parameters:
+        project: Whose repository.
+        site: The folder of the site.
+
+    Raises:
+        BenchbookError: There is no notebook, or the host refuses.
+    """
+    folder = site.resolve() / FOLDER
+    files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.glob("*/*.ipynb"))}
+    if not files:
+        raise BenchbookError(Problem(project.relative(site), 1, "holds no notebook", "build the site first"))
+    commit = _commit(project, None, files, "Put in place the notebooks of the site")
+    _push(project, f"+{commit}:refs/heads/{BRANCH}")
+    return f"published {len(files)} notebook(s)"
+
+
+def _push(project: Project, what: str) -> None:
+    server = os.environ.get("GITHUB_SERVER_URL", "https://github.com")
+    _git(project, "push", "--quiet", f"{server}/{_repository()}", what, extra=_login(server))
+
+
+def _commit(project: Project, base: str | None, files: Mapping[str, Path], message: str) -> str:
+    """A commit of `files`, by their path in it, and of nothing else, on top of `base` if there is one."""
     with tempfile.TemporaryDirectory(prefix="benchbook-index-") as folder:
         index = {"GIT_INDEX_FILE": str(Path(folder, "index"))}
-        _git(project, "read-tree", base, extra=index)
-        for path in paths:
-            blob = _git(project, "hash-object", "-w", "--no-filters", "--", path)
+        if base is not None:
+            _git(project, "read-tree", base, extra=index)
+        for path, file in files.items():
+            blob = _git(project, "hash-object", "-w", "--no-filters", "--", str(file))
             _git(project, "update-index", "--add", "--cacheinfo", f"100644,{blob},{path}", extra=index)
         tree = _git(project, "write-tree", extra=index)
     names = ("AUTHOR", "COMMITTER")
     who = {f"GIT_{name}_NAME": "benchbook" for name in names}
     who |= {f"GIT_{name}_EMAIL": "benchbook@users.noreply.github.com" for name in names}
-    return _git(project, "commit-tree", tree, "-p", base, "-m", "Put in place what was recorded", extra=who)
+    parent = () if base is None else ("-p", base)
+    return _git(project, "commit-tree", tree, *parent, "-m", message, extra=who)
 
 
 def _login(server: str) -> dict[str, str]:

@@ -79,6 +79,7 @@ class Build:
         problems: What is wrong, so far.
         failures: What went wrong in this program itself while it rendered the current page.
         rendered: What is the same in every language, by what it was made from, so that it is made once.
+        repository: The address of the repository, where there is one.
         slots: What stands in the slots of the current page, by number.
         page: The page that is being rendered, if any.
     """
@@ -89,6 +90,7 @@ class Build:
     problems: set[Problem] = field(default_factory=set)
     failures: list[Exception] = field(default_factory=list)
     rendered: dict[str, str] = field(default_factory=dict)
+    repository: str = ""
     slots: list[str] = field(default_factory=list)
     page: PageContext | None = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ from benchbook.records import Campaign, Record
 from benchbook.script import Script
 
 FOLDER = "downloads"
+# The branch that holds the notebooks of the published site, for Colab reads from repositories alone.
+BRANCH = "notebooks"
+_GITHUB = re.compile(r"https://github\.com/(?P<name>[A-Za-z0-9._-]+/[A-Za-z0-9._-]+?)(\.git)?/?\Z")
 
 
 def script_path(script: str) -> str:
@@ -27,6 +31,20 @@ def script_path(script: str) -> str:
 def notebook_path(script: str) -> str:
     """Where the notebook of `script` lies, from the root of the site."""
     return f"{FOLDER}/{Path(script).with_suffix('.ipynb').as_posix()}"
+
+
+def colab_address(repository: str, script: Script) -> str | None:
+    """Where Colab opens the notebook of `script`; None where it could not run it.
+
+    Parameters:
+        repository: The address of the repository, as mkdocs.yml has it.
+        script: One of several processes, or with other files beside it, does not run in a notebook alone.
+    """
+    match = _GITHUB.match(repository)
+    if match is None or script.metadata.ranks > 1 or script.metadata.inputs:
+        return None
+    path = notebook_path(script.reference).removeprefix(f"{FOLDER}/")
+    return f"https://colab.research.google.com/github/{match['name']}/blob/{BRANCH}/{path}"
 
 
 def record_path(machine: str, script: str) -> str:

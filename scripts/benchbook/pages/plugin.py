@@ -228,7 +228,11 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
             self._library.refresh(self._shown)
             self._pages.begin(project)
             self._build = Build(
-                self._library, load_languages(project), Commits(project), rendered=self._rendered
+                self._library,
+                load_languages(project),
+                Commits(project),
+                rendered=self._rendered,
+                repository=config.repo_url or "",
             )
         except BenchbookError as error:
             raise PluginError(str(error)) from error

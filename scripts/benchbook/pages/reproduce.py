@@ -5,9 +5,10 @@ from __future__ import annotations
 from html import escape
 
 from benchbook.pages.context import Build
-from benchbook.pages.downloads import notebook_path, record_path, script_path
+from benchbook.pages.downloads import colab_address, notebook_path, record_path, script_path
 from benchbook.pages.machine_names import machine_short
 from benchbook.pages.quantities import NO_BREAK_SPACE
+from benchbook.problems import BenchbookError
 
 
 def append_files(build: Build, html: str) -> str:
@@ -24,6 +25,7 @@ def append_files(build: Build, html: str) -> str:
             (language.text("script"), script_path(script)),
             (language.text("notebook" if machines else "notebook_without_outputs"), notebook_path(script)),
         ]
+        colab = _colab(build, script)
         for machine in machines:
             text = language.text("raw_record")
             if len(machines) > 1:
@@ -32,6 +34,9 @@ def append_files(build: Build, html: str) -> str:
         shown = f"{NO_BREAK_SPACE}· ".join(
             f'<a href="{escape(page.root + to)}" download><bdi>{escape(text)}</bdi></a>' for text, to in links
         )
+        if colab:
+            opened = language.words(language.text("colab"))
+            shown += f'{NO_BREAK_SPACE}· <a href="{escape(colab)}">{opened}</a>'
         if not machines:
             shown += f"{NO_BREAK_SPACE}· {escape(language.text('not_measured'))}"
         items += f'<li><code lang="en" dir="ltr">{escape(script)}</code> {shown}</li>'
@@ -40,3 +45,11 @@ def append_files(build: Build, html: str) -> str:
         f'{html}<section class="bb-files" aria-label="{title}" data-pagefind-ignore>'
         f"<p>{title}</p><ul>{items}</ul></section>"
     )
+
+
+def _colab(build: Build, script: str) -> str | None:
+    """Where Colab opens the notebook of `script`; None where it cannot, or there is none."""
+    try:
+        return colab_address(build.repository, build.library.script(script))
+    except BenchbookError:
+        return None  # reported with the pages and by `benchbook check`
