@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.benchmark_results import BenchmarkResult, load_results
-from benchbook.claims.judging import claims_of, judge, judging_machines
+from benchbook.claims.judging import claims_of, judgements
 from benchbook.pages.library import Library
 from benchbook.problems import BenchbookError, Problem
 from benchbook.project import Project
@@ -191,7 +191,7 @@ def _judge_claims(project: Project, side: _Side) -> None:
     side.problems |= {str(problem) for problem in claims.problems}
     for claim in claims.by_id.values():
         try:
-            found = [judge(library, claim, machine) for machine in judging_machines(library)]
+            found = judgements(library, claim)
         except BenchbookError as error:
             side.problems |= {str(problem) for problem in error.problems}
             continue

@@ -72,7 +72,7 @@ def main() -> int:
     print(f"median {seconds:.1f} s of processor time (bar {SECONDS:.0f} s), {taken:.0f} MiB beyond imports")
     if "--keep" in sys.argv[1:]:
         found = [
-            result("predictor", "worst error of a published total", 100 * worst, "%", 100 * BAR),
+            result("predictor", "worst error of a published total", 100 * worst, "%", round(100 * BAR, 1)),
             result("predictor", "processor time of a prediction", seconds, "s", SECONDS),
         ]
         keep_results(find_project().root, found)

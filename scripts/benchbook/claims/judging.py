@@ -134,3 +134,11 @@ def check_comparable(first: Unit, second: Unit) -> None:
 def judging_machines(library: Library) -> tuple[Machine, ...]:
     """The machines whose records judge claims: those that measured, not those whose figures are quoted."""
     return tuple(machine for machine in library.machines.values() if not machine.published)
+
+
+def judgements(library: Library, claim: Claim) -> tuple[Judgement, ...]:
+    """What each machine whose records judge claims says of `claim`."""
+    return library.once(
+        ("judgements", claim.id),
+        lambda: tuple(judge(library, claim, machine) for machine in judging_machines(library)),
+    )

@@ -15,7 +15,7 @@ from benchbook.pages.languages import Language
 from benchbook.pages.library import Library, Machine
 from benchbook.pages.markup import plain_code
 from benchbook.pages.measurements import Recorded, missing_mend, recorded, shown_variant
-from benchbook.pages.provenance import details_element, overridden, render_details
+from benchbook.pages.provenance import details_element, render_details
 from benchbook.pages.references import UnresolvedError, cell_of, matching_variants, parse_reference
 from benchbook.parameters import axis_text, parameters_text
 from benchbook.script import PARAMETERS, Cell, Script, Variant
@@ -188,7 +188,7 @@ def _notes(cell: Cell, source: Recorded, printed: bool, language: Language) -> l
     if source.variant.axes and printed:
         point = ", ".join(f"{axis} = {axis_text(value)}" for axis, value in source.variant.axes.items())
         notes.append(f"{language.text('variant')}{language.text('colon')}\u2066{point}\u2069")
-    if changed := overridden(source):
+    if changed := source.overridden:
         text = parameters_text(changed)
         notes.append(f"{language.text('overridden')}{language.text('colon')}\u2066{text}\u2069")
     return notes

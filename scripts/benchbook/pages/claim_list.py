@@ -18,7 +18,7 @@ from markdown import Markdown
 
 from benchbook.claims.comparison import OUTCOMES, Outcome
 from benchbook.claims.declaration import Claim, claim_anchor
-from benchbook.claims.judging import claims_of, judge, judging_machines
+from benchbook.claims.judging import claims_of, judge, judgements, judging_machines
 from benchbook.pages.claim_words import outcome_word
 from benchbook.pages.claims import (
     LIST,
@@ -140,7 +140,7 @@ def _overview(build: Build, by_page: Mapping[str, Sequence[tuple[Claim, Said]]],
     library, language = build.library, build.here.language
 
     def refuted(claim: Claim) -> bool:
-        return any(judge(library, claim, one).outcome == "refuted" for one in judging_machines(library))
+        return any(one.outcome == "refuted" for one in judgements(library, claim))
 
     parts = [_counts(build, "counts", [claim for found in by_page.values() for claim, _ in found])]
     for page, found in by_page.items():

@@ -10,7 +10,7 @@ from markdown import Markdown
 
 from benchbook.claims.comparison import OUTCOMES, Outcome
 from benchbook.claims.declaration import Claim, claim_anchor
-from benchbook.claims.judging import Judgement, claims_of, judge, judging_machines
+from benchbook.claims.judging import Judgement, claims_of, judgements
 from benchbook.pages.claim_words import finding, found_rows, outcome_line, outcome_word
 from benchbook.pages.context import Build, Rendering
 from benchbook.pages.languages import Language
@@ -58,8 +58,7 @@ def resolve_claim(library: Library, text: str, options: Mapping[str, str]) -> Cl
     claim = claims_of(library).named(options["id"])
     if not text.strip():
         raise UnresolvedError(f"the claim `{claim.id}` says nothing", "write its sentence into the fence")
-    for machine in judging_machines(library):
-        judge(library, claim, machine)
+    judgements(library, claim)
     return claim
 
 
@@ -107,7 +106,7 @@ def claim_mark(build: Build, claim: Claim, sentence: str, machine: Machine) -> s
         machine: Whose verdict to show, if it has one.
     """
     library, page = build.library, build.here
-    known = [one for other in judging_machines(library) if (one := judge(library, claim, other)).parts]
+    known = [one for one in judgements(library, claim) if one.parts]
     own = [one for one in known if one.machine == machine]
     shown = own[0] if own else _first(library, page.guide, claim, known)
     outcome: Outcome = shown.outcome if shown else "not measured"
@@ -146,7 +145,7 @@ def claim_block(build: Build, claim: Claim, words: Words) -> str:
         words: What the page says of it.
     """
     library, page = build.library, build.here
-    judged = [judge(library, claim, machine) for machine in judging_machines(library)]
+    judged = judgements(library, claim)
     told = [one for one in judged if one.parts or _has_guide(library, claim, one.machine)]
     # In the list, a reader looks for what one machine says; elsewhere, for what any machine does.
     known = judged if words.place else [one for one in judged if one.parts]
@@ -154,8 +153,7 @@ def claim_block(build: Build, claim: Claim, words: Words) -> str:
     for one in known:
         page.machines[one.machine.name] = one.machine
         if one.parts:
-            rows = render_rows(found_rows(one, page.language), page.language)
-            build.keep("facts", claim_anchor(claim.id), one.machine, rows)
+            build.keep("facts", claim_anchor(claim.id), one.machine, _facts(library, one, page.language))
         if one != shown:
             build.keep_block(claim_anchor(claim.id), one.machine, _rendering(build, claim, one, told, words))
     if shown is None:
@@ -166,10 +164,15 @@ def claim_block(build: Build, claim: Claim, words: Words) -> str:
     return _whole(claim, words, shown.machine.name, shown.outcome, rendering.parts, page.language)
 
 
+def _facts(library: Library, judged: Judgement, language: Language) -> str:
+    """The details of a comparison, made once for the pages and lists that show the claim."""
+    key = ("facts", judged.claim.id, judged.machine.name, language.code)
+    return library.once(key, lambda: render_rows(found_rows(judged, language), language))
+
+
 def listed_outcome(build: Build, claim: Claim) -> Outcome:
     """The verdict that a list of claims on the current page shows by default."""
-    judged = [judge(build.library, claim, machine) for machine in judging_machines(build.library)]
-    shown = _first(build.library, build.here.guide, claim, judged)
+    shown = _first(build.library, build.here.guide, claim, judgements(build.library, claim))
     return shown.outcome if shown else "not measured"
 
 
@@ -209,11 +212,17 @@ def _rendering(
         details = render_details(*origin, repeats_text(judged.parts, language), language)
     parts = {
         "verdict": _verdict(claim, judged.outcome, outcome_line(judged, language), language, words),
-        "finding": escape(finding(judged, language)),
+        "finding": _finding(build.library, judged, language),
         "others": escape(_others(judged, told, language)),
         "origin": details,
     }
     return Rendering(parts, {"data-outcome": judged.outcome})
+
+
+def _finding(library: Library, judged: Judgement, language: Language) -> str:
+    """The HTML of the numbers behind a verdict, made once for the pages and lists that show the claim."""
+    key = ("finding", judged.claim.id, judged.machine.name, language.code)
+    return library.once(key, lambda: escape(finding(judged, language)))
 
 
 def _verdict(claim: Claim, outcome: Outcome, text: str, language: Language, words: Words) -> str:

@@ -8,8 +8,10 @@ from functools import cached_property
 
 from benchbook import stats
 from benchbook.freshness import Verdict
+from benchbook.metadata import ParameterValue
 from benchbook.pages.library import Library, Machine
 from benchbook.pages.references import Reference, Target, UnresolvedError, target_of
+from benchbook.parameters import differs
 from benchbook.records import Campaign, MetricValue, Publication, Record, Run, VariantRecord
 from benchbook.script import Script, Variant
 from benchbook.units import Unit
@@ -36,6 +38,17 @@ class Recorded:
     result: VariantRecord
     campaign: Campaign | Publication
     verdict: Verdict
+
+    @cached_property
+    def overridden(self) -> dict[str, ParameterValue]:
+        """The parameters that ran with another value than shown, but for the axes of the variant."""
+        return {
+            name: self.result.parameters[name]
+            for name, shown in self.script.shown.items()
+            if name in self.result.parameters
+            and name not in self.variant.axes
+            and differs(self.result.parameters[name], shown)
+        }
 
     @property
     def quoted(self) -> bool:

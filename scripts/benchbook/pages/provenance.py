@@ -19,7 +19,7 @@ from benchbook.pages.predicted import Predicted
 from benchbook.pages.prediction_words import predicted_line, predicted_rows
 from benchbook.pages.publications import published_line, published_rows
 from benchbook.pages.quantities import NO_BREAK_SPACE, shared_unit, unit_beside
-from benchbook.parameters import differs, parameters_text
+from benchbook.parameters import parameters_text
 from benchbook.project import Project
 from benchbook.records import Campaign, Publication
 from benchbook.units import Unit
@@ -81,23 +81,12 @@ def origin_key(sources: Sequence[Recorded], predictions: Sequence[Predicted] = (
     parts = sorted(
         {f"{s.machine.name}|{s.script.reference}|{s.result.campaign}|{s.verdict.state}" for s in sources}
     )
-    parts += sorted({repr(sorted(overridden(source).items())) for source in sources})
+    parts += sorted({repr(sorted(source.overridden.items())) for source in sources})
     parts.append(environment_text(sources))
     parts += sorted(
         {f"{one.machine.name}|{one.script.reference}|{one.prediction.digest}" for one in predictions}
     )
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:10]
-
-
-def overridden(source: Recorded) -> dict[str, Any]:
-    """The parameters that ran with another value than the script shows, but for the variant's own axes."""
-    return {
-        name: source.result.parameters[name]
-        for name, shown in source.script.shown.items()
-        if name in source.result.parameters
-        and name not in source.variant.axes
-        and differs(source.result.parameters[name], shown)
-    }
 
 
 def environment_text(sources: Sequence[Recorded]) -> str:
@@ -144,7 +133,7 @@ def origin(
     people = dict.fromkeys(campaign.recorded_by for campaign in campaigns)
     by = comma.join(language.text("maintainers") if name == "maintainers" else name for name in people)
     rows += [("by", "text", by)] if people else []
-    if sources and (parameters := overridden(sources[0])):
+    if sources and (parameters := sources[0].overridden):
         rows.append(("parameters", "code", parameters_text(parameters)))
     if environment := environment_text(sources):
         rows.append(("environment", "code", environment))

@@ -151,6 +151,7 @@ def format_number(value: float, locale: Locale, digits: int = DIGITS, full: bool
     return _plain(value, digits, locale)
 
 
+@cache
 def format_percent(share: float, locale: Locale) -> str:
     """A share (0.38) as a percentage, whole from 10 % on, with one or two digits below."""
     percent = share * 100
@@ -172,6 +173,7 @@ def format_ratio(ratio: float, locale: Locale) -> str:
     return format_number(ratio, locale, full=True)
 
 
+@cache
 def format_ratio_percent(ratio: float, locale: Locale) -> str:
     """A ratio as a percentage, to as many digits as `format_ratio` has: 0.493 is 49.3%."""
     pattern = "@" * DIGITS + "%" if 0 < abs(ratio) < 1 else "#,##0%"
@@ -179,6 +181,7 @@ def format_ratio_percent(ratio: float, locale: Locale) -> str:
     return text.replace("-", "\u2212")
 
 
+@cache
 def format_signed_percent(share: float, locale: Locale) -> str:
     """A share that goes either way as a percentage with its sign: to a tenth below 10 %, else whole."""
     tenths = round(share * 1000) / 1000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import lru_cache
 from html import escape
 from typing import Any
 
@@ -162,6 +163,7 @@ def computed_text(spec: ValueSpec, computed: Computed, language: Language) -> st
     return language.quantity(computed.value, computed.unit, computed.shown).text
 
 
+@lru_cache(maxsize=None, typed=True)
 def raw(value: float | None) -> str:
     """A number as JSON, an empty text for none."""
     return "" if value is None else json.dumps(value)
