@@ -6,9 +6,17 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchbook.project import Project
-from benchbook.records import Campaign, Record, Run, VariantRecord, bundle_digest, write_record, write_text
-from benchbook.script import machine_kinds, parse_script
+from benchbook.content.project import Project
+from benchbook.content.records import (
+    Campaign,
+    Record,
+    Run,
+    VariantRecord,
+    bundle_digest,
+    write_record,
+    write_text,
+)
+from benchbook.content.script import machine_kinds, parse_script
 
 MACHINE = "cpu-test"
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from benchbook.content.project import Project
 from benchbook.predictions.asking import Question
 from benchbook.predictions.making import Answer, Outcome, Stamp, make_predictions
 from benchbook.predictor.room import ASSUMED_CONTEXT
-from benchbook.project import Project
 from builders import PAGE, SCRIPT, make_project, with_table, write
 from handbooks import CPU, copy_handbook
 

@@ -14,12 +14,12 @@ from markdown_exec import markdown_config
 from mkdocs.commands.build import build as mkdocs_build
 from mkdocs.config import load_config
 
-from benchbook.pages.context import Build, PageContext, activate
-from benchbook.pages.fences import custom_fences, custom_inline, fill
-from benchbook.pages.languages import Language, load_languages
-from benchbook.pages.library import Library
-from benchbook.pages.provenance import ROOT, Commits
-from benchbook.project import Project
+from benchbook.content.project import Project
+from benchbook.languages.language import Language, load_languages
+from benchbook.query.library import Library
+from benchbook.rendering.context import Build, PageContext, activate
+from benchbook.rendering.fences import custom_fences, custom_inline, fill
+from benchbook.rendering.provenance import ROOT, Commits
 
 FIXTURE = Path(__file__).parent / "fixtures" / "handbook"
 CPU, GPU = "fixture-cpu", "fixture-gpu-24gb"

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchbook.checks import check_project
-from benchbook.problems import Problem
-from benchbook.project import Project
+from benchbook.checking.checks import check_project
+from benchbook.content.problems import Problem
+from benchbook.content.project import Project
 from benchbook.translations.accept import accept
 from handbooks import edit
 
@@ -174,7 +174,7 @@ def small_site(folder: Path, *languages: str) -> Project:
     project = copied_tree(folder).project
     config = project.root / "mkdocs.yml"
     edit(config, "  benchbook-site: {}", "  benchbook-site: {search: false}")
-    edit(config, "watch:\n  - scripts/benchbook/website/theme\n", "")
+    edit(config, "watch:\n  - scripts/benchbook/rendering/theme\n", "")
     for code in project.languages:
         if code not in ("en", *languages):
             edit(config, f"BUILD_{code.upper()}, true", f"BUILD_{code.upper()}, false")

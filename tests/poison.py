@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from benchbook.project import Project
+from benchbook.content.project import Project
 from handbooks import FIXTURE
 
 ROOT = Path(__file__).resolve().parents[1]

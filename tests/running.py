@@ -5,11 +5,11 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-from benchbook.project import Project
-from benchbook.recorder.campaign import make_job
-from benchbook.recorder.hosts import Host
-from benchbook.recorder.jobs import Job, Result
-from benchbook.script import Script, parse_script, read_script
+from benchbook.content.project import Project
+from benchbook.content.script import Script, parse_script, read_script
+from benchbook.recording.campaign import make_job
+from benchbook.recording.hosts import Host
+from benchbook.recording.jobs import Job, Result
 from builders import write
 
 HEAD = '''"""{title}"""

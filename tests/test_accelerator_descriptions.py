@@ -10,14 +10,14 @@ from typing import Any
 import jsonschema
 import pytest
 
+from benchbook.checking.origins import machine_origin_problems
+from benchbook.content.project import Project
+from benchbook.content.schemas import schema
+from benchbook.content.validation import machine_problems
 from benchbook.machines import accelerators
 from benchbook.machines.accelerators import amd_partition, ask_torch
 from benchbook.machines.description import MAINTAINERS, Machine, describe, dump_machine
 from benchbook.machines.nvml import Nvml
-from benchbook.origins import machine_origin_problems
-from benchbook.project import Project
-from benchbook.schemas import schema
-from benchbook.validation import machine_problems
 from builders import write
 from fakes import FakeGpu, FakeModule, FakeNvml, fake_torch
 

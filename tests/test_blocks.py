@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
+from benchbook.checking.plausibility import plausibility_problems
+from benchbook.content.project import Project
+from benchbook.content.records import dump_record, load_record
+from benchbook.content.units import UNITS
+from benchbook.content.validation import record_problems
+from benchbook.languages.language import load_language
 from benchbook.machines.description import describe
-from benchbook.pages.languages import load_language
-from benchbook.pages.measurements import Measurement
-from benchbook.pages.provenance import result_rows
-from benchbook.plausibility import plausibility_problems
-from benchbook.project import Project
-from benchbook.recorder import command as recording
-from benchbook.records import dump_record, load_record
-from benchbook.units import UNITS
-from benchbook.validation import record_problems
+from benchbook.query.measurements import Measurement
+from benchbook.recording import command as recording
+from benchbook.rendering.provenance import result_rows
 from builders import MACHINE_JSON
 from running import add_script, small_project
 

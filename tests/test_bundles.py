@@ -12,12 +12,12 @@ from typing import Any, cast
 
 import pytest
 
-from benchbook import bundles
-from benchbook.bundles import import_bundles
-from benchbook.origins import difference
-from benchbook.problems import BenchbookError
-from benchbook.project import Project
-from benchbook.records import dump_record, load_record
+from benchbook.checking import bundles
+from benchbook.checking.bundles import import_bundles
+from benchbook.checking.origins import difference
+from benchbook.content.problems import BenchbookError
+from benchbook.content.project import Project
+from benchbook.content.records import dump_record, load_record
 from builders import GPU_JSON, MACHINE, MACHINE_JSON, SCRIPT, SWEEP, make_project, make_record, packed, write
 
 

@@ -19,8 +19,8 @@ from benchbook.calculator.listing import (
 )
 from benchbook.calculator.memory_model import Setup, calculate
 from benchbook.calculator.points import errors, load_points
-from benchbook.checks import check_project
-from benchbook.project import Project
+from benchbook.checking.checks import check_project
+from benchbook.content.project import Project
 
 ROOT = Path(__file__).parents[1]
 HANDBOOK = Project(ROOT)

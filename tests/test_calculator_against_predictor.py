@@ -9,13 +9,13 @@ import pytest
 from benchbook.calculator.listing import FAMILIES, coefficients_path, config_of, load_coefficients
 from benchbook.calculator.memory_model import Setup, calculate
 from benchbook.calculator.points import error
+from benchbook.calculator.predicting import predicted
 from benchbook.calculator.random_setups import draw
-from benchbook.predictor.points import predicted
+from benchbook.calculator.shapes import FAMILIES as SHAPES
+from benchbook.calculator.shapes import derive_model
+from benchbook.content.project import Project
 from benchbook.predictor.prediction import predict
-from benchbook.predictor.shapes import FAMILIES as SHAPES
-from benchbook.predictor.shapes import derive_model
 from benchbook.predictor.workload import Precision, Training
-from benchbook.project import Project
 
 pytestmark = pytest.mark.torch
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchbook.recorder.capture import Bounded, Scrubber
-from benchbook.terminal import plain
+from benchbook.content.terminal import plain
+from benchbook.recording.capture import Bounded, Scrubber
 
 
 @given(st.lists(st.binary(max_size=40)))
@@ -58,7 +58,7 @@ def test_paths_become_relative_and_homes_nobodys() -> None:
 
 def test_paths_of_libraries_are_the_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "benchbook.recorder.capture.site.getsitepackages", lambda: ["/opt/env/lib/python3.11/site-packages"]
+        "benchbook.recording.capture.site.getsitepackages", lambda: ["/opt/env/lib/python3.11/site-packages"]
     )
     scrub = Scrubber("/r", host="", user="")
     assert scrub("/opt/env/lib/python3.11/site-packages/torch/x.py") == "site-packages/torch/x.py"

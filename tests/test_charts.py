@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.pages.charts import line_name, read_chart, render_chart, resolve_chart
-from benchbook.pages.drawing import Line, draw, draw_points, line_ends
-from benchbook.pages.labels import axis_label
-from benchbook.pages.library import Library
-from benchbook.pages.references import UnresolvedError
-from benchbook.pages.tradeoffs import MOST_POINTS, pareto_front, read_tradeoff
-from benchbook.project import Project
+from benchbook.content.project import Project
+from benchbook.content.references import UnresolvedError
+from benchbook.query.library import Library
+from benchbook.rendering.charts import line_name, read_chart, render_chart, resolve_chart
+from benchbook.rendering.drawing import Line, draw, draw_points, line_ends
+from benchbook.rendering.labels import axis_label
+from benchbook.rendering.tradeoffs import MOST_POINTS, pareto_front, read_tradeoff
 from handbooks import FIXTURE, GPU, copy_handbook, list_points, on_machine, plain, render, start
 
 SWEEP = "script: memory/methods.py\nx: batch_size\ny: peak_memory\nseries: method\ntitle: Peak & batch"
@@ -88,7 +88,7 @@ def test_a_name_that_is_a_number_says_of_what() -> None:
 
 
 def test_more_than_four_lines_have_a_legend_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchbook.pages.charts._NAMED", 1)
+    monkeypatch.setattr("benchbook.rendering.charts._NAMED", 1)
     shown = render(start(Project(FIXTURE)), chart(SWEEP))
     assert '<div class="bb-legend">' in shown
     assert "bb-ends" not in shown

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.checks import check_project
-from benchbook.project import Project
+from benchbook.checking.checks import check_project
+from benchbook.content.project import Project
 from builders import MACHINE, PAGE, SCRIPT, make_project, with_table, write
 
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchbook.claims.declaration import Constant, constant_of, parse_claims, side_of
-from benchbook.pages.references import Reference, UnresolvedError
-from benchbook.problems import Problem
-from benchbook.units import UNITS
+from benchbook.content.claims import Constant, constant_of, parse_claims, side_of
+from benchbook.content.problems import Problem
+from benchbook.content.references import Reference, UnresolvedError
+from benchbook.content.units import UNITS
 
 CLAIM = """# Two of them.
 

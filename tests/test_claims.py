@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.checks import check_project
-from benchbook.claims.holding import claim_problems
-from benchbook.claims.judging import claims_of, judge, judging_machines
-from benchbook.page_source import parse_page
-from benchbook.pages.library import Library
-from benchbook.pages.references import UnresolvedError
-from benchbook.pages.table_rows import read_table
-from benchbook.problems import Problem
-from benchbook.project import Project
+from benchbook.checking.checks import check_project
+from benchbook.checking.claims import claim_problems
+from benchbook.content.page_source import parse_page
+from benchbook.content.problems import Problem
+from benchbook.content.project import Project
+from benchbook.content.references import UnresolvedError
+from benchbook.query.judging import claims_of, judge, judging_machines
+from benchbook.query.library import Library
+from benchbook.rendering.table_rows import read_table
 from handbooks import (
     CPU,
     FIXTURE,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.cli import seconds
+from benchbook.cli.main import seconds
 from builders import MACHINE, SCRIPT, make_project, write
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -94,5 +94,5 @@ def test_durations_are_read_with_their_unit(text: str, value: float) -> None:
 
 @pytest.mark.parametrize("module", ["torch", "mkdocs", "pydantic"])
 def test_the_command_line_starts_without_heavy_packages(module: str) -> None:
-    code = f"import sys; import benchbook.cli, benchbook.status; sys.exit({module!r} in sys.modules)"
+    code = f"import sys; import benchbook.cli.main, benchbook.checking.status; sys.exit({module!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.claims.command import find_rows
-from benchbook.pages.library import Library
-from benchbook.project import Project
+from benchbook.cli.compare import find_rows
+from benchbook.content.project import Project
+from benchbook.query.library import Library
 from handbooks import CPU, FIXTURE, GPU
 from test_cli import benchbook
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchbook.claims.comparison import LEAST_PAIRS, Relation, Side, compare, decide, direction, left_open
+from benchbook.content.claims import Relation
+from benchbook.statistics.comparison import LEAST_PAIRS, Side, compare, decide, direction, left_open
 
 TURNED: dict[Relation, Relation] = {"less": "greater", "greater": "less", "equal": "equal"}
 times = st.lists(st.floats(0.5, 2), min_size=LEAST_PAIRS, max_size=12)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchbook.differences import difference, rank_sum_p
-from benchbook.records import Run, VariantRecord
-from benchbook.samples import Quantity, compare, quantities
-from benchbook.units import UNITS
+from benchbook.content.records import Run, VariantRecord
+from benchbook.content.units import UNITS
+from benchbook.statistics.differences import difference, rank_sum_p
+from benchbook.statistics.samples import Quantity, compare, quantities
 
 SECONDS, BYTES, COUNT = UNITS["s"], UNITS["B"], UNITS["count"]
 EIGHT = [1.0, 1.01, 1.02, 0.99, 0.98, 1.03, 1.005, 0.995]

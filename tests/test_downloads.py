@@ -8,7 +8,10 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from benchbook.pages.downloads import (
+from benchbook.content.project import Project
+from benchbook.content.script import read_script
+from benchbook.query.library import Library
+from benchbook.rendering.downloads import (
     FOLDER,
     Downloads,
     colab_address,
@@ -17,11 +20,8 @@ from benchbook.pages.downloads import (
     record_path,
     script_path,
 )
-from benchbook.pages.kept_folders import write_files
-from benchbook.pages.library import Library
-from benchbook.pages.reproduce import append_files
-from benchbook.project import Project
-from benchbook.script import read_script
+from benchbook.rendering.kept_folders import write_files
+from benchbook.rendering.reproduce import append_files
 from handbooks import CPU, copy_handbook, edit, plain, start
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from benchbook.page_source import parse_page
-from benchbook.pages.languages import load_language
-from benchbook.problems import BenchbookError
-from benchbook.project import Project
+from benchbook.content.page_source import parse_page
+from benchbook.content.problems import BenchbookError
+from benchbook.content.project import Project
+from benchbook.languages.language import load_language
+from benchbook.rendering.notices import with_notices
 from benchbook.translations.accept import accept
 from benchbook.translations.digests import digest
 from benchbook.translations.front_matter import line_of, with_entry
-from benchbook.translations.notices import with_notices
 from benchbook.translations.report import translation_states
 from benchbook.translations.sections import sections_of
 from builders import PAGE as ENGLISH

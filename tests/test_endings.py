@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchbook.recorder.endings import (
+from benchbook.recording.endings import (
     MetricError,
     assigned_on,
     explain,
@@ -14,7 +14,7 @@ from benchbook.recorder.endings import (
     read_metrics,
     shown_traceback,
 )
-from benchbook.recorder.jobs import FAILED, OUT_OF_MEMORY
+from benchbook.recording.jobs import FAILED, OUT_OF_MEMORY
 
 
 class OutOfMemoryError(RuntimeError):

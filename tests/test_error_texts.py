@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.page_source import parse_page
-from benchbook.pages.error_texts import (
+from benchbook.content.page_source import parse_page
+from benchbook.content.problems import BenchbookError
+from benchbook.content.project import Project
+from benchbook.rendering.error_texts import (
     DATA,
     PAGE,
     error_text_problems,
     known_texts,
     write_error_texts,
 )
-from benchbook.problems import BenchbookError
-from benchbook.project import Project
 from builders import SCRIPT, make_project, write
 
 ROOT = Path(__file__).parents[1]

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchbook.arithmetic import NotArithmeticError, compute, names_in
-from benchbook.checks import check_project
-from benchbook.data_sheets import sheets
-from benchbook.problems import BenchbookError
-from benchbook.project import Project, find_project
-from benchbook.recorder import command as recording
-from benchbook.recorder.estimate import SHARE, START_SECONDS, expected_seconds
-from benchbook.recorder.plan import make_plan
-from benchbook.script import Script
+from benchbook.checking.checks import check_project
+from benchbook.content.arithmetic import NotArithmeticError, compute, names_in
+from benchbook.content.problems import BenchbookError
+from benchbook.content.project import Project, find_project
+from benchbook.content.script import Script
+from benchbook.machines.data_sheets import sheets
+from benchbook.recording import command as recording
+from benchbook.recording.estimate import SHARE, START_SECONDS, expected_seconds
+from benchbook.recording.plan import make_plan
 from running import add_script, parsed, small_project
 
 H100 = next(sheet for sheet in sheets() if sheet.model == "H100")

@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
+from benchbook.checking.plausibility import plausibility_problems
+from benchbook.content.records import Campaign, dump_record
+from benchbook.content.validation import machine_problems, record_problems
 from benchbook.machines.accelerators import Found, ask_torch
 from benchbook.machines.allocators import Allocator, find_allocator
+from benchbook.machines.circumstances import DeviceWatch
 from benchbook.machines.description import describe, dump_machine
 from benchbook.machines.meters import CellMeters
 from benchbook.machines.nvml import Nvml, find_all
 from benchbook.machines.sampling import Sampler
-from benchbook.plausibility import plausibility_problems
-from benchbook.recorder.campaign import Gathered, lay_over
-from benchbook.recorder.circumstances import DeviceWatch
-from benchbook.recorder.jobs import OK, Result
-from benchbook.recorder.journal import Finished
-from benchbook.recorder.plan import Task
-from benchbook.records import Campaign, dump_record
-from benchbook.validation import machine_problems, record_problems
+from benchbook.recording.campaign import Gathered, lay_over
+from benchbook.recording.jobs import OK, Result
+from benchbook.recording.journal import Finished
+from benchbook.recording.plan import Task
 from fakes import MIB, FakeGpu, FakeModule, FakeNvml, fake_torch, nvidia
 from running import parsed
 

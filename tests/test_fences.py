@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.page_source import parse_page
-from benchbook.pages.cells import bounded
-from benchbook.pages.library import Library
-from benchbook.pages.places import check_page, page_references
-from benchbook.pages.references import UnresolvedError
-from benchbook.pages.values import resolve_value
-from benchbook.problems import Problem
-from benchbook.project import Project
-from benchbook.records import load_record, write_record
-from benchbook.script import read_script
+from benchbook.content.page_source import parse_page
+from benchbook.content.problems import Problem
+from benchbook.content.project import Project
+from benchbook.content.records import load_record, write_record
+from benchbook.content.references import UnresolvedError
+from benchbook.content.script import read_script
+from benchbook.query.library import Library
+from benchbook.rendering.cells import bounded
+from benchbook.rendering.places import check_page, page_references
+from benchbook.rendering.values import resolve_value
 from handbooks import (
     CPU,
     FIXTURE,

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.freshness import Verdict, input_digests, judge
-from benchbook.problems import BenchbookError
-from benchbook.records import Record
-from benchbook.script import machine_kinds, parse_script
-from benchbook.status import project_status
+from benchbook.checking.status import project_status
+from benchbook.content.problems import BenchbookError
+from benchbook.content.records import Record
+from benchbook.content.script import machine_kinds, parse_script
+from benchbook.query.freshness import Verdict, input_digests, judge
 from builders import MACHINE, SCRIPT, SWEEP, make_project, make_record, with_table, write
 
 

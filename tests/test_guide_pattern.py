@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from benchbook.checks import check_project
-from benchbook.guide_pattern import MOST_CLAIMS, MOST_WORDS, WIDEST, count, page_digest
-from benchbook.guide_reviews import JOURNEYS, VALUES
-from benchbook.page_source import parse_page
-from benchbook.problems import Problem
-from benchbook.project import Project
-from benchbook.records import write_record
+from benchbook.checking.checks import check_project
+from benchbook.checking.guide_pattern import MOST_CLAIMS, MOST_WORDS, WIDEST, count, page_digest
+from benchbook.checking.guide_reviews import JOURNEYS, VALUES
+from benchbook.content.page_source import parse_page
+from benchbook.content.problems import Problem
+from benchbook.content.project import Project
+from benchbook.content.records import write_record
 from builders import MACHINE, SCRIPT, make_project, make_record, write
 
 PAGE = """---

@@ -14,15 +14,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchbook.bundles import import_bundles
-from benchbook.checks import check_project
-from benchbook.metadata import read_metadata
-from benchbook.pages.library import Library
-from benchbook.pages.references import UnresolvedError, parse_reference, parse_value, target_of
-from benchbook.problems import BenchbookError, Problem
-from benchbook.project import Project
-from benchbook.records import LARGEST_BUNDLE, dump_record
-from benchbook.script import parse_script
+from benchbook.checking.bundles import import_bundles
+from benchbook.checking.checks import check_project
+from benchbook.content.metadata import read_metadata
+from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.project import Project
+from benchbook.content.records import LARGEST_BUNDLE, dump_record
+from benchbook.content.references import UnresolvedError, parse_reference, parse_value, target_of
+from benchbook.content.script import parse_script
+from benchbook.query.library import Library
 from builders import MACHINE_JSON, PAGE, SCRIPT, make_project, make_record, packed, write
 from handbooks import copy_handbook
 
@@ -257,14 +257,14 @@ sys.addaudithook(watch)
 from pathlib import Path
 """
 IMPORTING = """
-from benchbook.bundles import import_bundles
-from benchbook.project import Project
+from benchbook.checking.bundles import import_bundles
+from benchbook.content.project import Project
 import_bundles(Project(Path(folder)), [Path(sys.argv[2])])
 """
 BUILDING = """
 sys.path.insert(0, sys.argv[2])
 from handbooks import build_site
-from benchbook.project import Project
+from benchbook.content.project import Project
 build_site(Project(Path(folder)))
 """
 

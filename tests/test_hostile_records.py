@@ -10,12 +10,12 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchbook.freshness import judge
-from benchbook.plausibility import plausibility_problems
-from benchbook.problems import Problem
-from benchbook.records import dump_json, dump_record, record_from
-from benchbook.script import parse_script
-from benchbook.validation import machine_problems, parse_json, record_problems
+from benchbook.checking.plausibility import plausibility_problems
+from benchbook.content.problems import Problem
+from benchbook.content.records import dump_json, dump_record, record_from
+from benchbook.content.script import parse_script
+from benchbook.content.validation import machine_problems, parse_json, record_problems
+from benchbook.query.freshness import judge
 from builders import GPU_JSON, MACHINE_JSON, SCRIPT, make_record
 
 SOURCE = SCRIPT.replace("dependencies = []", 'dependencies = ["torch>=2"]')

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from benchbook.hosting import MARK, comment_on_pull_request, propose_records, publish_notebooks
-from benchbook.problems import BenchbookError
-from benchbook.report import Recorded, Report
+from benchbook.content.problems import BenchbookError
+from benchbook.contributing.hosting import MARK, comment_on_pull_request, propose_records, publish_notebooks
+from benchbook.contributing.report import Recorded, Report
 from builders import MACHINE, SCRIPT, make_project, write
 from hosts import FakeHost, serving
 from repositories import commit_all, git

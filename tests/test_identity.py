@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchbook.identity import cut, find
+from benchbook.content.identity import cut, find
 
 UUID = "f7dd4f7d-1234-5678-9abc-0123456789ab"
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from mkdocs.structure.pages import Page
 
-from benchbook.pages.kept_pages import KeptPages
-from benchbook.project import Project
+from benchbook.content.project import Project
+from benchbook.rendering.kept_pages import KeptPages
 from handbooks import CPU, build_site, files_of, set_metric, whole_handbook
 
 # Notices of a translation tell how the English page has changed.

@@ -20,9 +20,9 @@ from typing import Any
 
 import pytest
 
-from benchbook import kit
-from benchbook.problems import BenchbookError, Problem
-from benchbook.project import Project, find_project
+from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.project import Project, find_project
+from benchbook.recording import kit
 from builders import make_project
 from repositories import commit_all
 
@@ -443,7 +443,7 @@ def test_a_recording_that_hangs_is_told_to_end_and_then_made_to(
 def test_the_commit_of_a_packed_checkout_is_what_its_kit_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from benchbook.recorder.circumstances import PACKED_COMMIT, commit
+    from benchbook.machines.circumstances import PACKED_COMMIT, commit
 
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     for text, found in (("a" * 40, "a" * 40), ("main", None), ("", None)):
@@ -454,7 +454,7 @@ def test_the_commit_of_a_packed_checkout_is_what_its_kit_says(
 def test_a_bundle_in_a_folder_is_named_after_the_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from benchbook.recorder import command
+    from benchbook.recording import command
     from running import add_script, small_project
 
     monkeypatch.setattr(command, "find_accelerators", lambda *_: None)

@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.checks import check_project
-from benchbook.pages.languages import Language, load_language, load_languages, missing_strings
-from benchbook.pages.library import Machine
-from benchbook.pages.machine_names import machine_short, machine_title
-from benchbook.pages.quantities import convertible, format_percent, sensible_unit
-from benchbook.problems import BenchbookError
-from benchbook.project import Project
-from benchbook.units import METERS, UNITS
+from benchbook.checking.checks import check_project
+from benchbook.content.conversion import convertible, sensible_unit
+from benchbook.content.problems import BenchbookError
+from benchbook.content.project import Project
+from benchbook.content.units import METERS, UNITS
+from benchbook.languages.formatting import format_percent
+from benchbook.languages.language import Language, load_language, load_languages, missing_strings
+from benchbook.query.library import Machine
+from benchbook.rendering.machine_names import machine_short, machine_title
 from builders import make_project, write
 from handbooks import FIXTURE
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.links import anchors, link_problems
-from benchbook.page_source import parse_page
+from benchbook.checking.links import anchors, link_problems
+from benchbook.content.page_source import parse_page
 
 PAGES = {
     "index.md": parse_page("# Start { #start }\n"),

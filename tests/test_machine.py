@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from benchbook.content.problems import BenchbookError
+from benchbook.content.validation import machine_problems
 from benchbook.machines.accelerators import ask_torch, find_accelerators
 from benchbook.machines.description import (
     NAME,
@@ -24,9 +26,7 @@ from benchbook.machines.description import (
     write_machine,
 )
 from benchbook.machines.nvml import Nvml
-from benchbook.problems import BenchbookError
-from benchbook.recorder import command
-from benchbook.validation import machine_problems
+from benchbook.recording import command
 from fakes import MIB, FakeGpu, FakeModule, FakeNvml, fake_torch, nvidia
 
 GIB = 2**30

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchbook.problems import BenchbookError
-from benchbook.script import parse_script
+from benchbook.content.problems import BenchbookError
+from benchbook.content.script import parse_script
 from running import parsed, script_text
 
 ONE_PARAMETER = "# %% parameters\nx = 1\n\n# %% checks\nassert x"

@@ -1,6 +1,6 @@
 """The HTML of a page after Markdown."""
 
-from benchbook.pages.markup import finish
+from benchbook.languages.markup import finish
 
 
 def rtl(html: str) -> str:

@@ -20,8 +20,8 @@ from benchbook.machines.allocators import (
 from benchbook.machines.meters import CellMeters
 from benchbook.machines.nvml import Nvml
 from benchbook.machines.sampling import Sampler
-from benchbook.recorder.hosts import Hosts
-from benchbook.recorder.jobs import OK
+from benchbook.recording.hosts import Hosts
+from benchbook.recording.jobs import OK
 from fakes import MIB, FakeGpu, FakeModule, FakeNvml, fake_torch, nvidia
 from running import run_in
 

@@ -9,9 +9,9 @@ import pytest
 import yaml
 from babel import Locale
 
-from benchbook.pages.languages import load_language
-from benchbook.problems import BenchbookError
-from benchbook.project import Project
+from benchbook.content.problems import BenchbookError
+from benchbook.content.project import Project
+from benchbook.languages.language import load_language
 from benchbook.translations.language_file import MARK
 from benchbook.translations.new_language import new_language
 from benchbook.translations.report import translation_states, untranslated_lines

@@ -2,7 +2,7 @@
 
 from urllib.parse import parse_qs, urlsplit
 
-from benchbook.website.output import (
+from benchbook.rendering.output import (
     Alternate,
     SitemapEntry,
     hreflang_links,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchbook.paired import EXACT, bootstrap_medians, median_interval, ratio_interval, sign_flip_p
-from benchbook.stats import median
+from benchbook.statistics.paired import EXACT, bootstrap_medians, median_interval, ratio_interval, sign_flip_p
+from benchbook.statistics.summary import median
 
 whole = st.lists(st.integers(-9, 9), min_size=1, max_size=5)
 logs = st.lists(st.floats(-1, 1), min_size=1, max_size=14)

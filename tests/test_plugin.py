@@ -15,9 +15,9 @@ from mkdocs.config import load_config
 from mkdocs.exceptions import Abort
 from mkdocs.livereload import LiveReloadServer
 
-from benchbook.pages.languages import load_language
-from benchbook.problems import BenchbookError
-from benchbook.project import Project
+from benchbook.content.problems import BenchbookError
+from benchbook.content.project import Project
+from benchbook.languages.language import load_language
 from handbooks import CPU, FIXTURE, GPU, QUOTED, build_site, copy_handbook, edit, files_of, plain
 
 PAGE = """# Memory {{ #memory }}
@@ -103,7 +103,7 @@ def test_a_defect_of_the_fences_themselves_stops_the_build(
     def broken(*_: object) -> str:
         raise RuntimeError("a defect")
 
-    monkeypatch.setattr("benchbook.pages.fences.tables.render_table", broken)
+    monkeypatch.setattr("benchbook.rendering.fences.tables.render_table", broken)
     with pytest.raises(RuntimeError, match="a defect"):
         build_site(project)
 
@@ -202,7 +202,7 @@ def test_a_replay_build_imports_no_torch(tmp_path: Path) -> None:
 
 def test_the_plugins_start_without_the_second_markdown_parser() -> None:
     code = (
-        "import sys, benchbook.pages.plugin, benchbook.website.plugin\n"
+        "import sys, benchbook.rendering.plugin, benchbook.rendering.site_plugin\n"
         "sys.exit(int('markdown_it' in sys.modules))"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1] / "scripts")}
@@ -260,7 +260,7 @@ def test_recording_that_fails_stops_the_build(
 def test_an_unknown_mode_or_a_missing_interpreter_is_a_problem(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from benchbook.pages.execution import record_here
+    from benchbook.rendering.execution import record_here
 
     with pytest.raises(BenchbookError, match="`always` is no way to execute"):
         record_here(project, "always")

@@ -34,18 +34,18 @@ def test_a_site_is_built_without_what_only_unix_has(tmp_path: Path) -> None:
 
 
 def test_a_tree_is_checked_without_what_only_unix_has() -> None:
-    done = run_without("from benchbook.cli import main\nsys.argv = ['benchbook', 'check']\nmain()")
+    done = run_without("from benchbook.cli.main import main\nsys.argv = ['benchbook', 'check']\nmain()")
     assert "problem(s)" in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_what_is_taken_away_would_be_missed() -> None:
-    done = run_without("import benchbook.recorder.sitting")
+    done = run_without("import benchbook.recording.sitting")
     assert "No module named 'fcntl'" in done.stderr
 
 
 def test_recording_elsewhere_says_that_it_needs_linux() -> None:
-    there = "import benchbook.cli, sysconfig\nsysconfig.get_config_vars()\nsys.platform = 'darwin'\nsys.argv = ['benchbook', 'record']\n"
-    done = run_without(there + "benchbook.cli.main()")
+    there = "import benchbook.cli.main, sysconfig\nsysconfig.get_config_vars()\nsys.platform = 'darwin'\nsys.argv = ['benchbook', 'record']\n"
+    done = run_without(there + "benchbook.cli.main.main()")
     assert done.returncode == 1
     assert "recording needs Linux, and this is darwin" in done.stderr

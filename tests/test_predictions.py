@@ -15,20 +15,20 @@ import jsonschema
 import pytest
 from typer.testing import CliRunner
 
-from benchbook import cli
-from benchbook.checks import check_project
+from benchbook.checking.checks import check_project
+from benchbook.checking.predictions import prediction_rows, predictions_found
+from benchbook.checking.status import print_status, project_status
+from benchbook.cli.main import main as cli
+from benchbook.content.predictions import dump_predictions, load_predictions
+from benchbook.content.problems import BenchbookError
+from benchbook.content.project import Project
+from benchbook.content.records import load_record, write_record
+from benchbook.content.schemas import schema
+from benchbook.content.workloads import PREDICTOR, WORKLOADS
+from benchbook.machines.unmeasured import described
 from benchbook.predictions import making
 from benchbook.predictions.asking import Question
-from benchbook.predictions.checking import prediction_rows, predictions_found
-from benchbook.predictions.gpus import described
-from benchbook.predictions.record import dump_predictions, load_predictions
-from benchbook.predictions.workloads import PREDICTOR, WORKLOADS
 from benchbook.predictor.room import ASSUMED_CONTEXT
-from benchbook.problems import BenchbookError
-from benchbook.project import Project
-from benchbook.records import load_record, write_record
-from benchbook.schemas import schema
-from benchbook.status import print_status, project_status
 from builders import MACHINE, make_record, write
 from foretold import ADDING, DECLARED, H200, H200_ROOM, MADE, STAMP, adding, multiplied, predict, said
 from handbooks import edit

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from benchbook.checks import check_project
-from benchbook.claims.judging import judging_machines
-from benchbook.pages.choice import insert_choice, page_settings
-from benchbook.pages.context import Build
-from benchbook.pages.languages import load_language
-from benchbook.predictions.record import load_predictions, write_predictions
-from benchbook.project import Project
+from benchbook.checking.checks import check_project
+from benchbook.content.predictions import load_predictions, write_predictions
+from benchbook.content.project import Project
+from benchbook.languages.language import load_language
+from benchbook.query.judging import judging_machines
+from benchbook.rendering.choice import insert_choice, page_settings
+from benchbook.rendering.context import Build
 from builders import write
 from foretold import H200, METHODS, foretold_handbook, predict
 from handbooks import CPU, GPU, build_site, edit, on_machine, plain, render, rows_of, start

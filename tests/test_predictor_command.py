@@ -10,13 +10,13 @@ import pytest
 from typer.testing import CliRunner
 
 from architectures import BERT, LLAMA
-from benchbook.cli import app
+from benchbook.cli.main import app
+from benchbook.content.problems import BenchbookError
+from benchbook.content.project import find_project
 from benchbook.predictor import Sharding, Training, predict_ranks, prediction
 from benchbook.predictor.command import predict_command
 from benchbook.predictor.fake_accelerator import fake_accelerator
 from benchbook.predictor.room import ASSUMED_CONTEXT, ASSUMED_FROM, room_of
-from benchbook.problems import BenchbookError
-from benchbook.project import find_project
 from builders import write
 
 pytestmark = pytest.mark.torch

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from benchbook.machines.nvml import Nvml
-from benchbook.recorder import preload
-from benchbook.recorder.hosts import Hosts, preload_names
-from benchbook.recorder.jobs import OK
+from benchbook.recording import preload
+from benchbook.recording.hosts import Hosts, preload_names
+from benchbook.recording.jobs import OK
 from fakes import FakeGpu, FakeNvml
 from running import parsed, run_in
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from benchbook.page_source import parse_page
-from benchbook.pages.languages import cldr_unit_words, unit_words
-from benchbook.problems import Problem
-from benchbook.project import Project
-from benchbook.prose import prose_problems
+from benchbook.content.page_source import parse_page
+from benchbook.content.problems import Problem
+from benchbook.content.project import Project
+from benchbook.languages.language import cldr_unit_words, unit_words
+from benchbook.languages.prose import prose_problems
 from lessons import ROOT
 
 HANDBOOK = Project(ROOT)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchbook.pages.provenance import environment_text
+from benchbook.rendering.provenance import environment_text
 
 
 def source(variant: str, **environment: str) -> Any:

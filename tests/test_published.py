@@ -10,14 +10,22 @@ from typing import Any
 
 import pytest
 
-from benchbook.bundles import import_bundles
-from benchbook.checks import Report, check_project
-from benchbook.pages.choice import insert_choice, page_settings
-from benchbook.problems import BenchbookError
-from benchbook.project import Project
-from benchbook.recorder.command import this_machine
-from benchbook.records import Publication, Record, Run, Source, VariantRecord, dump_record, load_record
-from benchbook.status import print_status, project_status
+from benchbook.checking.bundles import import_bundles
+from benchbook.checking.checks import Report, check_project
+from benchbook.checking.status import print_status, project_status
+from benchbook.content.problems import BenchbookError
+from benchbook.content.project import Project
+from benchbook.content.records import (
+    Publication,
+    Record,
+    Run,
+    Source,
+    VariantRecord,
+    dump_record,
+    load_record,
+)
+from benchbook.recording.command import this_machine
+from benchbook.rendering.choice import insert_choice, page_settings
 from builders import MACHINE, MACHINE_JSON, make_project, packed, write
 from handbooks import (
     CPU,

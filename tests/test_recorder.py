@@ -22,25 +22,25 @@ from typing import Any
 import psutil
 import pytest
 
-from benchbook.bundles import import_bundles
+from benchbook.checking.bundles import import_bundles
+from benchbook.content.problems import BenchbookError
+from benchbook.content.project import Project
+from benchbook.content.records import Record, load_record
+from benchbook.content.script import Variant
+from benchbook.content.validation import machine_problems, record_problems
 from benchbook.machines.accelerators import Found
+from benchbook.machines.circumstances import DeviceWatch, commit
 from benchbook.machines.description import describe
 from benchbook.machines.nvml import Identity, Nvml
-from benchbook.problems import BenchbookError
-from benchbook.project import Project
-from benchbook.recorder import campaign as campaigns
-from benchbook.recorder import command as recording
-from benchbook.recorder.campaign import Turn, gather, header, order, variant_record
-from benchbook.recorder.circumstances import DeviceWatch, commit
-from benchbook.recorder.hosts import preload_names
-from benchbook.recorder.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT, Failure, Result
-from benchbook.recorder.journal import Finished, Journal, open_journal
-from benchbook.recorder.plan import Task, make_plan
-from benchbook.recorder.sitting import Sitting, only_recording
-from benchbook.recorder.stores import Bundle, Checkout
-from benchbook.records import Record, load_record
-from benchbook.script import Variant
-from benchbook.validation import machine_problems, record_problems
+from benchbook.recording import campaign as campaigns
+from benchbook.recording import command as recording
+from benchbook.recording.campaign import Turn, gather, header, order, variant_record
+from benchbook.recording.hosts import preload_names
+from benchbook.recording.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT, Failure, Result
+from benchbook.recording.journal import Finished, Journal, open_journal
+from benchbook.recording.plan import Task, make_plan
+from benchbook.recording.sitting import Sitting, only_recording
+from benchbook.recording.stores import Bundle, Checkout
 from fakes import MIB, FakeGpu, FakeNvml
 from running import SWEEP, add_script, small_project
 
@@ -650,9 +650,9 @@ COMMAND = """
 import signal
 import sys
 from pathlib import Path
-from benchbook.recorder import campaign as campaigns
-from benchbook.recorder import command as recording
-from benchbook.project import Project
+from benchbook.recording import campaign as campaigns
+from benchbook.recording import command as recording
+from benchbook.content.project import Project
 signal.signal(signal.SIGINT, signal.default_int_handler)
 recording.find_accelerators = lambda *_: None
 sys.exit(recording.record_command(Project(Path(sys.argv[1])), []))
@@ -815,7 +815,7 @@ def on_a_gpu(monkeypatch: pytest.MonkeyPatch, gpu: FakeGpu) -> str:
     description = {"name": gpu.name, "vendor": "NVIDIA", "memory_bytes": gpu.total, "count": 1}
     found = Found("cuda", description, (Identity(gpu.uuid),))
     monkeypatch.setattr(recording, "find_accelerators", lambda *_: found)
-    monkeypatch.setattr("benchbook.recorder.sitting.open_nvml", lambda: Nvml(FakeNvml(gpu)))
+    monkeypatch.setattr("benchbook.recording.sitting.open_nvml", lambda: Nvml(FakeNvml(gpu)))
     return describe(found).name
 
 
@@ -842,7 +842,7 @@ def test_a_device_that_nothing_can_watch_is_recorded_with_a_warning(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name = on_a_gpu(monkeypatch, FakeGpu("GPU-aaaa", pids=[77]))
-    monkeypatch.setattr("benchbook.recorder.sitting.open_nvml", lambda: None)
+    monkeypatch.setattr("benchbook.recording.sitting.open_nvml", lambda: None)
     add_script(project.root, BODY, 'needs = ["accelerator"]')
     assert record(project) == 0
     assert "install nvidia-ml-py" in capsys.readouterr().err
@@ -875,7 +875,7 @@ def test_who_measured_is_shown(project: Project) -> None:
 
 def test_the_recorder_needs_neither_torch_nor_what_builds_pages() -> None:
     code = (
-        "import sys; import benchbook.recorder.command, benchbook.recorder.host\n"
+        "import sys; import benchbook.recording.command, benchbook.recording.host\n"
         "print([name for name in ('torch', 'mkdocs', 'pydantic', 'babel', 'markdown_it') if name in sys.modules])"
     )
     answer = subprocess.run(

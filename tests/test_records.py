@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.problems import BenchbookError
-from benchbook.records import RankRun, Run, dump_record, load_record, record_from, write_record
+from benchbook.content.problems import BenchbookError
+from benchbook.content.records import RankRun, Run, dump_record, load_record, record_from, write_record
 from builders import make_record
 
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.pages.references import (
+from benchbook.content.project import Project
+from benchbook.content.references import (
     Reference,
     UnresolvedError,
     ValueSpec,
@@ -13,9 +14,8 @@ from benchbook.pages.references import (
     parse_value,
     target_of,
 )
-from benchbook.project import Project
-from benchbook.script import Script, read_script
-from benchbook.units import UNITS
+from benchbook.content.script import Script, read_script
+from benchbook.content.units import UNITS
 from handbooks import FIXTURE, copy_handbook, list_points
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.checks import check_project
-from benchbook.pages.cells import resolve_cell
-from benchbook.pages.library import Library
-from benchbook.pages.references import UnresolvedError
-from benchbook.problems import BenchbookError
-from benchbook.recorder.hosts import Hosts
-from benchbook.records import write_record
-from benchbook.regions import regions_of
+from benchbook.checking.checks import check_project
+from benchbook.content.problems import BenchbookError
+from benchbook.content.records import write_record
+from benchbook.content.references import UnresolvedError
+from benchbook.content.regions import regions_of
+from benchbook.query.library import Library
+from benchbook.recording.hosts import Hosts
+from benchbook.rendering.cells import resolve_cell
 from builders import MACHINE, make_project, make_record, with_table
 from running import SWEEP, add_script, run_in
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from packaging.utils import canonicalize_name
 
-from benchbook.kit import THERE, closure, target_environment
-from benchbook.recorder.command import INTERRUPTED
+from benchbook.recording.command import INTERRUPTED
+from benchbook.recording.kit import THERE, closure, target_environment
 from clones import fresh_clone, shell
 from repositories import git
 

@@ -13,12 +13,21 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from benchbook.benchmark_results import FILE, BenchmarkResult, keep_results, load_results
-from benchbook.problems import BenchbookError
-from benchbook.project import Project
-from benchbook.report import Change, Moved, Recorded, Report, Timed, dump_report, make_report, read_report
-from benchbook.report_text import LONGEST, MOST_ROWS, literal, markdown
-from benchbook.revisions import laid_out
+from benchbook.content.problems import BenchbookError
+from benchbook.content.project import Project
+from benchbook.content.revisions import BENCHMARKS, laid_out
+from benchbook.contributing.benchmark_results import BenchmarkResult, keep_results, load_results
+from benchbook.contributing.report import (
+    Change,
+    Moved,
+    Recorded,
+    Report,
+    Timed,
+    dump_report,
+    make_report,
+    read_report,
+)
+from benchbook.contributing.report_text import LONGEST, MOST_ROWS, literal, markdown
 from builders import MACHINE, SCRIPT, SWEEP, make_project, make_record, write
 from repositories import commit_all, git
 
@@ -78,7 +87,7 @@ def test_a_record_that_became_stale_is_named_with_the_reason(project: Project) -
 def test_records_that_come_and_go_are_named(project: Project) -> None:
     base = commit_all(project.root)
     write(project.snippets / "sums/add.py", SWEEP)
-    from benchbook.records import write_record
+    from benchbook.content.records import write_record
 
     write_record(record(project), make_record(SWEEP))
     report = make_report(project.root, base, commit_all(project.root))
@@ -280,9 +289,9 @@ def test_a_benchmark_that_found_something_else_is_compared_with_its_bar(project:
 @pytest.mark.parametrize("text", ["{}", "[{}]", '[{"benchmark": 1}]', "nothing"])
 def test_a_file_of_benchmarks_that_is_none_is_a_problem_of_the_report(project: Project, text: str) -> None:
     base = commit_all(project.root)
-    write(project.root / FILE, text)
+    write(project.root / BENCHMARKS, text)
     (problem,) = make_report(project.root, base, commit_all(project.root)).problems
-    assert problem.startswith(f"{FILE}:1: holds no results of benchmarks")
+    assert problem.startswith(f"{BENCHMARKS}:1: holds no results of benchmarks")
 
 
 def test_the_kept_results_are_of_the_benchmarks_that_there_are() -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.problems import BenchbookError
-from benchbook.project import Project
-from benchbook.requirements import newest_requirements, oldest_requirements
+from benchbook.content.problems import BenchbookError
+from benchbook.content.project import Project
+from benchbook.contributing.requirements import newest_requirements, oldest_requirements
 from builders import SCRIPT, make_project, write
 
 

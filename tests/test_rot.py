@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.problems import Problem
-from benchbook.project import Project
+from benchbook.content.problems import Problem
+from benchbook.content.project import Project
 from handbooks import edit
 from lessons import LESSONS, PAGE, Damage, Tree, taught_tree
 

@@ -10,9 +10,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from benchbook.records import bundle_digest
-from benchbook.schemas import MODELS, schema, write_schemas
-from benchbook.validation import machine_problems, record_problems
+from benchbook.content.records import bundle_digest
+from benchbook.content.schemas import MODELS, schema, write_schemas
+from benchbook.content.validation import machine_problems, record_problems
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDS = ROOT / "snippets/records"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchbook.problems import BenchbookError, Problem
-from benchbook.script import Script, code_lines, machine_kinds, parse_script
+from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.script import Script, code_lines, machine_kinds, parse_script
 from builders import SCRIPT, with_table
 
 CPU = machine_kinds("cpu", "cpu-test")

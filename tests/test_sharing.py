@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchbook.problems import BenchbookError
-from benchbook.project import Project
-from benchbook.recorder import command as recording
-from benchbook.recorder.plan import Task
-from benchbook.recorder.sharing import matrix
-from benchbook.script import parse_script
+from benchbook.content.problems import BenchbookError
+from benchbook.content.project import Project
+from benchbook.content.script import parse_script
+from benchbook.recording import command as recording
+from benchbook.recording.plan import Task
+from benchbook.recording.sharing import matrix
 from builders import MACHINE_JSON, SCRIPT, make_project, with_table, write
 
 

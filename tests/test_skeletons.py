@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.checks import check_project
+from benchbook.checking.checks import check_project
+from benchbook.content.problems import BenchbookError
+from benchbook.content.project import Project
+from benchbook.content.script import read_script
+from benchbook.contributing.skeletons import new_guide, new_script
 from benchbook.machines.description import describe
-from benchbook.problems import BenchbookError
-from benchbook.project import Project
-from benchbook.recorder import command as recording
-from benchbook.script import read_script
-from benchbook.skeletons import new_guide, new_script
+from benchbook.recording import command as recording
 from builders import make_project, write
 from handbooks import build_site, copy_handbook, edit
 

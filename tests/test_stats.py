@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchbook.stats import Summary, median, quantile, ratio, saving, summary
+from benchbook.statistics.summary import Summary, median, quantile, ratio, saving, summary
 
 samples = st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=30)
 

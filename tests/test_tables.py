@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.pages.library import Library
-from benchbook.pages.references import UnresolvedError
-from benchbook.pages.table_rows import read_table
-from benchbook.project import Project
+from benchbook.content.project import Project
+from benchbook.content.references import UnresolvedError
+from benchbook.query.library import Library
+from benchbook.rendering.table_rows import read_table
 from handbooks import (
     CPU,
     FIXTURE,

@@ -6,7 +6,7 @@ import pytest
 from jinja2 import Environment
 from mkdocs.theme import Theme
 
-from benchbook.website.templates import TemplateCache, Templates, quicken
+from benchbook.rendering.templates import TemplateCache, Templates, quicken
 
 
 @pytest.fixture

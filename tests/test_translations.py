@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.page_source import parse_page
-from benchbook.problems import BenchbookError, Problem
-from benchbook.project import Project
+from benchbook.content.page_source import parse_page
+from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.project import Project
 from benchbook.translations import leftovers, numbers, parity, terms, untranslated
 from benchbook.translations.bodies import constant_of, lines_for_readers
 from benchbook.translations.gates import check_translations

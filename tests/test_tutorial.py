@@ -9,7 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from benchbook.project import Project
+from benchbook.content.project import Project
 from clones import FROM_MAKE, ROOT, link_environments
 from repositories import git
 

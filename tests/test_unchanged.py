@@ -39,7 +39,7 @@ def test_imports_are_followed_into_functions_packages_and_helpers(root: Path) ->
 def test_the_predictor_s_tests_depend_on_the_predictor_and_not_on_the_pages() -> None:
     found = imported_files(HERE)
     assert "scripts/benchbook/predictor/prediction.py" in found
-    assert "scripts/benchbook/pages/plugin.py" not in found
+    assert "scripts/benchbook/rendering/plugin.py" not in found
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,8 @@ def test_the_predictor_s_tests_depend_on_the_predictor_and_not_on_the_pages() ->
         (None, True),
         (set(), True),
         ({"scripts/benchbook/predictor/prediction.py"}, True),
-        ({"scripts/benchbook/pages/plugin.py"}, False),
-        ({"scripts/benchbook/pages/plugin.py", "constraints.txt"}, True),
+        ({"scripts/benchbook/rendering/plugin.py"}, False),
+        ({"scripts/benchbook/rendering/plugin.py", "constraints.txt"}, True),
         ({"docs/en/index.md", "README.md", "tests/browser/test_frame.py"}, False),
         ({"tests/test_search.py"}, False),
         ({"tests/test_predictor_cpu.py"}, True),
@@ -64,9 +64,9 @@ def test_it_runs_unless_nothing_it_imports_or_could_read_has_changed(
 
 
 def test_a_module_that_it_starts_in_a_process_of_its_own_counts() -> None:
-    changed = {"scripts/benchbook/recorder/worker.py"}
+    changed = {"scripts/benchbook/recording/worker.py"}
     assert not must_run(HERE, (), changed)
-    assert must_run(HERE, ("benchbook.recorder.worker",), changed)
+    assert must_run(HERE, ("benchbook.recording.worker",), changed)
 
 
 def git(root: Path, *arguments: str) -> None:

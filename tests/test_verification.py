@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from benchbook.content.problems import BenchbookError
+from benchbook.content.project import Project
 from benchbook.machines.description import describe
-from benchbook.problems import BenchbookError
-from benchbook.project import Project
-from benchbook.recorder import command as recording
-from benchbook.recorder.plan import make_plan
-from benchbook.recorder.stores import Checkout
-from benchbook.recorder.verification import sample
+from benchbook.recording import command as recording
+from benchbook.recording.plan import make_plan
+from benchbook.recording.stores import Checkout
+from benchbook.recording.verification import sample
 from builders import write
 from running import SWEEP, add_script, small_project
 

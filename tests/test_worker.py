@@ -14,14 +14,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from benchbook.problems import BenchbookError
-from benchbook.recorder import supervision
-from benchbook.recorder.capture import HEAD, TAIL
-from benchbook.recorder.hosts import Host, HostError, Hosts
-from benchbook.recorder.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT
-from benchbook.recorder.preload import touches_a_device
-from benchbook.recorder.processes import MARK, end_marked
-from benchbook.script import RANK_ENVIRONMENT
+from benchbook.content.problems import BenchbookError
+from benchbook.content.script import RANK_ENVIRONMENT
+from benchbook.recording import supervision
+from benchbook.recording.capture import HEAD, TAIL
+from benchbook.recording.hosts import Host, HostError, Hosts
+from benchbook.recording.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT
+from benchbook.recording.preload import touches_a_device
+from benchbook.recording.processes import MARK, end_marked
 from running import job_of, run_in
 
 METRIC = """

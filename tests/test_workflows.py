@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from benchbook.records import bundle_digest
+from benchbook.content.records import bundle_digest
 from clones import ROOT, fresh_clone, shell
 from hosts import serving
 from repositories import git

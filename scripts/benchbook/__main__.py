@@ -13,10 +13,10 @@ if __package__ in (None, ""):
 if sys.version_info < (3, 11):  # noqa: UP036  (a checkout can be started with any Python)
     sys.exit("benchbook needs Python 3.11 or later; this is {}.{}".format(*sys.version_info))
 
-from benchbook.problems import lacking
+from benchbook.content.problems import lacking
 
 try:
-    from benchbook.cli import main
+    from benchbook.cli.main import main
 except ModuleNotFoundError as error:
     sys.exit(lacking(error))
 

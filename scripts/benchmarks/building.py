@@ -20,14 +20,15 @@ import tempfile
 from pathlib import Path
 from textwrap import dedent
 
-from benchbook.benchmark_results import FILE, keep_results, result
-from benchbook.page_source import CLAIM
-from benchbook.pages import cells, charts, tables, tradeoffs, values
-from benchbook.pages.languages import Language, load_language
-from benchbook.pages.library import Library
-from benchbook.pages.places import page_references
-from benchbook.project import Project, find_project
-from benchbook.stats import median
+from benchbook.content.page_source import CLAIM
+from benchbook.content.project import Project, find_project
+from benchbook.content.revisions import BENCHMARKS
+from benchbook.contributing.benchmark_results import keep_results, result
+from benchbook.languages.language import Language, load_language
+from benchbook.query.library import Library
+from benchbook.rendering import cells, charts, tables, tradeoffs, values
+from benchbook.rendering.places import page_references
+from benchbook.statistics.summary import median
 
 BAR = 1.3
 CONFIGURATION = Path(__file__).parents[2] / "mkdocs.yml"
@@ -39,7 +40,7 @@ def main() -> int:
     )
     parser.add_argument("--copies", type=int, default=5, help="copies of every guide")
     parser.add_argument("--pairs", type=int, default=5, help="pairs of builds")
-    parser.add_argument("--keep", action="store_true", help=f"keep the result in {FILE}")
+    parser.add_argument("--keep", action="store_true", help=f"keep the result in {BENCHMARKS}")
     options = parser.parse_args()
     project = find_project()
     with tempfile.TemporaryDirectory() as folder:

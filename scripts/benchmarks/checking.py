@@ -16,8 +16,9 @@ from pathlib import Path
 
 from serving import copied, grow
 
-from benchbook.benchmark_results import FILE, keep_results, result
-from benchbook.project import find_project
+from benchbook.content.project import find_project
+from benchbook.content.revisions import BENCHMARKS
+from benchbook.contributing.benchmark_results import keep_results, result
 
 BAR = 10.0
 
@@ -29,7 +30,7 @@ def main() -> int:
     arguments.add_argument("--guides", type=int, default=16, help="guides to grow the copy to")
     arguments.add_argument("--languages", type=int, default=6, help="languages to grow the copy to")
     arguments.add_argument("--times", type=int, default=3, help="how often it is checked")
-    arguments.add_argument("--keep", action="store_true", help=f"keep the result in {FILE}")
+    arguments.add_argument("--keep", action="store_true", help=f"keep the result in {BENCHMARKS}")
     options = arguments.parse_args()
     project = find_project()
     with tempfile.TemporaryDirectory() as folder:

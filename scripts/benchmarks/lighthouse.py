@@ -17,10 +17,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchbook.benchmark_results import FILE, keep_results, result
-from benchbook.project import Project, find_project
-from benchbook.website.chromium import FLAGS, find_chromium
-from benchbook.website.static_server import serving
+from benchbook.content.project import Project, find_project
+from benchbook.content.revisions import BENCHMARKS
+from benchbook.contributing.benchmark_results import keep_results, result
+from benchbook.rendering.chromium import FLAGS, find_chromium
+from benchbook.rendering.static_server import serving
 
 BARS = {"performance": 95, "accessibility": 100, "best-practices": 100, "seo": 100}
 # Milliseconds for which a phone that opens a page cannot answer.
@@ -37,7 +38,7 @@ def main() -> int:
         "--pages", nargs="*", help="addresses of pages below a language (default: all in the sitemap)"
     )
     arguments.add_argument("--languages", nargs="*", help="languages (default: all)")
-    arguments.add_argument("--keep", action="store_true", help=f"keep the result in {FILE}")
+    arguments.add_argument("--keep", action="store_true", help=f"keep the result in {BENCHMARKS}")
     options = arguments.parse_args()
     project = find_project()
     lighthouse = install(project)

@@ -29,8 +29,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchbook.benchmark_results import keep_results, result
-from benchbook.project import find_project
+from benchbook.content.project import find_project
+from benchbook.contributing.benchmark_results import keep_results, result
 
 BAR = 0.035
 SECONDS = 5.0

@@ -16,12 +16,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchbook.benchmark_results import FILE, keep_results, result
-from benchbook.project import find_project
-from benchbook.recorder.campaign import make_job
-from benchbook.recorder.hosts import Hosts, interpreter, preload_names
-from benchbook.recorder.jobs import OK
-from benchbook.script import read_script
+from benchbook.content.project import find_project
+from benchbook.content.revisions import BENCHMARKS
+from benchbook.content.script import read_script
+from benchbook.contributing.benchmark_results import keep_results, result
+from benchbook.recording.campaign import make_job
+from benchbook.recording.hosts import Hosts, interpreter, preload_names
+from benchbook.recording.jobs import OK
 
 BAR_SECONDS = 0.1
 SCRIPT = '''"""An empty cell beside the imports that every script has."""
@@ -59,7 +60,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", type=int, default=20, help="how many processes are recorded")
     parser.add_argument("--plain-times", type=int, default=3, help="how many are run by hand")
-    parser.add_argument("--keep", action="store_true", help=f"keep the result in {FILE}")
+    parser.add_argument("--keep", action="store_true", help=f"keep the result in {BENCHMARKS}")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, Hosts() as hosts:
         path = Path(folder) / "snippets" / "guide" / "empty.py"

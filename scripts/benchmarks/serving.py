@@ -20,12 +20,13 @@ import urllib.request
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from benchbook.benchmark_results import FILE, keep_results, result
-from benchbook.project import Project, find_project
-from benchbook.recorder.processes import free_port
+from benchbook.content.project import Project, find_project
+from benchbook.content.revisions import BENCHMARKS
+from benchbook.contributing.benchmark_results import keep_results, result
+from benchbook.recording.processes import free_port
 from benchbook.translations.new_language import new_language
 
-COPIED = ("mkdocs.yml", "pyproject.toml", "docs", "snippets", "scripts/benchbook/website/theme")
+COPIED = ("mkdocs.yml", "pyproject.toml", "docs", "snippets", "scripts/benchbook/rendering/theme")
 # Seconds, where one language is served beside English, and where all are.
 BAR, BAR_ALL = 1.0, 2.0
 # Pages that are no guides, and languages to add.
@@ -43,7 +44,7 @@ def main() -> int:
     arguments.add_argument("--guides", type=int, default=0, help="guides to grow the copy to")
     arguments.add_argument("--languages", type=int, default=0, help="languages to grow the copy to")
     arguments.add_argument("--saves", type=int, default=7, help="how often it is saved")
-    arguments.add_argument("--keep", action="store_true", help=f"keep the result in {FILE}")
+    arguments.add_argument("--keep", action="store_true", help=f"keep the result in {BENCHMARKS}")
     options = arguments.parse_args()
     project = find_project()
     language = options.language or project.languages[-1]

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from benchbook.project import Project
+from benchbook.content.project import Project
 
 DESKTOP = {"width": 1280, "height": 860}
 PHONE = {"width": 360, "height": 740}

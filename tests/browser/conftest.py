@@ -9,8 +9,8 @@ import pytest
 from filelock import FileLock
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from benchbook.website.chromium import FLAGS, find_chromium
-from benchbook.website.static_server import serving
+from benchbook.rendering.chromium import FLAGS, find_chromium
+from benchbook.rendering.static_server import serving
 from browser.addresses import DESKTOP, PHONE
 from browser.building import FIXTURE, ROOT, build
 

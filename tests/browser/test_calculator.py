@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 from benchbook.calculator.listing import coefficients_path, listed_models, load_coefficients
 from benchbook.calculator.memory_model import calculate
 from benchbook.calculator.random_setups import draw
-from benchbook.project import Project
+from benchbook.content.project import Project
 from browser.addresses import LANGUAGES, PHONE, ROOT, address
 
 OpenPage = Callable[..., Page]

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from benchbook.pages.languages import load_language
-from benchbook.project import Project
+from benchbook.content.project import Project
+from benchbook.languages.language import load_language
 from browser.addresses import address
 from handbooks import CPU, FIXTURE, GPU, QUOTED
 

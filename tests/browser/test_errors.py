@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from benchbook.pages.error_texts import known_texts
-from benchbook.project import Project
+from benchbook.content.project import Project
+from benchbook.rendering.error_texts import known_texts
 from browser.addresses import address
 
 ROOT = Path(__file__).parents[2]

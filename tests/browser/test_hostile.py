@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from benchbook.validation import machine_problems, record_problems
-from benchbook.website.static_server import serving
+from benchbook.content.validation import machine_problems, record_problems
+from benchbook.rendering.static_server import serving
 from browser.building import build
 from browser.test_choice import choose_machine
 from handbooks import GPU

@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from benchbook.website.static_server import serving
+from benchbook.rendering.static_server import serving
 from browser.building import build
 from builders import write
 from foretold import H200, METHODS, predict

@@ -1,1 +1,1 @@
-"""The page of the memory calculator: its form, the models it knows, its table of errors."""
+"""Fit what the predictor says to formulas that a browser computes, and compare the two."""

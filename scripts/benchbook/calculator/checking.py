@@ -16,9 +16,9 @@ from benchbook.calculator.listing import (
     points_path,
 )
 from benchbook.calculator.points import load_points
-from benchbook.predictions.workloads import PREDICTOR
-from benchbook.problems import Problem
-from benchbook.project import Project
+from benchbook.content.problems import Problem
+from benchbook.content.project import Project
+from benchbook.content.workloads import PREDICTOR
 
 SCHEMA = 1
 

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from benchbook.project import Project
+from benchbook.content.project import Project
 
 SITE_FOLDER = "assets/coefficients"
 # The kinds of models in the order in which they are listed.

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from benchbook.calculator.listing import coefficients_path, load_coefficients, points_path
 from benchbook.calculator.memory_model import Coefficients, Setup, calculate
-from benchbook.project import Project
-from benchbook.records import dump_json, write_text
+from benchbook.content.project import Project
+from benchbook.content.records import dump_json, write_text
 
 SCHEMA = 2
 

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from benchbook.content.problems import BenchbookError, Problem
 from benchbook.machines.nvml import Identity, Nvml, open_nvml
-from benchbook.problems import BenchbookError, Problem
 
 # What a description of an accelerator holds; null where it is unknown.
 FIELDS = (

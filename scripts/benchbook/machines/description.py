@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from benchbook.content.records import MACHINE_NAME, OWNER_MARK, dump_json, write_text
+from benchbook.content.script import machine_kinds
 from benchbook.machines.accelerators import Found, mig_profile, model_words
-from benchbook.records import MACHINE_NAME, OWNER_MARK, dump_json, write_text
-from benchbook.script import machine_kinds
 
 SCHEMA = 1
 MAINTAINERS = "maintainers"

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from benchbook.content.units import METERS
 from benchbook.machines import process_memory
 from benchbook.machines.accelerators import identity_of
 from benchbook.machines.allocators import Allocator, CpuAllocator, ModuleAllocator, find_allocator
 from benchbook.machines.nvml import Nvml, open_nvml
-from benchbook.units import METERS
 
 Reading = dict[str, float | int | None]
 

@@ -9,17 +9,23 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from benchbook.metadata import ParameterValue
-from benchbook.pages.references import UnresolvedError, unit_of
-from benchbook.parameters import axis_text
-from benchbook.predictions.declaration import CaseModel, Declaration, LayerModel, OneOrMore, ScriptModel
-from benchbook.predictions.gpus import described, examples
-from benchbook.predictions.workloads import RESERVED, WORKLOADS, is_parameter
+from benchbook.content.metadata import ParameterValue
+from benchbook.content.parameters import axis_text
+from benchbook.content.prediction_declarations import (
+    CaseModel,
+    Declaration,
+    LayerModel,
+    OneOrMore,
+    ScriptModel,
+)
+from benchbook.content.problems import BenchbookError, Problem, did_you_mean
+from benchbook.content.project import Project
+from benchbook.content.references import UnresolvedError, unit_of
+from benchbook.content.script import Script, Variant, machine_kinds, read_script
+from benchbook.content.workloads import RESERVED, WORKLOADS, is_parameter
+from benchbook.machines.unmeasured import described, examples
 from benchbook.predictor.room import room_on
 from benchbook.predictor.workload import UnpredictableError
-from benchbook.problems import BenchbookError, Problem, did_you_mean
-from benchbook.project import Project
-from benchbook.script import Script, Variant, machine_kinds, read_script
 
 MODELS = "models"
 # Where in a script's declaration something is said: () for its own table, ("case", 0) for its first case.

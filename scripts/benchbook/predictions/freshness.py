@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from benchbook.content.predictions import Prediction
+from benchbook.content.records import Campaign, Record
+from benchbook.content.workloads import PREDICTOR
 from benchbook.predictions.asking import Question
-from benchbook.predictions.record import Prediction
-from benchbook.predictions.workloads import PREDICTOR
-from benchbook.records import Campaign, Record
 
 
 def stale_reason(prediction: Prediction, question: Question) -> str | None:

@@ -8,21 +8,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from benchbook.predictions.asking import Asked, Question, ask
-from benchbook.predictions.declaration import load_declarations
-from benchbook.predictions.freshness import measured_at, stale_reason
-from benchbook.predictions.record import (
+from benchbook.content.prediction_declarations import load_declarations
+from benchbook.content.predictions import (
     Prediction,
     PredictionRecord,
     dump_predictions,
     load_predictions,
     write_predictions,
 )
-from benchbook.predictions.workloads import PREDICTOR, RESERVED, is_measured, predicted_quantity
-from benchbook.problems import BenchbookError, Problem, did_you_mean
-from benchbook.project import Project
-from benchbook.records import Record, load_record
-from benchbook.stats import median
+from benchbook.content.problems import BenchbookError, Problem, did_you_mean
+from benchbook.content.project import Project
+from benchbook.content.records import Record, load_record
+from benchbook.content.workloads import PREDICTOR, RESERVED, is_measured, predicted_quantity
+from benchbook.predictions.asking import Asked, Question, ask
+from benchbook.predictions.freshness import measured_at, stale_reason
+from benchbook.statistics.summary import median
 
 PACKAGES = ("torch", "transformers")
 
@@ -257,7 +257,7 @@ def _measured(part: str, variant: str, record: Record | None) -> int | None:
 
 def stamp_now(project: Project) -> Stamp:
     """The stamp of this checkout and this environment."""
-    from benchbook.recorder.circumstances import commit
+    from benchbook.machines.circumstances import commit
 
     head, modified = commit(project.root)
     versions = {name: importlib.metadata.version(name) for name in PACKAGES}

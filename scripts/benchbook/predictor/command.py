@@ -11,13 +11,13 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from benchbook.content.problems import BenchbookError, Problem, did_you_mean
+from benchbook.content.project import Project, find_project
 from benchbook.predictor.gpus import H200
 from benchbook.predictor.prediction import Prediction, predict
 from benchbook.predictor.room import ASSUMED_FROM, Room, room_of
 from benchbook.predictor.sharding import Sharding
 from benchbook.predictor.workload import Device, Training, UnpredictableError, Workload
-from benchbook.problems import BenchbookError, Problem, did_you_mean
-from benchbook.project import Project, find_project
 
 MIB = 2**20
 SHOWN_LAYERS = 8

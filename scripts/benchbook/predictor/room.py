@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from benchbook.data_sheets import sheet_of
+from benchbook.content.problems import BenchbookError
+from benchbook.content.project import Project
+from benchbook.content.records import load_record
+from benchbook.machines.data_sheets import sheet_of
 from benchbook.predictor.gpus import Gpu, gpu_named
 from benchbook.predictor.workload import UnpredictableError
-from benchbook.problems import BenchbookError
-from benchbook.project import Project
-from benchbook.records import load_record
 
 # The cell of a script that does nothing but wake the device.
 CONTEXT_CELL = "first_tensor"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchbook.pages.languages import FALLBACK
-from benchbook.problems import BenchbookError, Problem, did_you_mean
-from benchbook.project import Project
-from benchbook.records import write_text
+from benchbook.content.problems import BenchbookError, Problem, did_you_mean
+from benchbook.content.project import Project
+from benchbook.content.records import write_text
+from benchbook.languages.language import FALLBACK
 from benchbook.translations.digests import digest
 from benchbook.translations.documents import Document, read_documents
 from benchbook.translations.drift import recorded_digests

@@ -6,8 +6,8 @@ from typing import Any
 
 import yaml
 
-from benchbook.page_source import CLAIM, WORDS
-from benchbook.yaml_text import InvalidYamlError, parse_nodes, parse_yaml
+from benchbook.content.page_source import CLAIM, WORDS
+from benchbook.content.yaml_text import InvalidYamlError, parse_nodes, parse_yaml
 
 # Fences that are YAML.
 _YAML = frozenset({"chart", "table", "tradeoff"})

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from benchbook.page_source import PageSource, parse_page
-from benchbook.pages.languages import FALLBACK
-from benchbook.project import Project
+from benchbook.content.page_source import PageSource, parse_page
+from benchbook.content.project import Project
+from benchbook.languages.language import FALLBACK
 from benchbook.translations.drift import Drift, drift_of
 from benchbook.translations.sections import Section, sections_of
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from benchbook.page_source import PageSource
+from benchbook.content.page_source import PageSource
 from benchbook.translations.digests import digest
 from benchbook.translations.front_matter import ENTRY, line_of
 from benchbook.translations.sections import Section

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from benchbook.yaml_text import InvalidYamlError, parse_nodes
+from benchbook.content.yaml_text import InvalidYamlError, parse_nodes
 
 # The entry of a translation that holds the digests of the English sections it was made from.
 ENTRY = "sections"

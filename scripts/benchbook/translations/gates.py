@@ -6,10 +6,10 @@ import datetime
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from benchbook.page_source import PageSource
-from benchbook.pages.languages import FALLBACK
-from benchbook.problems import BenchbookError, Problem
-from benchbook.project import Project
+from benchbook.content.page_source import PageSource
+from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.project import Project
+from benchbook.languages.language import FALLBACK
 from benchbook.translations import numbers, parity, terms, untranslated
 from benchbook.translations.documents import Document, read_documents
 from benchbook.translations.drift import recorded_digests

@@ -10,8 +10,8 @@ from html.parser import HTMLParser
 from markdown_it.common.html_blocks import block_names
 from markdown_it.token import Token
 
-from benchbook.page_source import PageSource
-from benchbook.problems import Problem
+from benchbook.content.page_source import PageSource
+from benchbook.content.problems import Problem
 from benchbook.translations.bodies import lines_for_readers
 from benchbook.translations.sections import Section
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import yaml
 from babel import Locale, UnknownLocaleError
 
-from benchbook.pages.languages import FALLBACK, FILE
-from benchbook.problems import BenchbookError, Problem
-from benchbook.project import Project
-from benchbook.records import write_text
+from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.project import Project
+from benchbook.content.records import write_text
+from benchbook.languages.language import FALLBACK, FILE
 from benchbook.translations.language_file import MARK, new_language_file
 from benchbook.translations.site_languages import CONFIG, Listed, below, listed_languages
 

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 
-from benchbook.problems import Problem
-from benchbook.prose import typed_pattern
+from benchbook.content.problems import Problem
+from benchbook.languages.prose import typed_pattern
 from benchbook.translations.rules import Rules
 from benchbook.translations.sections import Section, Unit
 

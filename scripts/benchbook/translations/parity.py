@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
 
-from benchbook.problems import Problem
+from benchbook.content.problems import Problem
 from benchbook.translations.bodies import constant_of
 from benchbook.translations.sections import Kind, Piece, Section, Unit
 

@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from benchbook.pages.languages import FALLBACK, FILE
-from benchbook.project import Project
+from benchbook.content.project import Project
+from benchbook.languages.language import FALLBACK, FILE
 from benchbook.translations.documents import Document, read_documents
 from benchbook.translations.drift import Drift
 from benchbook.translations.language_file import MARK

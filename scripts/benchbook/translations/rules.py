@@ -11,11 +11,11 @@ from babel import Locale, UnknownLocaleError
 from babel.core import get_global
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from benchbook.pages.languages import FALLBACK, FILE, line_of_key, unit_words
-from benchbook.problems import BenchbookError, Problem
-from benchbook.project import Project
+from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.project import Project
+from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
+from benchbook.languages.language import FALLBACK, FILE, line_of_key, unit_words
 from benchbook.translations.matching import Matching, PhraseIndex, words_of
-from benchbook.yaml_text import InvalidYamlError, parse_yaml
 
 
 class _Table(BaseModel):

@@ -10,8 +10,7 @@ from typing import Literal
 
 from markdown_it.token import Token
 
-from benchbook.page_source import CLAIM, PageSource
-from benchbook.pages.places import VALUE
+from benchbook.content.page_source import CLAIM, VALUE, PageSource
 from benchbook.translations.front_matter import line_of
 
 # The key of what stands in the front matter for search engines, which is translated like a section.

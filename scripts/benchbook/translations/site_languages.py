@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import yaml
 
-from benchbook.pages.languages import FILE
-from benchbook.problems import Problem
-from benchbook.project import Project
+from benchbook.content.problems import Problem
+from benchbook.content.project import Project
+from benchbook.languages.language import FILE
 
 CONFIG = "mkdocs.yml"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from benchbook.problems import Problem
+from benchbook.content.problems import Problem
 from benchbook.translations.rules import Rules, Term
 from benchbook.translations.sections import Section, Unit
 

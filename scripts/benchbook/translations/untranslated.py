@@ -6,7 +6,7 @@ import statistics
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from benchbook.problems import Problem
+from benchbook.content.problems import Problem
 from benchbook.translations.matching import words_of
 from benchbook.translations.numbers import is_name
 from benchbook.translations.rules import Rules

@@ -1,0 +1,72 @@
+"""Write what is derived: the coefficients of models and families, and the points they are held against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+import transformers
+
+from benchbook.calculator.checking import digest, stale_reason
+from benchbook.calculator.listing import (
+    coefficients_path,
+    config_of,
+    derivable,
+    listed_models,
+    load_coefficients,
+)
+from benchbook.calculator.points import Points, write_points
+from benchbook.calculator.predicting import predicted
+from benchbook.calculator.random_setups import draw
+from benchbook.calculator.shapes import FAMILIES, derive_family, derive_model
+from benchbook.content.problems import BenchbookError, Problem, did_you_mean
+from benchbook.content.project import Project
+from benchbook.content.records import dump_json, write_text
+from benchbook.content.workloads import PREDICTOR
+from benchbook.predictor.workload import UnpredictableError
+
+
+def derive_all(project: Project, names: Sequence[str], everything: bool) -> Iterator[str]:
+    """Derive what is missing or stale, or what is named; yields a line for each.
+
+    Raises:
+        BenchbookError: There is no such model or family, or one cannot be traced.
+    """
+    known = derivable(project)
+    for name in names:
+        if name not in known:
+            mend = did_you_mean(name, known, "model")
+            raise BenchbookError(Problem(name, 1, "there is no such model or family", mend))
+    failed: list[Problem] = []
+    for name in names or known:
+        reason = stale_reason(project, name)
+        if reason is None and not (everything or names):
+            continue
+        try:
+            if name in FAMILIES:
+                found = derive_family(name)
+            else:
+                config = config_of(project, name)
+                found = {**derive_model(config), "configuration": digest(config)}
+        except UnpredictableError as error:
+            failed.append(Problem(f"snippets/models/{name}.json", 1, error.what, error.mend))
+            yield f"failed   {name}: {error}"
+            continue
+        by_line = {*found["training"], "prefill", "decode"}
+        write_text(coefficients_path(project, name), dump_json(found, flat=by_line))
+        yield f"derived  {name}" + (f" ({reason})" if reason else "")
+    if failed:
+        raise BenchbookError(*failed)
+
+
+def predict_points(project: Project, count: int, seed: int) -> Iterator[str]:
+    """Predict random setups of the models that have coefficients; yields a line for each."""
+    names = [one.name for one in listed_models(project)]
+    models = {name: load_coefficients(coefficients_path(project, name)) for name in names}
+    configs = {name: config_of(project, name) for name in names}
+    found = []
+    for point in predicted(configs, draw(models, count, seed)):
+        found.append(point)
+        yield f"{len(found)}/{count}  {point.model}  {point.setup.key}"
+    versions = torch.__version__.partition("+")[0], transformers.__version__
+    write_points(project, Points(PREDICTOR, *versions, tuple(found)))

@@ -1,0 +1,1 @@
+"""Hold the tree to its promises, and so what others hand in."""

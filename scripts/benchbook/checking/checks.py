@@ -1,0 +1,243 @@
+"""Everything a pull request must hold, all problems of all languages in one run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchbook.calculator.checking import coefficient_problems
+from benchbook.checking.claims import claim_problems
+from benchbook.checking.guide_pattern import pattern_problems
+from benchbook.checking.links import anchors, link_problems
+from benchbook.checking.plausibility import plausibility_problems
+from benchbook.checking.predictions import predictions_found
+from benchbook.checking.quotations import quotation_problems
+from benchbook.checking.status import Row, script_status
+from benchbook.content.page_source import PageSource, parse_page
+from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.project import Project
+from benchbook.content.records import NOT_A_RECORD, OWNER_MARK, is_published, load_record
+from benchbook.content.script import Script, read_script
+from benchbook.content.validation import machine_problems, read_json, record_problems
+from benchbook.languages.language import FALLBACK, FILE, load_language, missing_strings, unit_words
+from benchbook.languages.prose import prose_problems
+from benchbook.query.freshness import kinds_of
+from benchbook.query.library import Library
+from benchbook.recording.estimate import work_problems
+from benchbook.rendering.error_texts import error_text_problems
+from benchbook.rendering.places import check_page
+from benchbook.translations.gates import check_translations
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is wrong (a pull request must not), and what only needs doing where someone has the machine."""
+
+    problems: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
+
+
+def check_project(project: Project) -> Report:
+    """Hold the whole tree to its promises."""
+    scripts, problems = _scripts(project)
+    warnings: list[Problem] = []
+    for machine in project.machines:
+        broken = list(_machine_problems(project, machine, scripts))
+        problems += broken
+        if not any(problem.path.endswith("machine.json") for problem in broken):
+            reported = {problem.path for problem in broken}
+            for row, problem in _freshness(project, machine, scripts, reported):
+                blocks = machine in project.config.blocking_machines and not _measured_elsewhere(project, row)
+                (problems if blocks else warnings).append(problem)
+    for folder in sorted({path.parents[1] for path in project.records.glob("*/*/*.json")}):
+        if folder.name not in project.machines:
+            mend = "restore its machine.json, or record on the machine again"
+            what = "holds records of a machine that nothing describes"
+            problems.append(Problem(project.relative(folder), 1, what, mend))
+    reference = project.config.reference_machine
+    if reference and reference not in project.machines:
+        mend = "record on it, or name a machine that has records"
+        problems.append(
+            Problem("pyproject.toml", 1, f"the reference machine {reference} has no records", mend)
+        )
+    problems += coefficient_problems(project)
+    foretold = predictions_found(project)
+    problems += foretold.problems
+    warnings += foretold.warnings
+    problems += _quoting_problems(project)
+    problems += _language_problems(project)
+    library = Library(project)
+    pages = {path: parse_page(path.read_text("utf-8")) for path in project.page_paths()}
+    problems += _page_problems(library, pages)
+    fallen, unnamed = claim_problems(library, pages)
+    problems += fallen
+    warnings += unnamed
+    problems += error_text_problems(project, pages)
+    short, drafts = pattern_problems(library, pages)
+    problems += short
+    warnings += drafts
+    translated = check_translations(project, pages)
+    problems += translated.errors
+    warnings += translated.warnings
+    (problems if project.config.translation_drift == "error" else warnings).extend(translated.drift)
+    return Report(_finest(problems), _finest(warnings))
+
+
+def _finest(problems: list[Problem]) -> tuple[Problem, ...]:
+    """Each problem once; a reader that only knows "is not a record" yields to the check that says where."""
+    named = {problem.path for problem in problems if not problem.what.startswith(NOT_A_RECORD)}
+    fine = (p for p in problems if not (p.what.startswith(NOT_A_RECORD) and p.path in named))
+    return tuple(sorted({(p.path, p.line, p.what): p for p in fine}.values()))
+
+
+def _scripts(project: Project) -> tuple[dict[str, Script], list[Problem]]:
+    scripts: dict[str, Script] = {}
+    problems: list[Problem] = []
+    for path in project.scripts().values():
+        try:
+            script = read_script(path, project.root)
+        except BenchbookError as error:
+            problems.extend(error.problems)
+            continue
+        scripts[script.reference] = script
+        problems += work_problems(script)
+        for name in script.metadata.inputs:
+            if not (path.parent / name).is_file():
+                line = script.metadata.line_of("inputs")
+                mend = "add the file, or remove it from `inputs`"
+                problems.append(Problem(script.path, line, f"its input `{name}` is not there", mend))
+    return scripts, problems
+
+
+def _machine_problems(project: Project, machine: str, scripts: dict[str, Script]) -> Iterator[Problem]:
+    folder = project.records / machine
+    path = folder / "machine.json"
+    shown = project.relative(path)
+    description, text, unreadable = read_json(path, shown)
+    misshapen = unreadable or machine_problems(description, shown, text)
+    yield from misshapen
+    if misshapen:
+        return
+    if description["name"] != machine:
+        yield Problem(
+            shown, 1, f"describes {description['name']}, in the folder of {machine}", "rename one of the two"
+        )
+    for record in sorted(folder.glob("*/*.json")):
+        yield from _record_problems(project, record, description, scripts)
+
+
+def _record_problems(
+    project: Project, path: Path, machine: dict[str, object], scripts: dict[str, Script]
+) -> Iterator[Problem]:
+    shown = project.relative(path)
+    table, text, unreadable = read_json(path, shown)
+    misshapen = unreadable or record_problems(table, shown, text)
+    yield from misshapen
+    if misshapen:
+        return
+    place = project.record_path(str(table["machine"]), str(table["script"]))
+    if place != path:
+        what = f"is the record of {table['script']} on {table['machine']}"
+        yield Problem(shown, 1, what, f"move it to {project.relative(place)}")
+        return
+    script = scripts.get(table["script"])
+    mixed = quotation_problems(table, machine, script, shown, text)
+    yield from mixed
+    if script is not None and not mixed:
+        yield from plausibility_problems(table, machine, script, shown, text)
+    if not (project.snippets / table["script"]).is_file():
+        yield Problem(shown, 1, f"its script {table['script']} is not there", "remove the record")
+
+
+def _freshness(
+    project: Project, machine: str, scripts: dict[str, Script], reported: set[str]
+) -> Iterator[tuple[Row, Problem]]:
+    kinds = kinds_of(project, machine)
+    for script in scripts.values():
+        known = project.relative(project.record_path(machine, script.reference)) in reported
+        for row in script_status(project, script, machine, kinds):
+            # What makes a record invalid is reported with its line already.
+            told = row.state == "invalid" and known
+            # Who lends a machine of their own owes no further record.
+            lent = row.state == "missing" and OWNER_MARK in machine
+            if row.state not in ("fresh", "published") and not told and not lent:
+                yield row, _unfresh(project, script, row)
+
+
+def _measured_elsewhere(project: Project, row: Row) -> bool:
+    """Whether what was never recorded on one machine was on another, whose numbers pages show until it is."""
+    if row.state != "missing":
+        return False
+    for machine in project.machines:
+        path = project.record_path(machine, row.script)
+        if is_published(machine) or not path.is_file():
+            continue
+        try:
+            record = load_record(path)
+        except BenchbookError:
+            continue  # reported with its line
+        if record is not None and row.variant in record.variants:
+            return True
+    return False
+
+
+def _unfresh(project: Project, script: Script, row: Row) -> Problem:
+    variant = "" if row.variant == "default" else f", variant {row.variant}"
+    what = f"its record on {row.machine}{variant} is {row.state}: {row.reason}"
+    return Problem(script.path, 1, what, f"run `benchbook record {script.reference}` there")
+
+
+def _quoting_problems(project: Project) -> Iterator[Problem]:
+    """What a machine whose figures are quoted may not be, and what must be said of it."""
+    references = {project.config.reference_machine}
+    references |= {project.config.reference_for(guide) for guide in project.config.guides}
+    for name in sorted(filter(is_published, references)):
+        what = f"the reference machine {name} was never measured here: its figures are quoted"
+        yield Problem("pyproject.toml", 1, what, "name a machine that was recorded on")
+    try:
+        english = load_language(project.docs, FALLBACK)
+    except BenchbookError:
+        return  # reported with the languages
+    for name in filter(is_published, project.machines):
+        if english.label(name) is None:
+            what = f"`labels:` has no `{name}`, which says what changed since its figures were published"
+            yield Problem(f"docs/{FALLBACK}/{FILE}", 1, what, "add it, and translate it")
+
+
+def _language_problems(project: Project) -> Sequence[Problem]:
+    try:
+        return missing_strings(project)
+    except BenchbookError as error:
+        return error.problems
+
+
+def _page_problems(library: Library, pages: Mapping[Path, PageSource]) -> Iterator[Problem]:
+    project = library.project
+    english = {
+        path.relative_to(project.docs / "en").as_posix(): page
+        for path, page in pages.items()
+        if path.is_relative_to(project.docs / "en")
+    }
+    known = anchors(english)
+    words = {code: unit_words(project.docs, code) for code in project.languages}
+    for path, page in pages.items():
+        shown = project.relative(path)
+        language, _, name = path.relative_to(project.docs).as_posix().partition("/")
+        yield from prose_problems(page, shown, words[language])
+        yield from link_problems(page, name, project.docs / language, shown, known)
+        yield from check_page(path, page, library)
+        if name not in english:
+            mend = "write the English page first, or remove this one"
+            yield Problem(shown, 1, "translates a page that English does not have", mend)
+        elif language == "en" and not _navigable(project, name):
+            yield Problem(shown, 1, "is in no navigation", "list it under `nav:` in mkdocs.yml")
+
+
+def _navigable(project: Project, name: str) -> bool:
+    """Whether the navigation lists a page; a site without one lists them all."""
+    path = project.root / "mkdocs.yml"
+    text = path.read_text("utf-8") if path.is_file() else ""
+    listed = re.compile(rf"^\s*- (?:.*: )?[\"']?{re.escape(name)}[\"']?\s*$", re.MULTILINE)
+    return re.search(r"^nav:", text, re.MULTILINE) is None or listed.search(text) is not None

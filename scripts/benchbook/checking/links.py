@@ -1,0 +1,74 @@
+"""Check that what a page links to is there: pages, their sections, and files beside them."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from urllib.parse import unquote
+
+from benchbook.content.claims import claim_anchor
+from benchbook.content.page_source import PageSource, claim_sentences
+from benchbook.content.problems import Problem, did_you_mean
+
+# A scheme, or an address from the root of a host: not ours to follow.
+_ELSEWHERE = re.compile(r"(?:[a-z][a-z0-9+.-]*:|/)", re.IGNORECASE)
+
+# The ids of the headings and claims of each page, which has one name in every language.
+Anchors = Mapping[str, frozenset[str]]
+
+
+def anchors(pages: Mapping[str, PageSource]) -> Anchors:
+    """What a link can point at, by the name of the page."""
+    return {
+        name: frozenset(heading.id for heading in page.headings() if heading.id is not None) | _claims(page)
+        for name, page in pages.items()
+    }
+
+
+def _claims(page: PageSource) -> frozenset[str]:
+    return frozenset(claim_anchor(claim) for _, claim, _ in claim_sentences(page))
+
+
+def link_problems(page: PageSource, name: str, folder: Path, path: str, known: Anchors) -> Iterator[Problem]:
+    """What the links and images of a page point at and is not there.
+
+    Parameters:
+        page: The page.
+        name: Its name within its language, such as `index.md`.
+        folder: That language's folder.
+        path: The page's path, for messages.
+        known: The pages there are, which every language shows, and their sections.
+    """
+    for line, address in _links(page):
+        target, _, anchor = address.partition("#")
+        target = (
+            posixpath.normpath(posixpath.join(posixpath.dirname(name), unquote(target))) if target else name
+        )
+        if target not in known:
+            if target.endswith(".md"):
+                mend = did_you_mean(target, known, "page")
+                yield Problem(path, line, f"there is no page `{target}` to link to", mend)
+            elif not (folder / target).is_file():
+                yield Problem(
+                    path, line, f"there is no file `{target}` to link to", "add it, or name another"
+                )
+        elif anchor and anchor not in known[target]:
+            mend = did_you_mean(anchor, known[target], "heading id")
+            yield Problem(path, line, f"`{target}` has no section `#{anchor}` to link to", mend)
+
+
+def _links(page: PageSource) -> Iterator[tuple[int, str]]:
+    """Line and address of every link and image that stays within the site."""
+    for token in page.inlines():
+        assert token.map is not None
+        line = token.map[0] + 1
+        for child in token.children or ():
+            if child.type in ("softbreak", "hardbreak"):
+                line += 1
+            attribute = {"link_open": "href", "image": "src"}.get(child.type)
+            if attribute is not None:
+                address = str(child.attrGet(attribute) or "")
+                if address and not _ELSEWHERE.match(address):
+                    yield line, address

@@ -1,0 +1,229 @@
+"""Say what cannot be true of a well-formed record: no machine can have read it, or no clock, or no device."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from benchbook.content.metadata import Metric
+from benchbook.content.problems import Problem
+from benchbook.content.script import Script
+from benchbook.content.units import UNITS
+from benchbook.content.validation import RECORD_AGAIN, find_line
+from benchbook.machines.data_sheets import Sheet, sheet_of
+
+# Some kernels count a process's pages in batches: two readings, one behind the other, need not quite agree.
+SLACK = 0.95
+# A process can share pages with others that its control group does not charge to it.
+SHARED_PAGES = 1.05
+# Clocks of two machines need not agree; time stamps are whole seconds.
+CLOCK_SKEW = timedelta(days=1)
+ROUNDING_SECONDS = 2.0
+TIME = "%Y-%m-%dT%H:%M:%SZ"
+# The metric by which a script tells how many bytes its model's parameters take on the device.
+PARAMETER_BYTES = "parameter_bytes"
+DEVICE_PEAKS = ("allocated_peak", "reserved_peak", "device_memory_peak")
+# One of two times that agree so far is a copy: clocks tell nanoseconds, and no two runs agree in all of them.
+SAMPLES_THAT_SCATTER = 3
+
+
+def plausibility_problems(
+    table: Mapping[str, Any],
+    machine: Mapping[str, Any],
+    script: Script,
+    path: str,
+    text: str = "",
+    now: datetime | None = None,
+) -> Iterator[Problem]:
+    """What cannot be true of a well-formed record of `script` on `machine`.
+
+    Parameters:
+        table: The record, already of the right shape.
+        machine: The machine description, likewise.
+        script: The script as it stands.
+        path: The file, for messages.
+        text: Its content, to find lines in.
+        now: The present, in UTC.
+    """
+    for name, campaign in table["campaigns"].items():
+        line = find_line(text, ("campaigns", name))
+        for what in _odd_dates(campaign, now or datetime.now(UTC)):
+            yield Problem(path, line, f"campaign {name}: {what}", RECORD_AGAIN)
+    yield from _odd_length(table, path, text)
+    declared = script.metadata.metrics
+    sheet = sheet_of(machine)
+    for name, variant in table["variants"].items():
+        line = find_line(text, ("variants", name))
+        if variant["outcome"] != "ok":
+            continue
+        measured = set(variant["runs"][0]["metrics"])
+        if measured != set(declared) and variant["code"] == script.code_digest:
+            odd = ", ".join(sorted(measured ^ set(declared)))
+            yield Problem(
+                path, line, f"variant {name}: its metrics differ from the declared ones ({odd})", RECORD_AGAIN
+            )
+        timed = {metric.name for metric in declared.values() if metric.blocks}
+        if variant["code"] == script.code_digest and any(
+            set(rank.get("blocks", {})) != timed for run in variant["runs"] for rank in _ranks(run)
+        ):
+            what = (
+                f"its runs do not hold blocks of {', '.join(sorted(timed)) or 'nothing'} alone, as declared"
+            )
+            yield Problem(path, line, f"variant {name}: {what}", RECORD_AGAIN)
+        known = {metric: declared[metric] for metric in sorted(measured & set(declared))}
+        for what in (
+            *_odd_memory(variant["runs"], machine),
+            *_odd_parameters(variant["runs"]),
+            *_odd_metrics(variant["runs"], known, machine, sheet),
+            *_odd_seconds(variant["runs"]),
+            *_odd_blocks(variant["runs"], known),
+        ):
+            yield Problem(path, line, f"variant {name}: {what}", RECORD_AGAIN)
+
+
+def _odd_dates(campaign: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    """What no calendar allows; figures that are quoted have no sitting to speak of."""
+    moments = {}
+    for name in ("started", "finished"):
+        if name not in campaign:
+            return
+        try:
+            moments[name] = datetime.strptime(campaign[name], TIME).replace(tzinfo=UTC)
+        except ValueError:
+            yield f"it {name} at {campaign[name]}, which is no moment"
+            return
+    if moments["finished"] < moments["started"]:
+        yield f"it finished at {campaign['finished']}, before it started at {campaign['started']}"
+    if moments["finished"] > now + CLOCK_SKEW:
+        yield f"it finished at {campaign['finished']}, which is in the future"
+    if campaign["state"].get("foreign_processes") and campaign["state"].get("shared") is not True:
+        yield "others used the device, and its times are not marked as shared"
+
+
+def _odd_length(table: Mapping[str, Any], path: str, text: str) -> Iterator[Problem]:
+    """Runs of one campaign, one behind the other, that took longer together than the campaign."""
+    spent: dict[str, float] = {}
+    for variant in table["variants"].values():
+        campaign = variant["campaign"]
+        for run in variant["runs"]:
+            spent[campaign] = spent.get(campaign, 0.0) + _seconds(run)
+    for name, seconds in spent.items():
+        campaign = table["campaigns"][name]
+        try:
+            began, ended = (datetime.strptime(campaign[key], TIME) for key in ("started", "finished"))
+        except (KeyError, ValueError):
+            continue
+        lasted = (ended - began).total_seconds()
+        if seconds > lasted + ROUNDING_SECONDS:
+            what = f"campaign {name}: its runs took {seconds:.0f} s, and it lasted {lasted:.0f}"
+            yield Problem(path, find_line(text, ("campaigns", name)), what, RECORD_AGAIN)
+
+
+def _seconds(run: Mapping[str, Any]) -> float:
+    return sum(float(meters.get("seconds") or 0.0) for meters in run["cells"].values())
+
+
+def _ranks(run: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    return (run, *run.get("other_ranks", ()))
+
+
+def _devices(machine: Mapping[str, Any]) -> float:
+    """The bytes of all devices of a machine together, or of the machine that has none of its own."""
+    accelerator = machine.get("accelerator") or {}
+    size = accelerator.get("memory_bytes") or machine.get("memory_bytes") or math.inf
+    return float(size * accelerator.get("count", 1))
+
+
+def _odd_memory(runs: Sequence[Mapping[str, Any]], machine: Mapping[str, Any]) -> Iterator[str]:
+    """What no machine can have read, the first of each meter of each cell."""
+    device, host = _devices(machine), (machine.get("memory_bytes") or math.inf) * SHARED_PAGES
+    seen: set[tuple[str, str]] = set()
+    for rank in (rank for run in runs for rank in _ranks(run)):
+        for cell, meters in rank["cells"].items():
+            for meter in (*DEVICE_PEAKS, "process_memory_peak"):
+                peak = meters.get(meter)
+                if peak is None or (cell, meter) in seen:
+                    continue
+                # The device is sampled, so that a peak between two samples is missed.
+                held = 0 if meter == "device_memory_peak" else meters.get(meter.removesuffix("_peak")) or 0
+                most = host if meter == "process_memory_peak" else device
+                if peak > most:
+                    seen.add((cell, meter))
+                    yield f"{cell}.{meter} is {peak} B, more than the machine's {most:.0f} B"
+                elif peak < held * SLACK:
+                    seen.add((cell, meter))
+                    yield f"{cell}.{meter} is {peak} B, less than the {held} B held at its end"
+
+
+def _odd_parameters(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """A device that never held the parameters which the script says were on it."""
+    for rank in (rank for run in runs for rank in _ranks(run)):
+        held = rank["metrics"].get(PARAMETER_BYTES)
+        peaks = [meters.get("allocated_peak") for meters in rank["cells"].values()]
+        known = [peak for peak in peaks if peak is not None]
+        if held is not None and not isinstance(held, list) and known and max(known) < held:
+            yield f"its parameters take {held} B, and no cell allocated more than {max(known)} B"
+            return
+
+
+def _odd_metrics(
+    runs: Sequence[Mapping[str, Any]],
+    declared: Mapping[str, Metric],
+    machine: Mapping[str, Any],
+    sheet: Sheet | None,
+) -> Iterator[str]:
+    """What declared metrics cannot be: times that never scatter, more than the device has or can do."""
+    device = _devices(machine)
+    count = (machine.get("accelerator") or {}).get("count", 1)
+    for name, metric in declared.items():
+        unit = UNITS[metric.unit]
+        values = [run["metrics"][name] for run in runs]
+        items = [item for value in values for item in (value if isinstance(value, list) else [value])]
+        # A thermometer may well show the same whole degree each time.
+        if unit.dimension in {"time", "rate"}:
+            if len(values) >= SAMPLES_THAT_SCATTER and all(value == values[0] for value in values):
+                yield f"{name} is the same in {len(values)} runs, as no time is"
+            if any(item <= 0 for item in items):
+                yield f"{name} is not positive"
+        most = max(items) * unit.factor
+        if unit.dimension == "memory" and metric.memory == "device" and most > device:
+            yield f"{name} is {most:.0f} B, more than the machine's {device:.0f} B"
+        if sheet is None:
+            continue
+        ceiling = None
+        if metric.unit == "TFLOP/s":
+            ceiling = sheet.most_tflops * 1e12
+        elif metric.memory == "device" and metric.unit in {"B/s", "GB/s"}:
+            ceiling = sheet.gigabytes_per_second * 1e9
+        if ceiling is not None and most > ceiling * count:
+            shown, limit = most / unit.factor, ceiling * count / unit.factor
+            yield (
+                f"{name} is {shown:.4g} {metric.unit}, "
+                f"more than the {limit:.4g} of {sheet.model}'s data sheet ({sheet.source})"
+            )
+
+
+def _odd_seconds(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Cells whose every run took the same time to the last digit."""
+    if len(runs) < SAMPLES_THAT_SCATTER:
+        return
+    for cell in runs[0]["cells"]:
+        times = [run["cells"].get(cell, {}).get("seconds") for run in runs]
+        if times[0] and all(time == times[0] for time in times):
+            yield f"{cell}.seconds is the same in {len(times)} runs, as no time is"
+
+
+def _odd_blocks(runs: Sequence[Mapping[str, Any]], declared: Mapping[str, Metric]) -> Iterator[str]:
+    """Timed blocks of one process that took the same time to the last digit, or none."""
+    for name, metric in declared.items():
+        if UNITS[metric.unit].dimension not in {"time", "rate"}:
+            continue
+        for values in (rank.get("blocks", {}).get(name, ()) for run in runs for rank in _ranks(run)):
+            if any(value <= 0 for value in values):
+                yield f"a block of {name} is not positive"
+                return
+            if len(values) >= SAMPLES_THAT_SCATTER and len(set(values)) == 1:
+                yield f"{name} is the same in {len(values)} blocks, as no time is"
+                return

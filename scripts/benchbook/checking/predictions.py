@@ -1,0 +1,175 @@
+"""Hold declarations and predictions to their promises: well formed, unedited, up to date, truly blind."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from benchbook.content.prediction_declarations import load_declarations
+from benchbook.content.prediction_schema import prediction_problems
+from benchbook.content.predictions import Prediction, PredictionRecord, load_predictions, prediction_from
+from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.project import Project
+from benchbook.content.records import Campaign, Record, load_record
+from benchbook.content.validation import find_line, read_json
+from benchbook.predictions.asking import Asked, Question, ask
+from benchbook.predictions.freshness import came_too_late, measured_at, stale_reason
+from benchbook.predictions.making import read_questions
+from benchbook.query.freshness import State
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is wrong, and what only needs doing."""
+
+    problems: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
+
+
+def predictions_found(project: Project) -> Found:
+    """What is wrong with the declarations and predictions of `project`, and which predictions are missing."""
+    declarations, problems = load_declarations(project)
+    asked = ask(project, declarations)
+    problems += asked.problems
+    asked = replace(asked, problems=tuple(problems))
+    warnings: list[Problem] = []
+    there: set[tuple[str, str, str]] = set()
+    for path in sorted(project.predictions.glob("*/*/*.json")):
+        shown = project.relative(path)
+        table, text, unreadable = read_json(path, shown)
+        misshapen = unreadable or list(prediction_problems(table, shown, text))
+        problems += misshapen
+        if misshapen:
+            continue
+        record = prediction_from(table)
+        place = project.prediction_path(record.machine, record.script)
+        if place != path:
+            what = f"is the prediction of {record.script} on {record.machine}"
+            problems.append(Problem(shown, 1, what, f"move it to {project.relative(place)}"))
+            continue
+        there |= {(record.script, record.machine, variant) for variant in record.variants}
+        problems += _of_file(project, record, asked, shown, text)
+    # Where a declaration is wrong, what it lacks is not told apart from what it does not say.
+    for question in () if asked.problems else asked.questions:
+        if (question.script, question.machine, question.variant) not in there:
+            warnings.append(_missing(question))
+    return Found(tuple(problems), tuple(warnings))
+
+
+def _missing(question: Question) -> Problem:
+    path = f"snippets/{question.script.partition('/')[0]}/predictions.toml"
+    what = f"{question.script}, variant {question.variant}, is not predicted on {question.machine} yet"
+    return Problem(path, 1, what, f"run `benchbook predictions {question.script}`")
+
+
+def _of_file(
+    project: Project, record: PredictionRecord, asked: Asked, shown: str, text: str
+) -> Iterator[Problem]:
+    """What is wrong with the predictions of a file."""
+    measured = _record(project, record)
+    questions = asked.of(record.script, record.machine)
+    for variant, prediction in record.variants.items():
+        line = find_line(text, ("variants", variant))
+        when = measured_at(measured, variant)
+        question = questions.get(variant)
+        settled = prediction.blind and when is not None
+        if question is None:
+            # Where the declarations are wrong, they may well ask for it.
+            if not asked.problems and not settled:
+                what = f"predicts variant {variant} of {record.script}, which no predictions.toml asks for"
+                yield Problem(shown, line, what, "run `benchbook predictions`, which removes it")
+        elif reason := stale_reason(prediction, question):
+            what = f"its prediction of variant {variant} is stale: {reason}"
+            yield Problem(shown, line, what, f"run `benchbook predictions {record.script}`")
+        if settled and when is not None and measured is not None:
+            yield from _blind(project, record, variant, measured, shown, line, when)
+
+
+def _record(project: Project, record: PredictionRecord) -> Record | None:
+    try:
+        return load_record(project.record_path(record.machine, record.script))
+    except BenchbookError:
+        return None  # reported with the records
+
+
+def _blind(
+    project: Project,
+    record: PredictionRecord,
+    variant: str,
+    measured: Record,
+    shown: str,
+    line: int,
+    when: str,
+) -> Iterator[Problem]:
+    """What shows that a prediction which says it was blind came after what it foretells was measured."""
+    prediction = record.variants[variant]
+    mend = f"take it out of the file and run `benchbook predictions {record.script}`, which says what it is"
+    if came_too_late(prediction, when):
+        what = (
+            f"variant {variant} says it was predicted blind, on {prediction.made}, and was measured on {when}"
+        )
+        yield Problem(shown, line, what, mend)
+        return
+    campaign = measured.campaigns.get(measured.variants[variant].campaign)
+    commit = campaign.commit if isinstance(campaign, Campaign) else None
+    text = _at_commit(project.root, commit, shown) if commit else None
+    if text is not None and prediction.digest not in text:
+        what = f"variant {variant} says it was predicted blind; commit {str(commit)[:12]}, measured, lacks it"
+        yield Problem(shown, line, what, mend)
+
+
+def _at_commit(root: Path, commit: str, path: str) -> str | None:
+    """What a file held at a commit, empty if it was not there; None where git does not know the commit."""
+
+    def git(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = ["git", "-C", str(root), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    try:
+        if git("cat-file", "-e", f"{commit}^{{commit}}").returncode:
+            return None
+        shown = git("show", f"{commit}:./{path}")
+    except OSError:
+        return None
+    return "" if shown.returncode else shown.stdout
+
+
+@dataclass(frozen=True)
+class PredictionRow:
+    """The state of one prediction, as `benchbook status` lists it."""
+
+    script: str
+    variant: str
+    machine: str
+    state: State
+    reason: str
+
+
+def prediction_rows(project: Project) -> list[PredictionRow]:
+    """The state of every prediction that is declared or there: predicted, stale or missing, with the reason.
+
+    Raises:
+        BenchbookError: A declaration, or a file of predictions, cannot be read.
+    """
+    asked = read_questions(project)
+    rows: list[PredictionRow] = []
+    for script, machine in dict.fromkeys((question.script, question.machine) for question in asked.questions):
+        path = project.prediction_path(machine, script)
+        known = load_predictions(path, project.relative(path))
+        predictions: Mapping[str, Prediction] = known.variants if known else {}
+        for variant, question in asked.of(script, machine).items():
+            rows.append(PredictionRow(script, variant, machine, *_state(predictions.get(variant), question)))
+    return rows
+
+
+def _state(prediction: Prediction | None, question: Question) -> tuple[State, str]:
+    if prediction is None:
+        return "missing", "never predicted"
+    reason = stale_reason(prediction, question)
+    if reason:
+        return "stale", reason
+    anew = f", anew {prediction.anew.made[:10]}" if prediction.anew else ""
+    outcome = ", does not fit" if prediction.fits is False else ""
+    return "predicted", f"{prediction.made[:10]}{', blind' if prediction.blind else ''}{outcome}{anew}"

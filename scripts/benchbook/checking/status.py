@@ -1,0 +1,103 @@
+"""Say of every script on every machine whether its records are fresh, and why not."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from rich.console import Console
+from rich.markup import escape
+
+from benchbook.content.problems import BenchbookError
+from benchbook.content.project import Project
+from benchbook.content.records import is_published, load_record
+from benchbook.content.script import Script, read_script
+from benchbook.query.freshness import State, Verdict, input_digests, judge, kinds_of
+
+
+@dataclass(frozen=True)
+class Row:
+    """The verdict on one variant of one script on one machine, or on its prediction there."""
+
+    script: str
+    variant: str
+    machine: str
+    state: State
+    reason: str
+    kind: Literal["record", "prediction"] = "record"
+
+    def as_dict(self) -> dict[str, str]:
+        """The row as `benchbook status --json` prints it."""
+        return asdict(self)
+
+
+def script_status(project: Project, script: Script, machine: str, kinds: Sequence[str]) -> list[Row]:
+    """The verdicts on each variant of `script` on `machine`, of `kinds`; none if it cannot run there.
+
+    On a machine whose figures are quoted, what no publication names is not missing: nobody can record it.
+    """
+    if not script.runs_on(kinds):
+        return []
+    path = project.record_path(machine, script.reference)
+    variants = script.variants(kinds)
+    digests = input_digests(script, project.snippets / script.guide)
+    try:
+        record = load_record(path, project.relative(path))
+    except BenchbookError as error:
+        verdicts = [Verdict("invalid", error.problems[0].what)] * len(variants)
+    else:
+        verdicts = [judge(script, variant, record, digests) for variant in variants]
+    return [
+        Row(script.reference, variant.name, machine, verdict.state, verdict.reason)
+        for variant, verdict in zip(variants, verdicts, strict=True)
+        if not (verdict.state == "missing" and is_published(machine))
+    ]
+
+
+def project_status(project: Project) -> list[Row]:
+    """The verdicts on every script on every machine, scripts first, and on what is predicted of them.
+
+    Raises:
+        BenchbookError: A script, a machine's description, or a declaration of predictions cannot be read.
+
+    """
+    # What validates declarations need not be there to record.
+    from benchbook.checking.predictions import prediction_rows
+
+    scripts = [read_script(path, project.root) for path in project.scripts().values()]
+    machines = {machine: kinds_of(project, machine) for machine in project.machines}
+    predicted = prediction_rows(project)
+    return [
+        row
+        for script in scripts
+        for row in (
+            *(
+                row
+                for machine, kinds in machines.items()
+                for row in script_status(project, script, machine, kinds)
+            ),
+            *(Row(**asdict(row), kind="prediction") for row in predicted if row.script == script.reference),
+        )
+    ]
+
+
+def print_status(rows: Iterable[Row]) -> None:
+    """Print the rows, script by script, with the reason of each that is not fresh."""
+    console = Console(highlight=False, soft_wrap=True)
+    colours = {
+        "fresh": "green",
+        "stale": "yellow",
+        "missing": "yellow",
+        "invalid": "red",
+        "published": "blue",
+        "predicted": "blue",
+    }
+    for script, group in itertools.groupby(rows, key=lambda row: row.script):
+        console.print(f"[bold]{script}[/]")
+        for row in group:
+            reason = "" if row.state == "fresh" else f": {escape(row.reason)}"
+            if row.kind == "prediction" and row.state != "predicted":
+                reason = f" (prediction){reason}"
+            console.print(f"  [{colours[row.state]}]{row.state:9}[/]  {row.machine}  {row.variant}{reason}")

@@ -1,0 +1,1 @@
+"""The commands of `benchbook`: their options, and what they print."""

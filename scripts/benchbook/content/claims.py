@@ -1,0 +1,338 @@
+"""Read `claims.toml`: what each claim compares, when it holds, where it is meant to, and who said so."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+from benchbook.content.problems import BenchbookError, Problem, did_you_mean
+from benchbook.content.project import Project
+from benchbook.content.records import is_published
+from benchbook.content.references import Reference, UnresolvedError, parse_reference
+from benchbook.content.units import UNITS, Unit
+
+Relation = Literal["less", "greater", "equal"]
+Outcome = Literal["holds", "refuted", "too close to call", "not measured"]
+OUTCOMES: tuple[Outcome, ...] = ("holds", "refuted", "too close to call", "not measured")
+
+FILE = "claims.toml"
+RELATIONS = ("less", "greater", "equal")
+NEEDED = ("id", "a", "relation", "b", "machines")
+KEYS = (*NEEDED, "ratio", "tolerance", "times", "source")
+SOURCE_KEYS = ("title", "url")
+ID = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
+# Far above all that is measured, and small enough to be scaled by a unit.
+LARGEST = 1e100
+_HEAD = re.compile(r"\s*\[\[\s*claim\s*\]\]")
+_CONSTANT = re.compile(r"(?P<value>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s+(?P<unit>\S+)\Z")
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A number that someone named; its unit is that of what it is compared with if it has none of its own."""
+
+    value: float
+    unit: Unit | None = None
+
+
+@dataclass(frozen=True)
+class Source:
+    """Who said so: what it is called, and where it stands."""
+
+    title: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a page asserts, and what decides it.
+
+    Parameters:
+        id: Its name, the same in every language.
+        path: The file that declares it, relative to the project.
+        guide: The guide whose it is.
+        a: What is compared.
+        b: What it is compared with.
+        relation: "less", "greater" or "equal".
+        ratio: For "less" and "greater", the smallest ratio that matters.
+        tolerance: For "equal", by what share the two may differ.
+        times: What `b` is multiplied by.
+        machines: The outcome that it is meant to have, by machine.
+        source: Who said so, where it is folklore.
+        lines: The line of each of its keys; that of "" is the claim's own.
+    """
+
+    id: str
+    path: str
+    guide: str
+    a: Reference
+    b: Reference | Constant
+    relation: Relation
+    machines: dict[str, Outcome]
+    ratio: float = 1.0
+    tolerance: float = 0.0
+    times: float = 1.0
+    source: Source | None = None
+    lines: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def line(self) -> int:
+        """Where it is declared."""
+        return self.lines[""]
+
+    def at(self, key: str) -> int:
+        """The line on which `key` is set, or that of the claim."""
+        return self.lines.get(key, self.line)
+
+
+def claim_anchor(claim: str) -> str:
+    """The id on a page by which a link points at a claim."""
+    return f"claim-{claim}"
+
+
+@dataclass(frozen=True)
+class Claims:
+    """Every claim of a project, by id, in a stable order, and what is wrong with their declarations."""
+
+    by_id: dict[str, Claim]
+    problems: tuple[Problem, ...]
+
+    def named(self, name: str) -> Claim:
+        """The claim called `name`.
+
+        Raises:
+            BenchbookError: The declarations are not in order, and so it may be missing for that.
+            UnresolvedError: There is none.
+        """
+        if name in self.by_id:
+            return self.by_id[name]
+        if self.problems:
+            raise BenchbookError(*self.problems)
+        mend = did_you_mean(name, self.by_id, "claim")
+        raise UnresolvedError(f"there is no claim `{name}`", f"declare it in {FILE}, or {mend}")
+
+
+def load_claims(project: Project) -> Claims:
+    """Every claim that the guides declare."""
+    by_id: dict[str, Claim] = {}
+    problems: list[Problem] = []
+    for path in sorted(project.snippets.glob(f"*/{FILE}")):
+        try:
+            found, wrong = parse_claims(path.read_text("utf-8"), project.relative(path), path.parent.name)
+        except (OSError, UnicodeDecodeError) as error:
+            problems.append(
+                Problem(project.relative(path), 1, f"cannot be read ({error})", "save it as UTF-8")
+            )
+            continue
+        problems += wrong
+        for claim in found:
+            first = by_id.setdefault(claim.id, claim)
+            if first is not claim:
+                what = f"the claim `{claim.id}` is there twice (first at {first.path}:{first.line})"
+                problems.append(Problem(claim.path, claim.at("id"), what, "rename one of the two"))
+            measuring = [name for name in project.machines if not is_published(name)]
+            problems += _machine_problems(claim, measuring)
+    return Claims(by_id, tuple(problems))
+
+
+def parse_claims(text: str, path: str, guide: str) -> tuple[list[Claim], list[Problem]]:
+    """The claims that `text` declares, and everything that is wrong with the others.
+
+    Parameters:
+        text: The content of a claims.toml.
+        path: The file, for messages.
+        guide: Whose claims they are.
+    """
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        at = re.search(r"at line (\d+)", str(error))
+        line = int(at[1]) if at else text.count("\n") + 1
+        return [], [Problem(path, line, f"is not valid TOML ({error})", "mend the TOML")]
+    problems = []
+    for key in table:
+        if key != "claim":
+            mend = "begin each claim with a line [[claim]]"
+            problems.append(Problem(path, _line_of(key, text), f"has the unknown key `{key}`", mend))
+    tables = table.get("claim", [])
+    if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
+        what, mend = "`claim` is no list of tables", "begin each claim with a line [[claim]]"
+        return [], [*problems, Problem(path, _line_of("claim", text), what, mend)]
+    claims = []
+    for declared, lines in zip(tables, _lines(text, len(tables)), strict=True):
+        wrong = list(_claim_problems(declared, path, lines))
+        problems += wrong
+        if not wrong:
+            claims.append(_build(declared, path, guide, lines))
+    return claims, problems
+
+
+def constant_of(text: str) -> Constant | None:
+    """The number with a unit that `text` is, such as "18 B/parameter"; None if it is none.
+
+    Raises:
+        UnresolvedError: Its unit is unknown.
+    """
+    match = _CONSTANT.match(text.strip())
+    if match is None:
+        return None
+    if match["unit"] not in UNITS:
+        raise UnresolvedError(f"`{match['unit']}` is no unit", did_you_mean(match["unit"], UNITS, "unit"))
+    return Constant(float(match["value"]), UNITS[match["unit"]])
+
+
+def side_of(value: object) -> Reference | Constant:
+    """What `b` names: a number, a number with its unit, or a reference.
+
+    Raises:
+        UnresolvedError: It is none of them.
+    """
+    if _is_number(value):
+        return Constant(float(cast(float, value)))
+    if not isinstance(value, str):
+        raise UnresolvedError(f"{value!r} is nothing to compare with", _SIDE)
+    return constant_of(value) or parse_reference(value)
+
+
+_SIDE = 'write "guide/script.py#metric", "18 B/parameter", or a number'
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+# What each key must be: a test, and the words that say so. `a` and `b` are read by `side_of`.
+_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "id": (
+        lambda value: isinstance(value, str) and ID.match(value) is not None,
+        "make it lower-case letters, digits and hyphens, beginning with a letter",
+    ),
+    "relation": (lambda value: value in RELATIONS, f"make it one of {', '.join(RELATIONS)}"),
+    "ratio": (lambda value: _is_number(value) and value >= 1, "make it a number, 1 or more"),
+    "tolerance": (
+        lambda value: _is_number(value) and 0 <= value < 1,
+        "make it a share, such as 0.05; 0 where the two must be the same",
+    ),
+    "times": (lambda value: _is_number(value) and value > 0, "make it a number above 0"),
+    "machines": (
+        lambda value: isinstance(value, dict) and bool(value),
+        'name at least one: machines = { "machine" = "holds" }',
+    ),
+    "source": (
+        lambda value: isinstance(value, dict),
+        'write source = { title = "...", url = "https://..." }',
+    ),
+}
+
+
+def _claim_problems(declared: Mapping[str, Any], path: str, lines: Mapping[str, int]) -> Iterator[Problem]:
+    def problem(key: str, what: str, mend: str) -> Problem:
+        return Problem(path, lines.get(key, lines[""]), what, mend)
+
+    name = declared.get("id") if _is_text(declared.get("id")) else "without an id"
+    for key in NEEDED:
+        if key not in declared:
+            yield problem("", f"the claim {_quoted(name)} lacks `{key}`", "add it")
+    for key, value in declared.items():
+        if key not in KEYS:
+            what = f"the claim {_quoted(name)} has the unknown key `{key}`"
+            yield problem(key, what, did_you_mean(key, KEYS, "key"))
+        elif key in _RULES and not _RULES[key][0](value):
+            yield problem(key, f"the `{key}` of the claim {_quoted(name)} is {value!r}", _RULES[key][1])
+    yield from _relation_problems(declared, _quoted(name), problem)
+    for key in ("a", "b"):
+        try:
+            if key in declared and isinstance(side_of(declared[key]), Constant) and key == "a":
+                yield problem(
+                    "a", "a claim begins with a number", "put it into `b`, and what was measured into `a`"
+                )
+        except UnresolvedError as error:
+            yield problem(key, error.what, error.mend)
+    machines = declared.get("machines")
+    for machine, outcome in machines.items() if isinstance(machines, dict) else ():
+        if outcome not in OUTCOMES[:3]:
+            mend = f"make it one of {', '.join(OUTCOMES[:3])}"
+            yield problem(machine, f"the outcome on {machine} is {outcome!r}", mend)
+    if isinstance(declared.get("source"), dict):
+        yield from _source_problems(declared["source"], problem)
+
+
+def _quoted(name: object) -> str:
+    return str(name) if name == "without an id" else f"`{name}`"
+
+
+def _relation_problems(
+    declared: Mapping[str, Any], name: str, problem: Callable[[str, str, str], Problem]
+) -> Iterator[Problem]:
+    relation = declared.get("relation")
+    wanted, other = ("tolerance", "ratio") if relation == "equal" else ("ratio", "tolerance")
+    if relation not in RELATIONS:
+        return
+    if wanted not in declared:
+        what = f"the claim {name} says `{relation}` without a `{wanted}`"
+        yield problem("relation", what, f"add one: {_RULES[wanted][1].removeprefix('make it ')}")
+    if other in declared:
+        what = f"the claim {name} says `{relation}` with a `{other}`"
+        yield problem(other, what, f"write `{wanted}` instead")
+
+
+def _source_problems(
+    source: Mapping[str, Any], problem: Callable[[str, str, str], Problem]
+) -> Iterator[Problem]:
+    for key in source:
+        if key not in SOURCE_KEYS:
+            yield problem(key, f"a source has no key `{key}`", did_you_mean(key, SOURCE_KEYS, "key"))
+    if not _is_text(source.get("title")):
+        yield problem("source", "the source has no title", 'add title = "..."')
+    if not str(source.get("url", "")).startswith("https://"):
+        yield problem("url", "the source has no address", 'add url = "https://..."')
+
+
+def _machine_problems(claim: Claim, known: Sequence[str]) -> Iterator[Problem]:
+    for machine in claim.machines:
+        if machine not in known:
+            what = f"the claim `{claim.id}` names the machine {machine}, which measured nothing here"
+            yield Problem(claim.path, claim.at(machine), what, did_you_mean(machine, known, "machine"))
+
+
+def _build(declared: Mapping[str, Any], path: str, guide: str, lines: Mapping[str, int]) -> Claim:
+    values = {key: float(declared[key]) for key in ("ratio", "tolerance", "times") if key in declared}
+    return Claim(
+        id=declared["id"],
+        path=path,
+        guide=guide,
+        a=cast(Reference, side_of(declared["a"])),
+        b=side_of(declared["b"]),
+        relation=declared["relation"],
+        machines=dict(declared["machines"]),
+        source=Source(**declared["source"]) if "source" in declared else None,
+        lines=lines,
+        **values,
+    )
+
+
+def _lines(text: str, count: int) -> list[dict[str, int]]:
+    """The line of each claim (under "") and of its keys: TOML's own reader keeps none."""
+    found: list[dict[str, int]] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if _HEAD.match(line):
+            found.append({"": number})
+        for key in re.findall(r'(?:^\s*|[{,]\s*|\[claim\.)"?([A-Za-z0-9_.-]+)"?\s*(?:=|\])', line):
+            if found:
+                found[-1].setdefault(key, number)
+    # Claims may also be written as one inline list, which has no heads to count.
+    return found if len(found) == count else [{"": _line_of("claim", text)} for _ in range(count)]
+
+
+def _line_of(key: str, text: str) -> int:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if re.match(rf'\s*\[*\s*"?{re.escape(key)}\b', line):
+            return number
+    return 1

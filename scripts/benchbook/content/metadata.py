@@ -1,0 +1,322 @@
+"""Read a script's inline metadata (PEP 723): its dependencies and its `[tool.benchbook]` table."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeGuard
+
+from benchbook.content.arithmetic import NotArithmeticError, names_in
+from benchbook.content.problems import Problem, did_you_mean
+from benchbook.content.units import UNITS
+
+# The regular expression that PEP 723 prescribes.
+BLOCK = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
+NEEDS = ("cpu", "accelerator", "cuda", "rocm", "xpu", "mps")
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,79}\Z")
+METERS_ON_REQUEST = ("cpu_allocator",)
+# What a point of a matrix may set beside parameters.
+RESERVED = ("ranks", "environment", "meters", "repeats")
+# How many processes measure what scatters, and what does not: one more than it takes to see that it agrees.
+NOISY_REPEATS, EXACT_REPEATS = 8, 2
+# What a run has to do on an accelerator: values drawn by the host, operations by number format, bytes to and
+# from the device's memory, and seconds of whatever else.
+WORK = ("host_values", "fp32", "tf32", "bf16", "fp8", "bytes", "seconds")
+
+Scalar = bool | int | float | str | None
+ParameterValue = Scalar | list[Scalar]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A named quantity that a script yields.
+
+    Parameters:
+        name: A top-level name of the script.
+        unit: One of `benchbook.content.units.UNITS`.
+        better: "lower", "higher" or None where neither is better.
+        memory: "device" if it counts bytes of the device's memory, so that a page can say where it fits.
+        repeats: How many processes it takes; None for as many as its unit asks for.
+        blocks: Whether the script gives a list, one value for each timed block of the process. The median of
+            the blocks is the sample of that process; blocks are never taken for processes.
+
+    """
+
+    name: str
+    unit: str
+    better: str | None = None
+    memory: str | None = None
+    repeats: int | None = None
+    blocks: bool = False
+
+    @property
+    def processes(self) -> int:
+        """How many fresh processes it takes to be believed."""
+        return self.repeats or (NOISY_REPEATS if UNITS[self.unit].noisy else EXACT_REPEATS)
+
+
+@dataclass(frozen=True)
+class ScriptMetadata:
+    """What the head of a script declares; `lines` maps each key to its line in the file.
+
+    `worth` says what is recorded first where time is short: the scripts with the largest are the first group.
+    `work` is what one run has to do (`WORK`), each a number or an arithmetic expression of parameters.
+    """
+
+    requires_python: str
+    dependencies: tuple[str, ...]
+    needs: tuple[str, ...] = ("cpu", "accelerator")
+    ranks: int = 1
+    timeout: float = 600.0
+    repeats: int | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+    meters: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    metrics: dict[str, Metric] = field(default_factory=dict)
+    on: dict[str, dict[str, ParameterValue]] = field(default_factory=dict)
+    repeats_on: dict[str, int] = field(default_factory=dict)
+    smallest: dict[str, ParameterValue] = field(default_factory=dict)
+    worth: int = 0
+    work: dict[str, str | float] = field(default_factory=dict)
+    matrix: tuple[dict[str, Any], ...] = ()
+    lines: dict[str, int] = field(default_factory=dict)
+
+    def line_of(self, key: str) -> int:
+        """The line on which `key` is set, or that of the metadata block."""
+        return self.lines.get(key, self.lines.get("", 1))
+
+
+def read_metadata(source: str, path: str) -> tuple[ScriptMetadata | None, list[Problem]]:
+    """What the head of `source` declares, or None with the problems that prevent knowing it."""
+    blocks = [match for match in BLOCK.finditer(source) if match["type"] == "script"]
+    if len(blocks) != 1:
+        what = "has no inline metadata" if not blocks else "has two blocks of inline metadata"
+        mend = "give it one block of comments from `# /// script` to `# ///` below the docstring"
+        return None, [Problem(path, 1, what, mend)]
+    first = source.count("\n", 0, blocks[0].start()) + 1
+    text = "".join(
+        line[2:] if line.startswith("# ") else line[1:] for line in blocks[0]["content"].splitlines(True)
+    )
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        at = re.search(r"at line (\d+)", str(error))
+        line = first + (int(at[1]) if at else 1)
+        return None, [Problem(path, line, f"its metadata is not valid TOML ({error})", "mend the TOML")]
+    lines = {"": first} | _key_lines(text, first)
+    problems = list(_problems(table, path, lines))
+    if problems:
+        return None, problems
+    return _build(table, lines), []
+
+
+def _key_lines(text: str, first: int) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for offset, line in enumerate(text.split("\n"), start=1):
+        key = re.match(r"\s*\[*([A-Za-z0-9_.-]+)\]*", line)
+        if key:
+            found.setdefault(key[1], first + offset)
+            found.setdefault(key[1].rpartition(".")[2], first + offset)
+    return found
+
+
+def is_parameter_value(value: object) -> bool:
+    """Whether a parameter can have this value: JSON keeps it as it is."""
+    scalars = value if isinstance(value, list) else [value]
+    return all(
+        item is None
+        or isinstance(item, (bool, int, str))
+        or (isinstance(item, float) and math.isfinite(item))
+        for item in scalars
+    )
+
+
+def is_name(text: str) -> bool:
+    """Whether parameters and metrics can be called so: references and records spell names in ASCII."""
+    return NAME.match(text) is not None
+
+
+def _is_strings(value: object) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _is_environment(value: object) -> bool:
+    return isinstance(value, dict) and all(
+        is_name(name) and isinstance(item, str) and "\0" not in item and len(item) <= 400
+        for name, item in value.items()
+    )
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _is_worth(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 9
+
+
+def _is_seconds(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < math.inf
+
+
+def _is_needs(value: object) -> bool:
+    return _is_strings(value) and bool(value) and set(value) <= set(NEEDS)
+
+
+def _is_meters(value: object) -> bool:
+    return _is_strings(value) and set(value) <= set(METERS_ON_REQUEST)
+
+
+def _is_inside(value: object) -> bool:
+    return _is_strings(value) and not any(
+        item.startswith(("/", "~")) or ".." in item.split("/") for item in value
+    )
+
+
+def _is_matrix(value: object) -> bool:
+    if isinstance(value, dict):
+        return bool(value) and all(isinstance(values, list) and values for values in value.values())
+    return (
+        isinstance(value, list) and bool(value) and all(isinstance(point, dict) and point for point in value)
+    )
+
+
+# What each key of [tool.benchbook] must be: a test, and the words that say so.
+KEYS: dict[str, tuple[Callable[[object], bool], str]] = {
+    "needs": (_is_needs, f"a list of {', '.join(NEEDS)}"),
+    "ranks": (_is_count, "a whole number of processes, 1 or more"),
+    "timeout": (_is_seconds, "a number of seconds"),
+    "repeats": (_is_count, "a whole number of runs, 1 or more"),
+    "environment": (_is_environment, 'a table of strings, such as { OMP_NUM_THREADS = "2" }'),
+    "meters": (_is_meters, f"a list of {', '.join(METERS_ON_REQUEST)}"),
+    "inputs": (_is_inside, "a list of paths below the script's folder"),
+    "metrics": (lambda value: isinstance(value, dict), "a table of metrics"),
+    "on": (lambda value: isinstance(value, dict), "a table of kinds of machine"),
+    "smallest": (lambda value: isinstance(value, dict), "a table of parameters"),
+    "worth": (_is_worth, "a whole number from 0 to 9, the largest for what is recorded first"),
+    "work": (lambda value: isinstance(value, dict), f"a table of {', '.join(WORK)}"),
+    "matrix": (_is_matrix, "a table of lists (a product) or a list of tables (points)"),
+}
+
+
+def _problems(table: Mapping[str, Any], path: str, lines: Mapping[str, int]) -> Iterator[Problem]:
+    def at(key: str) -> int:
+        return lines.get(key, lines[""])
+
+    if not isinstance(table.get("requires-python"), str):
+        yield Problem(
+            path, lines[""], "its metadata lacks `requires-python`", 'add requires-python = ">=3.11"'
+        )
+    if not _is_strings(table.get("dependencies")):
+        yield Problem(
+            path, lines[""], "its metadata lacks `dependencies`", "add the list of packages it imports"
+        )
+    tools = table.get("tool", {})
+    own = tools.get("benchbook", {}) if isinstance(tools, dict) else None
+    if not isinstance(own, dict):
+        yield Problem(path, at("tool"), "its [tool.benchbook] is no table", "set the keys below that heading")
+        return
+    for key, value in own.items():
+        if key not in KEYS:
+            yield Problem(
+                path, at(key), f"[tool.benchbook] has the unknown key `{key}`", did_you_mean(key, KEYS, "key")
+            )
+        elif not KEYS[key][0](value):
+            yield Problem(path, at(key), f"`{key}` is {value!r}", f"make it {KEYS[key][1]}")
+        elif key == "matrix":
+            yield from _point_problems(value, path, at)
+        elif key == "work":
+            yield from _work_problems(value, path, at)
+    metrics = own.get("metrics", {})
+    for name, declared in metrics.items() if isinstance(metrics, dict) else ():
+        yield from _metric_problems(name, declared, path, at(name))
+    kinds = own.get("on", {})
+    for kind, override in kinds.items() if isinstance(kinds, dict) else ():
+        if not isinstance(override, dict):
+            yield Problem(
+                path, at(kind), f"[tool.benchbook.on] `{kind}` is no table", "set parameters below it"
+            )
+        elif "repeats" in override and not _is_count(override["repeats"]):
+            what = f"[tool.benchbook.on.{kind}] has the `repeats` {override['repeats']!r}"
+            yield Problem(path, at("repeats"), what, f"make it {KEYS['repeats'][1]}")
+
+
+def _work_problems(work: Mapping[str, Any], path: str, at: Callable[[str], int]) -> Iterator[Problem]:
+    for key, value in work.items():
+        if key not in WORK:
+            what = f"[tool.benchbook.work] has the unknown key `{key}`"
+            yield Problem(path, at(key), what, did_you_mean(key, WORK, "key"))
+            continue
+        try:
+            names_in(value)
+        except NotArithmeticError as error:
+            what = f"the work `{key}` is {value!r}, which {error}"
+            yield Problem(path, at(key), what, "write a number, or an expression of parameters")
+
+
+def _point_problems(matrix: Any, path: str, at: Callable[[str], int]) -> Iterator[Problem]:
+    for key in RESERVED:
+        fits, words = KEYS[key]
+        wrong = [point[key] for point in _points(matrix) if key in point and not fits(point[key])]
+        if wrong:
+            what = f"a point of the matrix has the `{key}` {wrong[0]!r}"
+            yield Problem(path, at(key), what, f"make it {words}")
+
+
+def _points(matrix: Any) -> list[dict[str, Any]]:
+    """The points of a matrix: the product of a table of lists, or the tables of a list as they are."""
+    if isinstance(matrix, dict):
+        return [dict(zip(matrix, point, strict=True)) for point in itertools.product(*matrix.values())]
+    return list(matrix)
+
+
+def _metric_problems(name: str, declared: object, path: str, line: int) -> Iterator[Problem]:
+    if not is_name(name):
+        mend = "name it as the script does, with ASCII letters, digits and underscores"
+        yield Problem(path, line, f"the metric `{name}` is no name of a script", mend)
+    if not isinstance(declared, dict) or not isinstance(declared.get("unit"), str):
+        yield Problem(path, line, f"the metric `{name}` has no unit", f'write {name} = {{ unit = "..." }}')
+        return
+    if declared["unit"] not in UNITS:
+        what = f"the metric `{name}` has the unknown unit `{declared['unit']}`"
+        yield Problem(path, line, what, did_you_mean(declared["unit"], UNITS, "unit"))
+    allowed: dict[str, tuple[object, ...]] = {
+        "better": ("lower", "higher"),
+        "memory": ("device",),
+        "blocks": (True, False),
+    }
+    for key, value in declared.items():
+        if key == "unit":
+            continue
+        if key == "repeats":
+            if not _is_count(value):
+                what = f"`repeats` of the metric `{name}` is {value!r}"
+                yield Problem(path, line, what, f"make it {KEYS['repeats'][1]}")
+        elif key not in allowed:
+            mend = did_you_mean(key, ["unit", "repeats", *allowed], "key")
+            yield Problem(path, line, f"the metric `{name}` has the unknown key `{key}`", mend)
+        elif value not in allowed[key]:
+            mend = f"make it one of {', '.join(map(str, allowed[key]))}"
+            yield Problem(path, line, f"`{key}` of the metric `{name}` is {value!r}", mend)
+
+
+def _build(table: Mapping[str, Any], lines: dict[str, int]) -> ScriptMetadata:
+    own = dict(table.get("tool", {}).get("benchbook", {}))
+    for key in ("needs", "meters", "inputs"):
+        if key in own:
+            own[key] = tuple(own[key])
+    own["metrics"] = {name: Metric(name, **declared) for name, declared in own.get("metrics", {}).items()}
+    tables = own.get("on", {})
+    own["repeats_on"] = {kind: table["repeats"] for kind, table in tables.items() if "repeats" in table}
+    own["on"] = {kind: {k: v for k, v in table.items() if k != "repeats"} for kind, table in tables.items()}
+    own["matrix"] = tuple(_points(own.get("matrix", ())))
+    return ScriptMetadata(
+        requires_python=table["requires-python"],
+        dependencies=tuple(table["dependencies"]),
+        lines=lines,
+        **own,
+    )

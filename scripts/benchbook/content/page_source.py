@@ -1,0 +1,179 @@
+"""Parse a page as the site writes it: Markdown with tables, admonitions, tabs and front matter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from mdit_py_plugins.admon import admon_plugin
+
+from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
+
+# The keys of a fence under which a page has words of its own: plain text, and the targets of links.
+WORDS = ("caption", "title", "notes", "marks")
+_LINKS = "links"
+_MARKS = "marks"
+_FENCES = (["table"], ["chart"], ["tradeoff"])
+CLAIM = "claim"
+# How an inline value begins.
+VALUE = "#!value "
+
+TAB = re.compile(r'^(\s*)===[!+]? (?=")', re.MULTILINE)
+COLLAPSED = re.compile(r"^(\s*)\?\?\?\+? (?=\w)", re.MULTILINE)
+HEADING_ID = re.compile(r"\{:?\s*#(?P<id>[^\s}]+)[^}]*\}\s*$")
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading: its line, level, text without attributes, and id (None where it has none)."""
+
+    line: int
+    level: int
+    text: str
+    id: str | None
+
+
+@dataclass(frozen=True)
+class PageSource:
+    """A page, parsed.
+
+    Parameters:
+        front_matter: The YAML at its head; empty if there is none or it is broken.
+        tokens: Block tokens with `map` counted in lines of the file.
+        broken: What is wrong with the front matter, if anything.
+    """
+
+    front_matter: dict[str, Any]
+    tokens: Sequence[Token]
+    broken: str | None = None
+
+    def headings(self) -> Iterator[Heading]:
+        """Its headings, in order."""
+        for opening, inline in zip(self.tokens, self.tokens[1:], strict=False):
+            if opening.type == "heading_open" and opening.map is not None:
+                found = HEADING_ID.search(inline.content)
+                text = HEADING_ID.sub("", inline.content).strip()
+                yield Heading(opening.map[0] + 1, int(opening.tag[1]), text, found["id"] if found else None)
+
+    def inlines(self) -> Iterator[Token]:
+        """Its blocks of running text: paragraphs, headings, table cells, the words in fences of records."""
+        return (token for token in self.tokens if token.type == "inline" and token.map is not None)
+
+
+def parse_page(text: str, inline: bool = True) -> PageSource:
+    """Parse the text of a page.
+
+    Parameters:
+        text: Of the file.
+        inline: Whether to parse what stands within paragraphs, which takes most of the time.
+    """
+    front, broken = "", None
+    match = re.match(r"---\n(.*?\n)---\n", text, re.DOTALL)
+    if match:
+        front = match[1]
+        # Blank lines in its place keep every later line where it is.
+        text = "\n" * match[0].count("\n") + text[match.end() :]
+    try:
+        matter = parse_yaml(front) or {}
+    except InvalidYamlError as error:
+        matter, broken = {}, error.why
+    if not isinstance(matter, dict):
+        matter, broken = {}, "it is no mapping"
+    # A content tab nests like an admonition, and so does what is collapsed; to the parser they can be one.
+    text = TAB.sub(r"\1!!! tab ", text)
+    text = COLLAPSED.sub(r"\1!!! ", text)
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).use(admon_plugin)
+    if not inline:
+        parser.core.ruler.enableOnly(["normalize", "block"])
+    tokens = parser.parse(text)
+    words = [*_fence_words(tokens, parser), *_claim_words(tokens, parser)]
+    return PageSource(matter, [*tokens, *words], broken)
+
+
+def fence_name(token: Token) -> str:
+    """What a fence is called; empty for what is none."""
+    return token.info.split(maxsplit=1)[0] if token.type == "fence" and token.info.strip() else ""
+
+
+def fence_options(token: Token) -> dict[str, str]:
+    """The options of a fence's header, as SuperFences reads them: `key=value` or `key="some value"`."""
+    _, _, header = token.info.strip().partition(" ")
+    pairs = (part.partition("=") for part in _header_words(header))
+    return {key: value.strip("\"'") for key, _, value in pairs}
+
+
+def _header_words(header: str) -> list[str]:
+    words: list[str] = []
+    quote = ""
+    for character in header.strip():
+        if character == quote:
+            quote = ""
+        elif not quote and character in "\"'":
+            quote = character
+        if character == " " and not quote:
+            words.append("")
+            continue
+        if not words:
+            words.append("")
+        words[-1] += character
+    return [word for word in words if word]
+
+
+def _claim_words(tokens: Sequence[Token], parser: MarkdownIt) -> Iterator[Token]:
+    """The Markdown in `claim` fences, on its lines; `meta` names the claim, and says which part it is."""
+    for fence in tokens:
+        if fence_name(fence) != CLAIM or fence.map is None:
+            continue
+        name = fence_options(fence).get("id", "")
+        sentence = True
+        for token in parser.parse(fence.content):
+            if token.map is not None:
+                token.map = [line + fence.map[0] + 1 for line in token.map]
+            token.meta = {**token.meta, CLAIM: name, "sentence": sentence}
+            sentence &= token.type != "paragraph_close"
+            yield token
+
+
+def _fence_words(tokens: Sequence[Token], parser: MarkdownIt) -> Iterator[Token]:
+    """The words and links in the YAML of tables and pictures, as running text on their lines."""
+    for token in tokens:
+        if token.type != "fence" or token.map is None or token.info.split(maxsplit=1)[:1] not in _FENCES:
+            continue
+        try:
+            spec = parse_yaml(token.content)
+        except InvalidYamlError:
+            continue  # said where the fence is read
+        for key, value in spec.items() if isinstance(spec, dict) else ():
+            for name, text in value.items() if isinstance(value, dict) else [("", value)]:
+                source = f"[{key}]({text})" if key == _LINKS else str(text)
+                if key in (*WORDS, _LINKS):
+                    for found in _at(parser.parseInline(source), token, str(text)):
+                        if key == _MARKS:
+                            found.meta = {**found.meta, CLAIM: str(name), "sentence": True, "mark": True}
+                        yield found
+
+
+def claim_sentences(page: PageSource) -> Iterator[tuple[int, str, str]]:
+    """The claims that a page shows, as blocks or as marks of rows: the line, the id, and what it says."""
+    for token in page.tokens:
+        if token.map is None:
+            continue
+        if fence_name(token) == CLAIM:
+            yield token.map[0] + 1, fence_options(token).get("id", ""), token.content
+        elif token.type == "inline" and token.meta.get("mark"):
+            yield token.map[0] + 1, token.meta[CLAIM], token.content
+
+
+def _at(found: Sequence[Token], fence: Token, text: str) -> Iterator[Token]:
+    """`found` on the line of `fence` where `text` begins."""
+    assert fence.map is not None
+    first = text.split("\n", 1)[0]
+    lines = fence.content.split("\n")
+    line = fence.map[0] + 1 + next((place for place, one in enumerate(lines) if first in one), 0)
+    for token in found:
+        token.map = [line, line + 1]
+        yield token

@@ -1,0 +1,116 @@
+"""Read the parameters that a script shows, and judge what may set them otherwise."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+
+from benchbook.content.arithmetic import names_in
+from benchbook.content.metadata import RESERVED, ParameterValue, ScriptMetadata, is_name, is_parameter_value
+from benchbook.content.problems import Problem, did_you_mean
+
+SAFE_VALUE = re.compile(r"[A-Za-z0-9_.+-]+\Z")
+LONGEST_NAME = 200
+PLAIN = "give it a finite number, a string, a boolean, None or a list of those"
+
+
+def differs(value: ParameterValue, other: ParameterValue) -> bool:
+    """Whether a script can tell the two apart: 1, 1.0 and True are equal, and not the same."""
+    return repr(value) != repr(other)
+
+
+def parameters_text(parameters: Mapping[str, ParameterValue]) -> str:
+    """Parameters as Python would assign them, on one line."""
+    return ", ".join(f"{name} = {value!r}" for name, value in parameters.items())
+
+
+def axis_text(value: ParameterValue) -> str:
+    """A value of an axis as variant names and references write it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def shown_parameters(source: str, start: int, path: str) -> tuple[dict[str, ParameterValue], list[Problem]]:
+    """What the `parameters` cell assigns, and what is wrong with it.
+
+    Parameters:
+        source: The code of that cell.
+        start: The line of the file on which it begins.
+        path: The file, for messages.
+
+    """
+    shown: dict[str, ParameterValue] = {}
+    problems: list[Problem] = []
+    for statement in ast.parse(source).body:
+        line = start + statement.lineno - 1
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                pass
+            case _:
+                mend = "leave only `name = literal` in that cell"
+                problems.append(Problem(path, line, "the `parameters` cell holds more than parameters", mend))
+                continue
+        try:
+            literal = ast.literal_eval(value)
+        except (ValueError, TypeError):
+            literal = ()
+        if not is_name(name):
+            mend = "use ASCII letters, digits and underscores, 80 at most"
+            problems.append(Problem(path, line, f"the parameter `{name}` cannot be referred to", mend))
+        if not is_parameter_value(literal):
+            mend = PLAIN
+            problems.append(Problem(path, line, f"the parameter `{name}` is not a plain value", mend))
+            continue
+        shown[name] = literal
+    return shown, problems
+
+
+def override_problems(
+    metadata: ScriptMetadata, shown: Mapping[str, ParameterValue], path: str
+) -> Iterator[Problem]:
+    """What is wrong with the values that tables of the head give to the parameters `shown`."""
+    tables = [(f"on.{kind}", table) for kind, table in metadata.on.items()]
+    tables += [("smallest", metadata.smallest)]
+    for title, table in tables:
+        for name, value in table.items():
+            if name not in shown:
+                what = f"[tool.benchbook.{title}] sets `{name}`, which is no parameter"
+                yield Problem(path, metadata.line_of(name), what, did_you_mean(name, shown, "parameter"))
+            elif not is_parameter_value(value):
+                what = f"[tool.benchbook.{title}] sets `{name}` to {value}, which is no plain value"
+                yield Problem(path, metadata.line_of(name), what, PLAIN)
+    if metadata.repeats_on and "repeats" in shown:
+        what = (
+            "`repeats` of a kind of machine is the number of processes, and the script has such a parameter"
+        )
+        yield Problem(path, metadata.line_of("repeats"), what, "give the parameter another name")
+    for key, expression in metadata.work.items():
+        for name in sorted(names_in(expression) - set(shown)):
+            what = f"the work `{key}` names `{name}`, which is no parameter"
+            yield Problem(path, metadata.line_of(key), what, did_you_mean(name, shown, "parameter"))
+    names: set[str] = set()
+    for point in metadata.matrix:
+        for axis, value in point.items():
+            if axis in RESERVED and axis in shown:
+                what = f"the matrix sweeps `{axis}`, which is no parameter there, though the script has one"
+                yield Problem(path, metadata.line_of(axis), what, "give the parameter another name")
+            if axis in RESERVED and axis != "ranks":
+                continue
+            if axis != "ranks" and axis not in shown:
+                what = f"the matrix sweeps `{axis}`, which is no parameter"
+                yield Problem(path, metadata.line_of(axis), what, did_you_mean(axis, shown, "parameter"))
+            if not SAFE_VALUE.match(axis_text(value)):
+                what = f"the matrix value {value!r} of `{axis}` cannot stand in a reference"
+                yield Problem(path, metadata.line_of(axis), what, "use letters, digits and `_ . + -` only")
+        name = ",".join(
+            f"{axis}={axis_text(point[axis])}" for axis in point if axis == "ranks" or axis in shown
+        )
+        if name in names:
+            what = f"two points of the matrix are called `{name or 'default'}`"
+            mend = "tell them apart by a parameter, so that a page can refer to each"
+            yield Problem(path, metadata.line_of("matrix"), what, mend)
+        names.add(name)
+        if len(name) > LONGEST_NAME:
+            what = f"a point of the matrix is called by {len(name)} characters ({name[:40]}...)"
+            mend = f"sweep fewer parameters at once, or name them shorter ({LONGEST_NAME} at most)"
+            yield Problem(path, metadata.line_of("matrix"), what, mend)

@@ -1,0 +1,194 @@
+"""Read `predictions.toml`: which scripts of a guide are predicted, for what, and what stands for what.
+
+    machines = ["nvidia-h200-141gb", "cpu-2core-24gb"]    # GPUs by data sheet, machines that have records
+
+    [[script]]
+    name = "remedies.py"
+    model = "bert-large-uncased"                  # snippets/models/bert-large-uncased.json,
+    config = { num_hidden_layers = "$layers" }    # with other values of a config.json, or these alone
+    training = { batch = "$batch_size", sequence = "$sequence_length", optimizer = "adamw_fused" }
+    values = { "train.allocated_peak" = "peak_allocated" }
+
+    [[script.case]]                               # what is otherwise in some variants, or on some machines
+    where = { change = "checkpointing" }          # axis values, one or a list; left away: all variants
+    on = "cpu"                                    # a kind ("accelerator", "cpu", "cuda") or a machine; or all
+    training = { checkpointing = true }           # replaces these keys; later cases win over earlier ones
+
+`"$layers"` is the script's parameter, with the value it has in the variant on the machine. `inference`, in
+place of `training`, has the fields of an inference. Beside `name`, `machines` replaces those of the file, and
+`where` leaves only some variants. `skip = "why"` in a case says why the predictor is not asked.
+
+`values` names by metric (`peak`) or meter (`train.allocated_peak`) what the script yields in bytes of the
+device's memory, and what of a prediction stands for it: `peak_allocated`, `peak_reserved` (no CPU has it),
+`categories.weights` (at the peak), `moments.backward.peak`, `moments.backward.held` (at its end), or a list,
+which is added up. An item such as `#first_tensor.device_memory` is what the same variant measured on the
+machine: what no rule gives, such as the context of a GPU.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, StringConstraints, ValidationError
+
+from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.project import Project
+from benchbook.content.validation import MachineName, Name, Short, Strict, Value
+from benchbook.content.workloads import parts_of
+
+FILE = "predictions.toml"
+LIKE = "see the head of scripts/benchbook/content/prediction_declarations.py for what it may hold"
+
+AxisValue = Short | Value
+OneOrMore = AxisValue | Annotated[list[AxisValue], Field(min_length=1)]
+Setting = Any
+ValueName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[a-z_]+)?$")]
+Stands = Annotated[tuple[str, ...], BeforeValidator(parts_of)]
+
+
+class LayerModel(Strict):
+    """What a script and each of its cases may say."""
+
+    where: dict[Name, OneOrMore] = Field(default_factory=dict)
+    model: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]*$")] | None = None
+    config: dict[Name, Setting] = Field(default_factory=dict)
+    training: dict[Name, Setting] = Field(default_factory=dict)
+    inference: dict[Name, Setting] = Field(default_factory=dict)
+    values: dict[ValueName, Stands] = Field(default_factory=dict)
+
+
+class CaseModel(LayerModel):
+    """What is otherwise in some variants, or on some machines."""
+
+    on: MachineName | None = None
+    skip: Annotated[str, StringConstraints(min_length=3)] | None = None
+
+
+class ScriptModel(LayerModel):
+    """A script of the guide, and what the predictor is asked of it."""
+
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*\.py$")]
+    machines: Annotated[list[MachineName], Field(min_length=1)] | None = None
+    case: list[CaseModel] = Field(default_factory=list)
+
+
+class DeclarationModel(Strict):
+    """The whole file."""
+
+    machines: Annotated[list[MachineName], Field(min_length=1)]
+    script: Annotated[list[ScriptModel], Field(min_length=1)]
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A predictions.toml.
+
+    Parameters:
+        path: The file, relative to the project.
+        guide: The guide whose it is.
+        text: Its text, to find lines in.
+        content: What it says.
+    """
+
+    path: str
+    guide: str
+    text: str
+    content: DeclarationModel
+
+    def line(self, *keys: str | int) -> int:
+        """The line on which what lies below `keys` is said, or one near it."""
+        return line_of(self.text, keys)
+
+
+def load_declarations(project: Project) -> tuple[list[Declaration], list[Problem]]:
+    """Every declaration of the project that is well formed, and what is wrong with the others."""
+    found: list[Declaration] = []
+    problems: list[Problem] = []
+    for path in sorted(project.snippets.glob(f"*/{FILE}")):
+        shown = project.relative(path)
+        try:
+            found.append(parse_declaration(path.read_text("utf-8"), shown, path.parent.name))
+        except (OSError, UnicodeDecodeError) as error:
+            problems.append(Problem(shown, 1, f"cannot be read ({error})", "save it as UTF-8"))
+        except BenchbookError as error:
+            problems += error.problems
+    return found, problems
+
+
+def parse_declaration(text: str, path: str, guide: str) -> Declaration:
+    """The declaration that `text` is.
+
+    Raises:
+        BenchbookError: It is none; carries everything that is wrong with its shape.
+    """
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        at = re.search(r"at line (\d+)", str(error))
+        line = int(at[1]) if at else text.count("\n") + 1
+        raise BenchbookError(Problem(path, line, f"is not valid TOML ({error})", "mend the TOML")) from None
+    try:
+        content = DeclarationModel.model_validate(table)
+    except ValidationError as error:
+        raise BenchbookError(*_problems(error, path, text)) from None
+    names = [script.name for script in content.script]
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            what = f"`{name}` is there twice"
+            line = line_of(text, ("script", index, "name"))
+            raise BenchbookError(Problem(path, line, what, "make one of the two, with cases"))
+    return Declaration(path, guide, text, content)
+
+
+def _problems(error: ValidationError, path: str, text: str) -> Iterator[Problem]:
+    seen: set[tuple[int, str]] = set()
+    for item in error.errors(include_url=False, include_input=False)[:20]:
+        # Pydantic names the kinds that a value could have been behind the keys that the file has.
+        keys = tuple(key for key in item["loc"] if isinstance(key, int) or re.fullmatch(r"[\w.-]+", key))
+        line = line_of(text, keys)
+        where = ".".join(str(key) for key in keys if not isinstance(key, int)) or "the file"
+        if (line, item["type"]) not in seen:
+            seen.add((line, item["type"]))
+            yield Problem(path, line, f"{where}: {item['msg'].removeprefix('Value error, ')}", LIKE)
+
+
+def line_of(text: str, keys: tuple[str | int, ...]) -> int:
+    """The line on which the value below `keys` is set, or that of the table it belongs into.
+
+    TOML's own reader keeps no lines. Heads are counted; a key is looked for below its head.
+    """
+    lines = text.split("\n")
+    first, last = 0, len(lines)
+    rest = list(keys)
+    head = ""
+    while len(rest) > 1 and rest[0] in ("script", "case") and isinstance(rest[1], int):
+        head = f"{head}.{rest[0]}" if head else str(rest[0])
+        heads = [
+            at for at in range(first, last) if re.match(rf"\s*\[\[\s*{re.escape(head)}\s*\]\]", lines[at])
+        ]
+        if rest[1] >= len(heads):
+            return first + 1
+        start = heads[rest[1]]
+        ends = [at for at in range(start + 1, last) if _ends(head, lines[at])]
+        first, last = start, ends[0] if ends else last
+        rest = rest[2:]
+    found = first
+    for key in rest:
+        if isinstance(key, int):
+            continue
+        pattern = rf'(?:^\s*|[{{,.]\s*|\[[\w.]+\.)"?{re.escape(key)}"?\s*[=\].]'
+        at = next((at for at in range(found, last) if re.search(pattern, lines[at])), None)
+        if at is None:
+            break
+        found = at
+    return found + 1
+
+
+def _ends(head: str, line: str) -> bool:
+    """Whether `line` begins a table that lies outside of the one that `head` began."""
+    match = re.match(r"\s*\[\[?\s*([\w.]+)\s*\]", line)
+    return match is not None and not match[1].startswith(f"{head}.")

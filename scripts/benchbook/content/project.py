@@ -1,0 +1,157 @@
+"""Where things lie in a checkout, and the few settings in its pyproject.toml."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from benchbook.content.problems import BenchbookError, Problem
+
+# Folders below snippets/ that hold data, and no guide.
+DATA_FOLDERS = frozenset({"coefficients", "models", "predictions", "records"})
+
+
+@dataclass(frozen=True)
+class Config:
+    """The `[tool.benchbook]` table of pyproject.toml.
+
+    Parameters:
+        reference_machine: The machine whose records a guide shows by default.
+        blocking_machines: Machines that CI can run, where a stale record is an error.
+        translation_drift: Whether a translation that English has left behind is a "warning" or an "error".
+        repository: The address of the source repository, for links that reproduce or question a number.
+        guides: Overrides per guide; today only `reference_machine`.
+        pattern: Digests of English pages that are older than the pattern that guides are held to
+            (`benchbook.checking.guide_pattern`), by guide; None for a handbook that holds its guides to none.
+
+    """
+
+    reference_machine: str = ""
+    blocking_machines: tuple[str, ...] = ()
+    translation_drift: str = "warning"
+    repository: str = ""
+    guides: dict[str, dict[str, str]] = field(default_factory=dict)
+    pattern: dict[str, str] | None = None
+
+    def reference_for(self, guide: str) -> str:
+        """The machine that `guide` shows by default."""
+        return self.guides.get(guide, {}).get("reference_machine", self.reference_machine)
+
+
+@dataclass(frozen=True)
+class Project:
+    """A checkout of the handbook (or a small one of the same layout, as in the tests)."""
+
+    root: Path
+
+    @property
+    def snippets(self) -> Path:
+        """The folder of scripts, one folder per guide."""
+        return self.root / "snippets"
+
+    @property
+    def records(self) -> Path:
+        """The folder of records, one folder per machine."""
+        return self.snippets / "records"
+
+    @property
+    def predictions(self) -> Path:
+        """The folder of predictions, one folder per machine."""
+        return self.snippets / "predictions"
+
+    @property
+    def docs(self) -> Path:
+        """The folder of pages, one folder per language."""
+        return self.root / "docs"
+
+    @property
+    def journal(self) -> Path:
+        """Where unfinished campaigns are kept; ignored by git."""
+        return self.root / ".benchbook"
+
+    @cached_property
+    def config(self) -> Config:
+        """The settings of this checkout."""
+        path = self.root / "pyproject.toml"
+        try:
+            table: dict[str, Any] = (
+                tomllib.loads(path.read_text("utf-8")).get("tool", {}).get("benchbook", {})
+            )
+        except FileNotFoundError:
+            table = {}
+        unknown = sorted(set(table) - set(Config.__dataclass_fields__))
+        if unknown:
+            raise BenchbookError(
+                Problem(
+                    "pyproject.toml", 1, f"[tool.benchbook] has the unknown key `{unknown[0]}`", "remove it"
+                )
+            )
+        if table.get("translation_drift", "warning") not in ("warning", "error"):
+            what = "`translation_drift` of [tool.benchbook] is neither `warning` nor `error`"
+            raise BenchbookError(Problem("pyproject.toml", 1, what, "write one of the two"))
+        return Config(**{**table, "blocking_machines": tuple(table.get("blocking_machines", ()))})
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages there are: folders of `docs/` that hold a `_language.yml`, English first."""
+        names = sorted(path.parent.name for path in self.docs.glob("*/_language.yml"))
+        return tuple(sorted(names, key=lambda name: (name != "en", name)))
+
+    @property
+    def machines(self) -> tuple[str, ...]:
+        """The machines that have records here, by name."""
+        return tuple(sorted(path.parent.name for path in self.records.glob("*/machine.json")))
+
+    def scripts(self) -> dict[str, Path]:
+        """The file of every script by its name ("guide/script.py"), in a stable order."""
+        paths = sorted(self.snippets.glob("*/*.py"))
+        return {
+            f"{path.parent.name}/{path.name}": path for path in paths if path.parent.name not in DATA_FOLDERS
+        }
+
+    def page_paths(self) -> tuple[Path, ...]:
+        """Every page of every language, in a stable order, the English ones first."""
+        return tuple(path for code in self.languages for path in sorted((self.docs / code).glob("**/*.md")))
+
+    def record_path(self, machine: str, script: str) -> Path:
+        """Where the record of `script` ("guide/script.py") on `machine` lies."""
+        return self.records / machine / Path(script).with_suffix(".json")
+
+    def prediction_path(self, machine: str, script: str) -> Path:
+        """Where the predictions of `script` ("guide/script.py") on `machine` lie."""
+        return self.predictions / machine / Path(script).with_suffix(".json")
+
+    def relative(self, path: Path) -> str:
+        """`path` as a reader of an error message wants it: relative to the checkout, with forward slashes."""
+        try:
+            return path.resolve().relative_to(self.root.resolve()).as_posix()
+        except ValueError:
+            return path.name
+
+
+def find_project(start: Path | None = None) -> Project:
+    """The checkout around `start` (by default the working directory), or the one BENCHBOOK_ROOT names.
+
+    Raises:
+        BenchbookError: There is none.
+
+    """
+    named = os.environ.get("BENCHBOOK_ROOT")
+    if named:
+        return Project(Path(named).resolve())
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        if (folder / "mkdocs.yml").is_file() and (folder / "snippets").is_dir():
+            return Project(folder)
+    raise BenchbookError(
+        Problem(
+            str(start or "."),
+            1,
+            "no handbook here: no folder above holds mkdocs.yml and snippets/",
+            "change into a checkout, or set BENCHBOOK_ROOT to one",
+        )
+    )

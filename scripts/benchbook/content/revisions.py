@@ -1,0 +1,99 @@
+"""Lay what a commit holds into a folder, as data: plain files only, and no filter or hook is run."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.project import Project
+
+# What judging records, scripts, claims and pages needs.
+# What the benchmarks found last.
+BENCHMARKS = "scripts/benchmarks/results.json"
+PLACES = ("pyproject.toml", "mkdocs.yml", "snippets", "docs", BENCHMARKS)
+FILES = {"100644", "100755"}
+# Far more than this handbook; a commit that holds more is a mistake or an attack.
+LARGEST = 512 * 2**20
+
+
+@dataclass(frozen=True)
+class _Blob:
+    path: PurePosixPath
+    name: str
+    size: int
+
+
+def resolve(root: Path, revision: str) -> str:
+    """The full name of the commit that `revision` means.
+
+    Raises:
+        BenchbookError: There is no such commit, or this is no repository.
+    """
+    commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    if commit is None:
+        mend = "name a commit, branch or tag of this repository; fetch it first if it is not here"
+        raise BenchbookError(Problem(revision or ".", 1, "is no revision of this repository", mend))
+    return commit.decode().strip()
+
+
+@contextlib.contextmanager
+def laid_out(root: Path, revision: str) -> Iterator[Project]:
+    """A project of what `revision` holds, in a temporary folder that goes when the block ends.
+
+    Raises:
+        BenchbookError: There is no such revision, or it cannot be laid out.
+    """
+    commit = resolve(root, revision)
+    with tempfile.TemporaryDirectory(prefix="benchbook-revision-") as folder:
+        _lay_out(root, commit, Path(folder))
+        yield Project(Path(folder).resolve())
+
+
+def _lay_out(root: Path, commit: str, folder: Path) -> None:
+    blobs = list(_blobs(root, commit))
+    if sum(blob.size for blob in blobs) > LARGEST:
+        what = f"holds more than {LARGEST >> 20} MiB of pages and records"
+        raise BenchbookError(Problem(commit, 1, what, "leave out what belongs elsewhere"))
+    asked = "".join(f"{blob.name}\n" for blob in blobs).encode()
+    answer = _git(root, "cat-file", "--batch", send=asked)
+    if answer is None:
+        raise BenchbookError(Problem(commit, 1, "cannot be read", "fetch its files: the clone is partial"))
+    at = 0
+    for blob in blobs:
+        # "<name> blob <size>\n<content>\n"
+        start = answer.index(b"\n", at) + 1
+        at = start + blob.size + 1
+        target = folder / blob.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(answer[start : at - 1])
+
+
+def _blobs(root: Path, commit: str) -> Iterator[_Blob]:
+    """The plain files below `PLACES`: no links, no submodules, nothing whose path leaves the folder."""
+    listed = _git(root, "ls-tree", "-r", "-l", "-z", "--full-tree", commit, "--", *PLACES)
+    for entry in (listed or b"").split(b"\0"):
+        head, _, name = entry.partition(b"\t")
+        if not name:
+            continue
+        mode, _, blob, size = head.decode().split()
+        try:
+            path = PurePosixPath(name.decode("utf-8"))
+        except UnicodeDecodeError:
+            continue
+        if mode in FILES and not path.is_absolute() and ".." not in path.parts:
+            yield _Blob(path, blob, int(size))
+
+
+def _git(root: Path, *arguments: str, send: bytes = b"") -> bytes | None:
+    try:
+        answer = subprocess.run(
+            ["git", "-C", str(root), *arguments], input=send, capture_output=True, check=False
+        )
+    except OSError:
+        return None
+    return answer.stdout if answer.returncode == 0 else None

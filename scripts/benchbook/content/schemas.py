@@ -1,0 +1,63 @@
+"""Publish the shape of what contributors hand in as JSON Schema, generated from what validates it."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from benchbook.content.prediction_schema import PredictionRecordModel
+from benchbook.content.records import BUNDLE_SCHEMA
+from benchbook.content.validation import Digest, MachineModel, RecordModel, Strict
+
+FOLDER = "schemas"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+class BundleModel(Strict):
+    """What `benchbook record --bundle` writes and `benchbook import` reads."""
+
+    schema_: Annotated[Literal[BUNDLE_SCHEMA], Field(alias="schema")]  # type: ignore[valid-type]
+    digest: Digest
+    machine: MachineModel
+    records: list[RecordModel]
+
+
+# The number is that of the schema a file names: a change that old files do not fit gets a new one.
+MODELS: dict[str, type[BaseModel]] = {
+    "record-1.json": RecordModel,
+    "machine-1.json": MachineModel,
+    "bundle-1.json": BundleModel,
+    "prediction-1.json": PredictionRecordModel,
+}
+
+
+def schema(name: str, site_url: str = "") -> dict[str, Any]:
+    """The JSON Schema of one kind of file.
+
+    Parameters:
+        name: One of `MODELS`.
+        site_url: Where the site lies, for the schema's own address; empty for none.
+    """
+    made = MODELS[name].model_json_schema(by_alias=True)
+    head = {"$schema": DIALECT}
+    if site_url:
+        head["$id"] = f"{site_url.rstrip('/')}/{FOLDER}/{name}"
+    return {**head, **made}
+
+
+def write_schemas(site: Path, site_url: str) -> None:
+    """Write each schema below `site`, at an address that stays."""
+    folder = site / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in MODELS:
+        (folder / name).write_text(_text(name, site_url), "utf-8")
+
+
+@cache
+def _text(name: str, site_url: str) -> str:
+    """A schema as it is written: a site that is served writes it at each save."""
+    return json.dumps(schema(name, site_url), indent=2, sort_keys=True, ensure_ascii=False) + "\n"

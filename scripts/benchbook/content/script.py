@@ -1,0 +1,382 @@
+"""Read a script: its inline metadata, its parameters, its cells, its variants and the digest of its code."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import io
+import itertools
+import re
+import tokenize
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from benchbook.content.metadata import EXACT_REPEATS, ParameterValue, ScriptMetadata, read_metadata
+from benchbook.content.parameters import axis_text, differs, override_problems, shown_parameters
+from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.regions import UnevenError, regions_of
+from benchbook.content.units import UNITS
+
+MARKER = re.compile(r"^# %%(?:[ \t]+(?P<name>.*?))?[ \t]*$")
+CELL_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+REFERENCE = re.compile(r"[a-z][a-z0-9_]*/[a-z][a-z0-9_]*\.py\Z")
+
+# Cells with a role of their own, which no page shows unless it asks for them by name.
+PARAMETERS, CHECKS = "parameters", "checks"
+
+# Several processes of one machine get one thread each, as under torchrun, unless the script declares more.
+RANK_ENVIRONMENT = {"OMP_NUM_THREADS": "1"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A named part of a script.
+
+    Parameters:
+        name: What follows `# %%`.
+        line: The line of its marker, counted from 1.
+        start: The line on which `source` begins.
+        source: Its code, byte for byte, without the blank lines around it.
+
+    """
+
+    name: str
+    line: int
+    start: int
+    source: str
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A script with one set of its parameters, as it runs on one kind of machine.
+
+    Parameters:
+        name: `default`, or `axis=value,axis=value` in the declared order.
+        axes: The point of the matrix: parameter values, and the number of ranks where that is swept.
+        parameters: Every parameter with the value it runs with.
+        overridden: Those that differ from what the script shows.
+        ranks: How many processes run it together.
+        environment: Variables set before the interpreter starts.
+        meters: Meters that are read only on request.
+        repeats: How many fresh processes measure it.
+        timeout: Seconds after which a run is given up.
+
+    """
+
+    name: str
+    axes: dict[str, ParameterValue]
+    parameters: dict[str, ParameterValue]
+    overridden: dict[str, ParameterValue]
+    ranks: int
+    environment: dict[str, str]
+    meters: tuple[str, ...]
+    repeats: int
+    timeout: float
+
+    def at(self, axis: str) -> ParameterValue:
+        """Its value on `axis`: what its point sets, else what runs where a point sets nothing."""
+        if axis in self.axes:
+            return self.axes[axis]
+        return self.ranks if axis == "ranks" else self.parameters.get(axis)
+
+
+@dataclass(frozen=True)
+class Script:
+    """One runnable file of a guide.
+
+    Parameters:
+        path: Relative to the project, as errors name it.
+        reference: "guide/script.py", as records and pages name it.
+        source: The whole text.
+        docstring: Its first statement.
+        metadata: What its head declares.
+        cells: In order.
+        shown: The parameters as the `parameters` cell assigns them.
+
+    """
+
+    path: str
+    reference: str
+    source: str
+    docstring: str
+    metadata: ScriptMetadata
+    cells: tuple[Cell, ...]
+    shown: dict[str, ParameterValue]
+
+    def cell(self, name: str) -> Cell:
+        """The cell called `name`.
+
+        Raises:
+            KeyError: There is none.
+
+        """
+        for cell in self.cells:
+            if cell.name == name:
+                return cell
+        raise KeyError(name)
+
+    @cached_property
+    def regions(self) -> dict[str, Cell]:
+        """The regions of all cells by name, each as a cell of its own."""
+        return {
+            region.name: Cell(
+                region.name, cell.start + region.first - 1, cell.start + region.first, region.source
+            )
+            for cell in self.cells
+            for region in regions_of(cell.source)
+        }
+
+    @property
+    def guide(self) -> str:
+        """The guide it belongs to."""
+        return self.reference.partition("/")[0]
+
+    @property
+    def stem(self) -> str:
+        """Its file name without the ending."""
+        return Path(self.reference).stem
+
+    @cached_property
+    def code_digest(self) -> str:
+        """`sha256:...` of what it computes, without comments, blank lines, docstring and parameters.
+
+        The text is hashed, not its syntax tree or tokens, because those differ between versions of Python.
+        """
+        lines = [
+            f"metric {m.name} {m.unit}{' blocks' if m.blocks else ''}"
+            for m in sorted(self.metadata.metrics.values(), key=lambda m: m.name)
+        ]
+        for cell in self.cells:
+            lines.append(f"%% {cell.name}")
+            if cell.name != PARAMETERS:
+                lines.extend(code_lines(cell.source))
+        return "sha256:" + hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether it yields what scatters from run to run, and is compared within one campaign only."""
+        return any(UNITS[metric.unit].noisy for metric in self.metadata.metrics.values())
+
+    @property
+    def _repeats(self) -> int:
+        """How many fresh processes measure a variant, where neither its point nor the machine's kind says."""
+        metrics = self.metadata.metrics.values()
+        return self.metadata.repeats or max((metric.processes for metric in metrics), default=EXACT_REPEATS)
+
+    def runs_on(self, kinds: Iterable[str]) -> bool:
+        """Whether it can run on a machine of these kinds (`machine_kinds`)."""
+        return not set(self.metadata.needs).isdisjoint(kinds)
+
+    def variants(self, kinds: Sequence[str], smallest: bool = False) -> tuple[Variant, ...]:
+        """Its variants on a machine of these kinds, in the declared order.
+
+        Parameters:
+            kinds: From the widest to the narrowest, such as `("accelerator", "cuda", "nvidia-h200-141gb")`:
+                a later one's overrides win.
+            smallest: Whether to run with the smallest parameters, where points that fall together count once.
+
+        """
+        asked = tuple(kinds), smallest
+        if asked not in self._variants:
+            self._variants[asked] = self._variants_of(kinds, smallest)
+        return self._variants[asked]
+
+    @cached_property
+    def _variants(self) -> dict[tuple[tuple[str, ...], bool], tuple[Variant, ...]]:
+        """What was asked for before: pages ask for the same variants thousands of times."""
+        return {}
+
+    def _variants_of(self, kinds: Sequence[str], smallest: bool) -> tuple[Variant, ...]:
+        base = dict(self.shown)
+        repeats = self._repeats
+        for kind in kinds:
+            base.update(self.metadata.on.get(kind, {}))
+            repeats = self.metadata.repeats_on.get(kind, repeats)
+        found: dict[tuple[Any, ...], Variant] = {}
+        for point in self.metadata.matrix or ({},):
+            variant = self._variant(base, point, repeats, smallest)
+            key = (
+                variant.ranks,
+                repr(sorted(variant.parameters.items())),
+                repr(sorted(variant.environment.items())),
+            )
+            found.setdefault(key if smallest else (variant.name,), variant)
+        return tuple(found.values())
+
+    def _variant(
+        self, base: Mapping[str, ParameterValue], point: Mapping[str, Any], repeats: int, smallest: bool
+    ) -> Variant:
+        metadata = self.metadata
+        axes = {name: value for name, value in point.items() if name == "ranks" or name in self.shown}
+        parameters = dict(base) | {name: value for name, value in axes.items() if name != "ranks"}
+        if smallest:
+            parameters |= metadata.smallest
+        ranks = int(point.get("ranks", metadata.ranks))
+        return Variant(
+            name=",".join(f"{name}={axis_text(value)}" for name, value in axes.items()) or "default",
+            axes=axes,
+            parameters=parameters,
+            overridden={k: v for k, v in parameters.items() if differs(v, self.shown[k])},
+            ranks=ranks,
+            environment=(RANK_ENVIRONMENT if ranks > 1 else {})
+            | metadata.environment
+            | dict(point.get("environment", {})),
+            meters=tuple(point.get("meters", metadata.meters)),
+            repeats=int(point.get("repeats", repeats)),
+            timeout=metadata.timeout,
+        )
+
+
+def machine_kinds(kind: str, name: str) -> tuple[str, ...]:
+    """What a machine is, from the widest to the narrowest, as `needs` and `on` name it."""
+    return (kind, name) if kind == "cpu" else ("accelerator", kind, name)
+
+
+def read_script(path: Path, root: Path) -> Script:
+    """Parse `path`, a file of `snippets/<guide>/` below `root`.
+
+    Raises:
+        BenchbookError: It is not a well-formed script; carries every problem that could be told apart.
+
+    """
+    shown_path = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
+    try:
+        source = path.read_text("utf-8")
+    except OSError as error:
+        mend = "name a script as <guide>/<script>.py"
+        raise BenchbookError(Problem(shown_path, 1, f"cannot be read ({error.strerror})", mend)) from error
+    except UnicodeDecodeError as error:
+        raise BenchbookError(Problem(shown_path, 1, "is not UTF-8 text", "save it as UTF-8")) from error
+    return parse_script(source, shown_path, f"{path.parent.name}/{path.name}")
+
+
+def parse_script(source: str, path: str, reference: str) -> Script:
+    """Parse the text of a script; `path` is how errors name it. Raises as `read_script` does."""
+    tree = _parse(source, path)
+    cells = tuple(_cells(source))
+    problems = [*_head_problems(tree, cells, path), *_cell_problems(cells, path)]
+    if not REFERENCE.match(reference):
+        mend = "name folder and file with lower-case letters, digits and underscores, beginning with a letter"
+        problems.append(Problem(path, 1, f"`{reference}` cannot be referred to", mend))
+    if problems:
+        raise BenchbookError(*problems)
+    shown: dict[str, ParameterValue] = {}
+    shown_problems: list[Problem] = []
+    if cells[0].name == PARAMETERS:
+        shown, shown_problems = shown_parameters(cells[0].source, cells[0].start, path)
+    metadata, metadata_problems = read_metadata(source, path)
+    problems = [*shown_problems, *metadata_problems]
+    if metadata is not None:
+        problems += override_problems(metadata, shown, path)
+    if problems or metadata is None:
+        raise BenchbookError(*problems)
+    return Script(path, reference, source, ast.get_docstring(tree) or "", metadata, cells, shown)
+
+
+def code_lines(source: str) -> list[str]:
+    """The lines of `source` without comments, trailing blanks and blank lines; text inside strings stays."""
+    lines = source.split("\n")
+    inside: set[int] = set()
+    opened: list[int] = []
+    comments: dict[int, int] = {}
+    for token in tokenize.generate_tokens(io.StringIO(source + "\n").readline):
+        kind = tokenize.tok_name[token.type]
+        if kind == "COMMENT":
+            comments[token.start[0]] = token.start[1]
+        elif kind.endswith("STRING_START"):
+            opened.append(token.start[0])
+        elif kind.endswith("STRING_END"):
+            inside.update(range(opened.pop(), token.end[0]))
+        elif kind == "STRING":
+            inside.update(range(token.start[0], token.end[0]))
+    kept = []
+    for number, line in enumerate(lines, start=1):
+        text = line[: comments[number]] if number in comments else line
+        # A line that ends inside a string is part of its value: there even blanks count.
+        if number in inside:
+            kept.append(text)
+        elif text.strip():
+            kept.append(text.rstrip())
+    return kept
+
+
+def _parse(source: str, path: str) -> ast.Module:
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            tree = ast.parse(source)
+            # Only compiling finds a `return` outside a function, or a `__future__` that comes too late.
+            compile(source, path, "exec", dont_inherit=True)
+        return tree
+    except SyntaxError as error:
+        what = f"is not valid Python ({error.msg})"
+        raise BenchbookError(Problem(path, error.lineno or 1, what, "mend the syntax")) from error
+
+
+def _cells(source: str) -> Iterator[Cell]:
+    lines = source.split("\n")
+    marks = [(n, m) for n, line in enumerate(lines, start=1) if (m := MARKER.match(line))]
+    for (line, match), (end, _) in itertools.pairwise([*marks, (len(lines) + 1, None)]):
+        body = lines[line : end - 1]
+        first = next((i for i, text in enumerate(body) if text.strip()), len(body))
+        while body and not body[-1].strip():
+            body.pop()
+        assert match is not None
+        yield Cell(match["name"] or "", line, line + first + 1, "\n".join(body[first:]))
+
+
+def _head_problems(tree: ast.Module, cells: Sequence[Cell], path: str) -> Iterator[Problem]:
+    if ast.get_docstring(tree) is None:
+        yield Problem(path, 1, "has no docstring", "begin it with one that says what it measures")
+    first = cells[0].line if cells else None
+    if first is None:
+        yield Problem(path, 1, "has no cell", "begin each part of it with a line `# %% name`")
+        return
+    for statement in tree.body[1 if ast.get_docstring(tree) is not None else 0 :]:
+        if statement.lineno < first:
+            mend = "move it below the first `# %% name`"
+            yield Problem(path, statement.lineno, "has code before its first cell", mend)
+
+
+def _cell_problems(cells: Sequence[Cell], path: str) -> Iterator[Problem]:
+    seen: dict[str, int] = {}
+    parts: dict[str, ast.Module] = {}
+    for cell in cells:
+        if not CELL_NAME.match(cell.name):
+            mend = "name it with lower-case letters, digits and underscores, beginning with a letter"
+            yield Problem(path, cell.line, f"the cell name `{cell.name}` cannot be referred to", mend)
+        if cell.name in seen:
+            what = f"the cell `{cell.name}` is there twice (first on line {seen[cell.name]})"
+            yield Problem(path, cell.line, what, "rename one of the two")
+        seen.setdefault(cell.name, cell.line)
+        try:
+            parts[cell.name] = ast.parse(cell.source)
+        except SyntaxError as error:
+            what = f"the cell `{cell.name}` does not stand alone ({error.msg})"
+            mend = (
+                "begin each cell between two statements of the top level, and indent `# %%` within a string"
+            )
+            yield Problem(path, cell.line, what, mend)
+            return
+        try:
+            for region in regions_of(cell.source):
+                line = cell.start + region.first - 1
+                if not CELL_NAME.match(region.name):
+                    mend = "name it with lower-case letters, digits and underscores, beginning with a letter"
+                    yield Problem(path, line, f"the region name `{region.name}` cannot be referred to", mend)
+                if region.name in seen:
+                    what = f"the region `{region.name}` is there twice (first on line {seen[region.name]})"
+                    yield Problem(path, line, what, "rename one of the two")
+                seen.setdefault(region.name, line)
+        except UnevenError as error:
+            yield Problem(path, cell.start + error.line - 1, str(error), error.mend)
+    if PARAMETERS in seen and cells[0].name != PARAMETERS:
+        yield Problem(path, seen[PARAMETERS], "the `parameters` cell is not the first", "move it to the top")
+    if not cells or cells[-1].name != CHECKS:
+        mend = "end the script with `# %% checks`, a cell that asserts what must be true of the result"
+        yield Problem(path, cells[-1].line if cells else 1, "its last cell is not `checks`", mend)
+    elif not any(isinstance(node, ast.Assert) for node in ast.walk(parts[CHECKS])):
+        yield Problem(path, cells[-1].line, "its `checks` cell asserts nothing", "assert what must be true")

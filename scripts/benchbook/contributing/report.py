@@ -1,0 +1,331 @@
+"""Find what lies between two revisions: numbers and claims that moved, records that came or went stale."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchbook.checking.status import Row, script_status
+from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.project import Project
+from benchbook.content.records import Record, load_record
+from benchbook.content.revisions import laid_out, resolve
+from benchbook.content.script import Script, read_script
+from benchbook.content.validation import machine_problems, read_json, record_problems
+from benchbook.contributing.benchmark_results import BenchmarkResult, load_results
+from benchbook.query.freshness import kinds_of
+from benchbook.query.judging import claims_of, judgements
+from benchbook.query.library import Library
+from benchbook.statistics.samples import compared
+
+# A report of more is no longer read by anyone.
+LARGEST_REPORT = 2**20
+
+
+@dataclass(frozen=True)
+class Change:
+    """A number that is not what it was, or of which too few samples tell.
+
+    Parameters:
+        machine: Where it was measured.
+        script: "guide/script.py".
+        variant: Which of its variants.
+        quantity: `metric` or `cell.meter`.
+        unit: Of both numbers.
+        before: Its median at the base.
+        after: Its median at the head.
+        ratio: `after / before`, None where that is none.
+        interval: 95 % of it, None where the quantity does not scatter.
+        certain: Whether the samples show it.
+    """
+
+    machine: str
+    script: str
+    variant: str
+    quantity: str
+    unit: str
+    before: float
+    after: float
+    ratio: float | None
+    interval: tuple[float, float] | None
+    certain: bool
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A variant on a machine that has come, gone, gone stale or become fresh again, and why."""
+
+    machine: str
+    script: str
+    variant: str
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A claim whose outcome on a machine is another; None where there was no such claim, or is none now."""
+
+    claim: str
+    machine: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True)
+class Timed:
+    """What a benchmark of the package found before and after; None where it found nothing.
+
+    Parameters:
+        benchmark: Which, and what it was asked for.
+        quantity: What was measured.
+        machine: Where.
+        unit: Of both numbers.
+        before: At the base.
+        after: At the head.
+        bar: What it is to stay below, at the head if it is there.
+    """
+
+    benchmark: str
+    quantity: str
+    machine: str
+    unit: str
+    before: float | None
+    after: float | None
+    bar: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a change does to numbers and claims; all of it is data, none of it to be trusted as text."""
+
+    base: str
+    head: str
+    claims: tuple[Moved, ...] = ()
+    changes: tuple[Change, ...] = ()
+    same: int = 0
+    came: tuple[Recorded, ...] = ()
+    went: tuple[Recorded, ...] = ()
+    stale: tuple[Recorded, ...] = ()
+    fresh: tuple[Recorded, ...] = ()
+    problems: tuple[str, ...] = ()
+    benchmarks: tuple[Timed, ...] = ()
+
+
+@dataclass
+class _Side:
+    """What one revision holds."""
+
+    records: dict[tuple[str, str], Record] = field(default_factory=dict)
+    scripts: dict[str, Script] = field(default_factory=dict)
+    rows: dict[tuple[str, str, str], Row] = field(default_factory=dict)
+    verdicts: dict[tuple[str, str], str] = field(default_factory=dict)
+    problems: set[str] = field(default_factory=set)
+    benchmarks: dict[tuple[str, str, str], BenchmarkResult] = field(default_factory=dict)
+
+
+def make_report(root: Path, base: str, head: str) -> Report:
+    """What lies between two revisions of the repository at `root`.
+
+    Raises:
+        BenchbookError: One of them is none.
+    """
+    names = resolve(root, base), resolve(root, head)
+    with laid_out(root, names[0]) as project:
+        before = _read(project)
+    with laid_out(root, names[1]) as project:
+        after = _read(project)
+    changes, same = _changes(before, after)
+    old, new = _variants(before), _variants(after)
+    return Report(
+        *names,
+        claims=tuple(_moved(before, after)),
+        changes=tuple(changes),
+        same=same,
+        came=tuple(Recorded(*each) for each in sorted(new - old)),
+        went=tuple(Recorded(*each) for each in sorted(old - new)),
+        stale=tuple(_turned(before, after, to_fresh=False)),
+        fresh=tuple(_turned(before, after, to_fresh=True)),
+        problems=tuple(sorted(after.problems - before.problems)),
+        benchmarks=tuple(_timed(before, after)),
+    )
+
+
+def _read(project: Project) -> _Side:
+    """Everything that can be read of a project; what cannot is a problem, not an end."""
+    side = _Side()
+    for reference, path in project.scripts().items():
+        try:
+            side.scripts[reference] = read_script(path, project.root)
+        except BenchbookError as error:
+            side.problems |= {str(problem) for problem in error.problems}
+    for machine in project.machines:
+        if found := _machine_problems(project, machine):
+            side.problems |= {str(problem) for problem in found}
+            continue
+        for reference, script in side.scripts.items():
+            record, wrong = _record(project, machine, reference)
+            side.problems |= {str(problem) for problem in wrong}
+            if record is not None:
+                side.records[machine, reference] = record
+            if not wrong:
+                rows = script_status(project, script, machine, kinds_of(project, machine))
+                side.rows |= {(row.machine, row.script, row.variant): row for row in rows}
+    _judge_claims(project, side)
+    try:
+        side.benchmarks = {one.key: one for one in load_results(project.root)}
+    except BenchbookError as error:
+        side.problems |= {str(problem) for problem in error.problems}
+    return side
+
+
+def _judge_claims(project: Project, side: _Side) -> None:
+    """Note the outcome of every claim on every machine that has measured it."""
+    library = Library(project)
+    try:
+        claims = claims_of(library)
+    except BenchbookError as error:
+        side.problems |= {str(problem) for problem in error.problems}
+        return
+    side.problems |= {str(problem) for problem in claims.problems}
+    for claim in claims.by_id.values():
+        try:
+            found = judgements(library, claim)
+        except BenchbookError as error:
+            side.problems |= {str(problem) for problem in error.problems}
+            continue
+        for judgement in found:
+            if judgement.outcome != "not measured":
+                side.verdicts[claim.id, judgement.machine.name] = judgement.outcome
+
+
+def _machine_problems(project: Project, machine: str) -> list[Problem]:
+    path = project.records / machine / "machine.json"
+    shown = project.relative(path)
+    table, _, problems = read_json(path, shown)
+    return problems or machine_problems(table, shown)
+
+
+def _record(project: Project, machine: str, reference: str) -> tuple[Record | None, list[Problem]]:
+    path = project.record_path(machine, reference)
+    if not path.is_file():
+        return None, []
+    shown = project.relative(path)
+    table, _, problems = read_json(path, shown)
+    problems = problems or record_problems(table, shown)
+    if problems:
+        return None, problems
+    return load_record(path, shown), []
+
+
+def _variants(side: _Side) -> set[tuple[str, str, str]]:
+    return {
+        (machine, script, variant)
+        for (machine, script), record in side.records.items()
+        for variant in record.variants
+    }
+
+
+def _changes(before: _Side, after: _Side) -> tuple[list[Change], int]:
+    """The numbers that moved, those of the script first and then the largest, and how many did not."""
+    found: list[Change] = []
+    same = 0
+    for (machine, reference), new in after.records.items():
+        old = before.records.get((machine, reference))
+        if old is None or old == new:
+            continue
+        units = {
+            name: metric.unit
+            for side in (before, after)
+            for name, metric in side.scripts[reference].metadata.metrics.items()
+        }
+        for variant in new.variants:
+            if variant not in old.variants or old.variants[variant] == new.variants[variant]:
+                continue
+            for now, difference in compared(old.variants[variant], new.variants[variant], units):
+                if difference.agreement == "same":
+                    same += 1
+                    continue
+                # Of the time that each cell took nobody asked for enough samples.
+                if difference.agreement == "undecided" and "." in now.name:
+                    continue
+                found.append(
+                    Change(
+                        machine,
+                        reference,
+                        variant,
+                        now.name,
+                        now.unit.symbol,
+                        difference.before,
+                        difference.after,
+                        difference.ratio,
+                        difference.interval,
+                        difference.agreement == "differs",
+                    )
+                )
+    return sorted(found, key=_weight), same
+
+
+def _weight(change: Change) -> tuple[Any, ...]:
+    """By what a reader wants to see first: what is certain, declared metrics, then by machine and script."""
+    meter = "." in change.quantity
+    place = (change.machine, change.script, change.variant, change.quantity)
+    return (not change.certain, meter, *place)
+
+
+def _turned(before: _Side, after: _Side, to_fresh: bool) -> Iterator[Recorded]:
+    for key, row in sorted(after.rows.items()):
+        was = before.rows.get(key)
+        if row.state == "missing" and (was is None or was.state == "missing"):
+            continue
+        if to_fresh and row.state == "fresh" and was is not None and was.state in {"stale", "invalid"}:
+            yield Recorded(*key, f"{was.state}: {was.reason}")
+        if not to_fresh and row.state in {"stale", "invalid"} and (was is None or was.state != row.state):
+            yield Recorded(*key, f"{row.state}: {row.reason}")
+
+
+def _moved(before: _Side, after: _Side) -> Iterable[Moved]:
+    for key in sorted(before.verdicts.keys() | after.verdicts.keys()):
+        was, now = before.verdicts.get(key), after.verdicts.get(key)
+        if was != now:
+            yield Moved(*key, was, now)
+
+
+def _timed(before: _Side, after: _Side) -> Iterator[Timed]:
+    for key in sorted(before.benchmarks.keys() | after.benchmarks.keys()):
+        was, now = before.benchmarks.get(key), after.benchmarks.get(key)
+        told = now or was
+        if was == now or told is None:
+            continue
+        before_, after_ = (one.value if one else None for one in (was, now))
+        yield Timed(told.benchmark, told.quantity, told.machine, told.unit, before_, after_, told.bar)
+
+
+def dump_report(report: Report) -> str:
+    """A report as JSON, for the workflow that shows it."""
+    return json.dumps(asdict(report), indent=2) + "\n"
+
+
+def read_report(path: Path) -> Report:
+    """A report that was written elsewhere, by whoever: its shape is checked, its words are not.
+
+    Raises:
+        BenchbookError: It is none, or larger than any honest one.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
+    mend = "pass what `benchbook report --json` wrote"
+    try:
+        with path.open("rb") as file:
+            raw = file.read(LARGEST_REPORT + 1)
+    except OSError as error:
+        raise BenchbookError(Problem(path.name, 1, f"cannot be read ({error})", mend)) from error
+    if len(raw) > LARGEST_REPORT:
+        raise BenchbookError(Problem(path.name, 1, f"is larger than {LARGEST_REPORT >> 10} KiB", mend))
+    try:
+        return TypeAdapter(Report).validate_json(raw, strict=True)
+    except ValidationError as error:
+        what = error.errors(include_url=False, include_input=False)[0]["msg"]
+        raise BenchbookError(Problem(path.name, 1, f"is no report ({what})", mend)) from error

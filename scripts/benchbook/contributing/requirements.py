@@ -1,0 +1,64 @@
+"""List the packages that the scripts need, as their heads declare them: at the oldest versions, or any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.project import Project
+from benchbook.content.script import read_script
+
+# What names the lowest version that it admits.
+FLOORS = {">=", "==", "~="}
+
+
+def oldest_requirements(project: Project) -> list[str]:
+    """One line per package: the lowest version that every script which needs it admits.
+
+    Raises:
+        BenchbookError: A script names no lowest version, or one that another does not admit.
+    """
+    declared = list(_declared(project))
+    floors: dict[str, tuple[Version, str]] = {}
+    problems: list[Problem] = []
+    for path, line, requirement in declared:
+        lowest = [Version(each.version) for each in requirement.specifier if each.operator in FLOORS]
+        if not lowest:
+            what = f"its dependency `{requirement}` names no lowest version"
+            problems.append(Problem(path, line, what, "write the oldest that it runs on, after `>=`"))
+            continue
+        name = canonicalize_name(requirement.name)
+        # Scripts run in one environment: the highest of their floors is the lowest that suits all.
+        floors[name] = max(floors.get(name, (Version("0"), path)), (max(lowest), path))
+    for path, line, requirement in declared:
+        floor, other = floors.get(canonicalize_name(requirement.name), (None, ""))
+        if floor is not None and not requirement.specifier.contains(floor, prereleases=True):
+            what = f"its dependency `{requirement}` excludes {floor}, the lowest that {other} admits"
+            problems.append(Problem(path, line, what, "let the two meet"))
+    if problems:
+        raise BenchbookError(*problems)
+    return [f"{name}=={version}" for name, (version, _) in sorted(floors.items())]
+
+
+def newest_requirements(project: Project) -> list[str]:
+    """One line per package and declaration: whatever release of it every script admits."""
+    return sorted({str(requirement) for _, _, requirement in _declared(project)})
+
+
+def _declared(project: Project) -> Iterator[tuple[str, int, Requirement]]:
+    """Every dependency of every script that holds here, with its place."""
+    for path in project.scripts().values():
+        script = read_script(path, project.root)
+        line = script.metadata.line_of("dependencies")
+        for text in script.metadata.dependencies:
+            try:
+                requirement = Requirement(text)
+            except InvalidRequirement as error:
+                what = f"its dependency `{text}` is not a requirement"
+                raise BenchbookError(Problem(script.path, line, what, "write it as pip reads it")) from error
+            if requirement.marker is None or requirement.marker.evaluate():
+                yield script.path, line, requirement

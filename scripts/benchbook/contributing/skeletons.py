@@ -1,0 +1,135 @@
+"""Begin a guide or a script: files that record, build and pass the check as they are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from string import Template
+
+from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.project import DATA_FOLDERS, Project
+from benchbook.content.records import write_text
+
+NAME = re.compile(r"[a-z][a-z0-9_]{0,39}\Z")
+FIRST = "first"
+NAV = re.compile(r"^nav:[^\S\n]*\n(?P<entries>(?:[^\S\n]+\S.*\n|[^\S\n]*\n(?=[^\S\n]+\S))*)", re.MULTILINE)
+
+SCRIPT = '''"""How much memory a tensor of ones takes in each precision."""
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["torch>=2.11"]
+#
+# [tool.benchbook]
+# needs = ["cpu", "accelerator"]
+# [tool.benchbook.metrics]
+# total = { unit = "count" }
+# tensor_bytes = { unit = "B", better = "lower" }
+# [tool.benchbook.smallest]
+# size = 10
+# [tool.benchbook.matrix]
+# precision = ["float32", "bfloat16"]
+# ///
+
+# %% parameters
+size = 1000
+precision = "float32"
+
+# %% setup
+import torch
+
+cpu = torch.device("cpu")
+device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else cpu
+dtype = getattr(torch, precision)
+
+# %% add
+ones = torch.ones(size, dtype=dtype, device=device)
+total = int(ones.sum(dtype=torch.float32))
+tensor_bytes = ones.nbytes
+print(f"{total} ones take {tensor_bytes} bytes on {device.type}")
+
+# %% checks
+assert total == size
+assert tensor_bytes == size * ones.element_size()
+assert ones.device.type == device.type
+'''
+
+PAGE = Template("""---
+draft: true
+description: What ${title} costs, measured on real hardware.
+---
+
+# ${heading} { #${anchor} }
+
+In half the precision it takes `#!value 1 - ${half} / ${full} percent` less.
+{ .measured }
+
+```cell
+${script}?precision=float32#add
+```
+
+## What was measured { #measured }
+
+```table
+script: ${script}
+rows: precision
+columns: [total, tensor_bytes]
+```
+""")
+
+
+def new_script(project: Project, name: str) -> list[str]:
+    """Begin the script "guide/script", in a guide that may be new; the files made, relative to the project.
+
+    Raises:
+        BenchbookError: It cannot be called so, or is there already.
+    """
+    guide, slash, stem = name.removeprefix("snippets/").removesuffix(".py").partition("/")
+    if not slash or not NAME.match(guide) or not NAME.match(stem) or guide in DATA_FOLDERS:
+        mend = "name it as guide/script, with lower-case letters, digits and underscores"
+        raise BenchbookError(Problem(name, 1, "cannot name a script", mend))
+    path = project.snippets / guide / f"{stem}.py"
+    _write_new(project, path, SCRIPT)
+    return [project.relative(path)]
+
+
+def new_guide(project: Project, name: str) -> list[str]:
+    """Begin a guide with one script, and list it in the navigation; the files made or changed.
+
+    Raises:
+        BenchbookError: It cannot be called so, or is there already.
+    """
+    if not NAME.match(name) or name in DATA_FOLDERS:
+        mend = "use lower-case letters, digits and underscores, beginning with a letter"
+        raise BenchbookError(Problem(name, 1, "cannot name a guide", mend))
+    page = project.docs / "en" / f"{name}.md"
+    if page.exists():
+        raise BenchbookError(Problem(project.relative(page), 1, "is there already", "name another guide"))
+    title = name.replace("_", " ")
+    made = new_script(project, f"{name}/{FIRST}")
+    script = f"{name}/{FIRST}.py"
+    words = {
+        "title": title,
+        "heading": title.capitalize(),
+        "anchor": name.replace("_", "-"),
+        "script": script,
+        "half": f"{script}?precision=bfloat16#tensor_bytes",
+        "full": f"{script}?precision=float32#tensor_bytes",
+    }
+    _write_new(project, page, PAGE.substitute(words))
+    made.append(project.relative(page))
+    config = project.root / "mkdocs.yml"
+    text = config.read_text("utf-8") if config.is_file() else ""
+    # A site whose configuration lists no pages shows them all.
+    if match := NAV.search(text):
+        entries = match["entries"]
+        indent = re.match(r"\s*", entries)
+        listed = f"{indent[0] if indent and entries else '  '}- {name}.md\n"
+        write_text(config, text[: match.end()] + listed + text[match.end() :])
+        made.append(project.relative(config))
+    return made
+
+
+def _write_new(project: Project, path: Path, text: str) -> None:
+    if path.exists():
+        raise BenchbookError(Problem(project.relative(path), 1, "is there already", "choose another name"))
+    write_text(path, text)

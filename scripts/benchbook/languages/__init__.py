@@ -1,0 +1,1 @@
+"""How each language writes: the words of its interface, numbers, units, and the direction of text."""

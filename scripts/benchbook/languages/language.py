@@ -1,0 +1,354 @@
+"""What a language's `_language.yml` holds: its interface strings, its labels, its names of units."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+
+from babel import Locale, UnknownLocaleError, dates
+from babel.core import get_global
+from babel.units import format_unit
+
+from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.project import Project
+from benchbook.content.units import Unit
+from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
+from benchbook.languages.formatting import (
+    LARGEST_RATIO,
+    SMALLEST_RATIO,
+    FormattedQuantity,
+    format_number,
+    format_percent,
+    format_quantity,
+    format_ratio,
+    format_ratio_percent,
+    format_signed_percent,
+)
+from benchbook.languages.markup import isolated_words
+
+FILE = "_language.yml"
+FALLBACK = "en"
+# What each file held when it was last read: a build asks for every language several times.
+_kept: dict[Path, tuple[int, dict[str, Any]]] = {}
+_HOLE = re.compile(r"\{([a-z_]+)\}")
+
+Text = str | dict[str, str]
+
+
+@dataclass(frozen=True)
+class Language:
+    """A language of the pages.
+
+    Parameters:
+        code: Its folder below `docs/`.
+        strings: Interface texts by key; one that counts has a form per plural category.
+        labels: What scripts call things, by name, `axis=value` or "guide/script.py#name".
+        units: Units whose symbol holds words, as the language writes them.
+        own_unit_words: How people write units behind a number in running text; none: as CLDR does.
+        fallback: The language whose labels stand in for missing ones.
+        style: CSS that its writing system needs.
+    """
+
+    code: str
+    strings: Mapping[str, Text] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
+    own_unit_words: frozenset[str] = frozenset()
+    fallback: Language | None = None
+    style: str = ""
+
+    @cached_property
+    def locale(self) -> Locale:
+        """What Babel knows of the language."""
+        return Locale.parse(self.code.replace("-", "_"))
+
+    @cached_property
+    def unit_words(self) -> frozenset[str]:
+        """How people write units behind a number in running text, in this language and in its fallback."""
+        own = self.own_unit_words or cldr_unit_words(self.code)
+        return own | (self.fallback.unit_words if self.fallback else frozenset())
+
+    @cached_property
+    def with_territory(self) -> str:
+        """The language with the country that most of its speakers live in: "ja_JP", as Open Graph has it."""
+        likely = Locale.parse(get_global("likely_subtags").get(str(self.locale), str(self.locale)))
+        return "_".join(filter(None, (self.locale.language, self.locale.territory or likely.territory)))
+
+    @cached_property
+    def direction(self) -> str:
+        """Which way its text runs: `ltr` or `rtl`."""
+        return str(self.locale.text_direction)
+
+    def text(self, key: str, **values: object) -> str:
+        """The interface text `key` with its holes filled; `n` chooses the plural form.
+
+        Raises:
+            BenchbookError: Neither this language nor its fallback has it.
+        """
+        found, owner = self.strings.get(key), self
+        if found is None and self.fallback is not None:
+            found, owner = self.fallback.strings.get(key), self.fallback
+        if found is None:
+            mend = "add it there"
+            raise BenchbookError(Problem(f"docs/{self.code}/{FILE}", 1, f"`strings:` has no `{key}`", mend))
+        if not values and isinstance(found, str):
+            return found
+        if isinstance(found, dict):
+            number = values.get("n", 0)
+            form = owner.locale.plural_form(number if isinstance(number, int) else 0)
+            found = found.get(form, found["other"])
+        shown = {
+            name: format_number(value, self.locale) if isinstance(value, int) else self.isolated(str(value))
+            for name, value in values.items()
+        }
+        return _HOLE.sub(lambda match: shown.get(match[1], match[0]), found)
+
+    def label(self, name: str, scope: str = "") -> str | None:
+        """What the language calls a metric, axis, meter or `axis=value`; None if it has no word for it.
+
+        Parameters:
+            name: The name in the script.
+            scope: The script, "guide/script.py", for a label of its own.
+        """
+        for key in (f"{scope}#{name}", name):
+            if key in self.labels:
+                return self.labels[key]
+        return self.fallback.label(name, scope) if self.fallback else None
+
+    def isolated(self, text: str) -> str:
+        """`text` so that neither it nor its neighbours change order in right-to-left text."""
+        return f"\u2068{text}\u2069" if self.direction == "rtl" else text
+
+    def words(self, text: str) -> str:
+        """The HTML of `text`, a text of the language that may hold Latin."""
+        return isolated_words(text, right_to_left=self.direction == "rtl")
+
+    def number(self, value: float) -> str:
+        """`value` with at most three significant digits."""
+        return format_number(value, self.locale)
+
+    def percent(self, share: float) -> str:
+        """A share (0.38) as a percentage."""
+        return format_percent(share, self.locale)
+
+    def signed_percent(self, share: float) -> str:
+        """A share that goes either way as a percentage, with its sign: "+1.2%", "−0.4%", "0.0%"."""
+        return format_signed_percent(share, self.locale)
+
+    def ratio(self, value: float) -> str:
+        """How many times as much: "1.04×", "0.500×", ">1,000×"; in Chinese "50.0%" of the other."""
+        key, end = "times_less" if _is_less(value) else "times", 0.0
+        if abs(value) > LARGEST_RATIO:
+            key, end = "times_beyond", math.copysign(LARGEST_RATIO, value)
+        elif 0 < abs(value) < SMALLEST_RATIO:
+            key, end = "times_below", math.copysign(SMALLEST_RATIO, value)
+        if end:
+            ratio, percent = self.number(end), self.percent(end)
+        else:
+            ratio, percent = format_ratio(value, self.locale), format_ratio_percent(value, self.locale)
+        return self.text(key).format(ratio=ratio, percent=percent)
+
+    def ratio_range(self, lower: float, upper: float, beside: float) -> str:
+        """The interval of the ratio `beside`, written as that is but for its word: "0.930–1.09"."""
+        percent = _is_less(beside) and "{percent}" in self.text("times_less")
+        write = format_ratio_percent if percent else format_ratio
+        return f"{write(lower, self.locale)}–{write(upper, self.locale)}"
+
+    def quantity(
+        self, value: float, unit: Unit, shown: Unit | None = None, full: bool = False
+    ) -> FormattedQuantity:
+        """`value` in `unit`, shown in the unit `shown` or a sensible one; `full` writes all its digits."""
+        return format_quantity(value, unit, self.locale, shown, self.units, full)
+
+    def flag(self, value: bool) -> str:
+        """The word for yes or no."""
+        return self.text("yes" if value else "no")
+
+    def month(self, moment: str) -> str:
+        """Month and year of an ISO 8601 date or time."""
+        return dates.format_skeleton("yMMM", _date(moment), locale=self.locale)
+
+    def date(self, date: str) -> str:
+        """A date that is known to the year, the month or the day: "2022", "2022-02", "2022-02-09"."""
+        if len(date) > len("2022-02"):
+            return self.day(date)
+        whole = (date + "-01-01")[: len("2022-02-09")]
+        return self.month(whole) if len(date) > len("2022") else self.year(whole)
+
+    def year(self, moment: str) -> str:
+        """The year of an ISO 8601 date or time."""
+        return dates.format_skeleton("y", _date(moment), locale=self.locale)
+
+    def day(self, moment: str) -> str:
+        """The full date of an ISO 8601 date or time."""
+        return dates.format_date(_date(moment), "long", locale=self.locale)
+
+
+def load_language(docs: Path, code: str) -> Language:
+    """The language of the folder `code` of `docs`.
+
+    Raises:
+        BenchbookError: Its `_language.yml` is missing or malformed; carries every problem found.
+    """
+    fallback = None
+    if code != FALLBACK and (docs / FALLBACK / FILE).is_file():
+        fallback = _load(docs, FALLBACK, None)
+    return _load(docs, code, fallback)
+
+
+def _load(docs: Path, code: str, fallback: Language | None) -> Language:
+    path = docs / code / FILE
+    shown = f"{docs.name}/{code}/{FILE}"
+    stamp = path.stat().st_mtime_ns if path.is_file() else 0
+    kept = _kept.get(path)
+    if kept is None or kept[0] != stamp:
+        table = _read(path, shown)
+        if problems := list(_problems(table, code, shown, path.read_text("utf-8"))):
+            raise BenchbookError(*problems)
+        kept = _kept[path] = (stamp, table)
+    table = kept[1]
+    strings, labels, units = (table.get(title) or {} for title in ("strings", "labels", "units"))
+    words = frozenset(table.get("unit_words") or ())
+    return Language(code, strings, labels, units, words, fallback, table.get("style") or "")
+
+
+# The units that CLDR has words for, and lengths of words that stand for nothing else.
+_CLDR_UNITS = (
+    *(f"duration-{unit}" for unit in ("microsecond", "millisecond", "second", "minute", "hour")),
+    *(f"digital-{unit}" for unit in ("byte", "kilobyte", "megabyte", "gigabyte", "terabyte")),
+    *("power-watt", "concentr-percent"),
+)
+
+
+@cache
+def cldr_unit_words(code: str) -> frozenset[str]:
+    """How CLDR writes units behind a number: for a language whose file has no `unit_words:`."""
+    locale = Locale.parse(code.replace("-", "_"))
+    lengths: tuple[Literal["short", "long"], ...] = ("short", "long")
+    texts = (
+        format_unit(number, unit, length, locale=locale)
+        for unit, length, number in product(_CLDR_UNITS, lengths, (0, 1, 2, 3, 11, 100))
+    )
+    words = (re.sub(r"\d", "", text).strip(" \u00a0\u202f") for text in texts)
+    return frozenset(word.replace("\u00a0", " ") for word in words if word)
+
+
+def unit_words(docs: Path, code: str) -> frozenset[str]:
+    """How people write units in a language and in English; those of CLDR where its file is not in order."""
+    try:
+        return load_language(docs, code).unit_words
+    except BenchbookError:
+        pass  # told with the languages
+    try:
+        return cldr_unit_words(code) | cldr_unit_words(FALLBACK)
+    except (UnknownLocaleError, ValueError):
+        return cldr_unit_words(FALLBACK)
+
+
+def load_languages(project: Project) -> dict[str, Language]:
+    """Every language there is, by code."""
+    english = _load(project.docs, FALLBACK, None) if FALLBACK in project.languages else None
+    others = {code: _load(project.docs, code, english) for code in project.languages if code != FALLBACK}
+    return ({FALLBACK: english} if english else {}) | others
+
+
+def missing_strings(project: Project) -> list[Problem]:
+    """Interface texts, labels and units that English has and another language lacks."""
+    languages = load_languages(project)
+    source = languages.get(FALLBACK)
+    problems = []
+    for code, language in languages.items():
+        if source is None or code == FALLBACK:
+            continue
+        tables: Iterable[tuple[str, Mapping[str, Any], Mapping[str, Any]]] = (
+            ("strings", source.strings, language.strings),
+            ("labels", source.labels, language.labels),
+            ("units", source.units, language.units),
+        )
+        for title, wanted, there in tables:
+            for key in sorted(set(wanted) - set(there)):
+                what = f"`{title}:` has no `{key}`"
+                problems.append(
+                    Problem(f"docs/{code}/{FILE}", 1, what, "translate it from docs/en/_language.yml")
+                )
+    return problems
+
+
+def _is_less(ratio: float) -> bool:
+    """Whether a ratio is shown as less than 1: 0.9996 is shown as 1."""
+    return abs(float(f"{ratio:.3g}")) < 1
+
+
+def _date(moment: str) -> datetime.date:
+    return datetime.date.fromisoformat(moment[:10])
+
+
+def _read(path: Path, shown: str) -> dict[str, Any]:
+    try:
+        table = parse_yaml(path.read_text("utf-8"))
+    except FileNotFoundError as error:
+        mend = "copy it from docs/en/ and translate it"
+        raise BenchbookError(Problem(shown, 1, "there is no such file", mend)) from error
+    except InvalidYamlError as error:
+        raise BenchbookError(Problem(shown, error.line, "is not valid YAML", "mend its syntax")) from error
+    if not isinstance(table, dict):
+        raise BenchbookError(Problem(shown, 1, "is no mapping", "begin it with `strings:`"))
+    return table
+
+
+def _problems(table: dict[str, Any], code: str, path: str, text: str) -> Iterable[Problem]:
+    try:
+        categories = {*Locale.parse(code.replace("-", "_")).plural_form.tags, "other"}
+    except (UnknownLocaleError, ValueError):
+        yield Problem(
+            path, 1, f"`{code}` is no language that CLDR knows", "name the folder by its language code"
+        )
+        return
+    # It stands in the head of every page, where a tag would end it.
+    if not isinstance(table.get("style") or "", str) or "<" in (table.get("style") or ""):
+        yield Problem(
+            path, line_of_key("style", text), "`style:` is no CSS", "write rules as text, without tags"
+        )
+    words = table.get("unit_words") or []
+    if not (isinstance(words, list) and all(isinstance(word, str) and word for word in words)):
+        mend = "list words: `unit_words: [seconds, hours]`"
+        yield Problem(path, line_of_key("unit_words", text), "`unit_words:` is no list of words", mend)
+    for title in ("strings", "labels", "units"):
+        if not isinstance(table.get(title) or {}, dict):
+            yield Problem(path, 1, f"`{title}:` is no mapping", "write `key: text` below it")
+            return
+        for key, value in (table.get(title) or {}).items():
+            if found := _entry_problem(key, value, categories if title == "strings" else set()):
+                yield Problem(path, line_of_key(str(key), text), *found)
+
+
+def _entry_problem(key: object, value: object, categories: set[str]) -> tuple[str, str] | None:
+    """What is wrong with an entry, and the mend; `categories` are the plural forms it may have, if any."""
+    if not isinstance(key, str):
+        return f"the key `{key}` is no text (YAML reads yes, no and numbers)", "put it in quotes"
+    if isinstance(value, str):
+        return None
+    if not (categories and isinstance(value, dict)):
+        return f"`{key}` is no text", "put it in quotes"
+    forms = set(value)
+    if "other" not in forms or not forms <= categories:
+        mend = f"give it `other` and any of: {', '.join(sorted(categories))}"
+        return f"`{key}` has the plural forms {', '.join(sorted(map(str, forms)))}", mend
+    if not all(isinstance(form, str) for form in value.values()):
+        return f"a plural form of `{key}` is no text", "put it in quotes"
+    return None
+
+
+def line_of_key(key: str, text: str) -> int:
+    """The line of a YAML text that begins with `key`; 1 if none does."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip().strip("\"'").startswith(key):
+            return number
+    return 1

@@ -1,1 +1,0 @@
-"""Replay records in pages: references, fences, values, tables, charts and where each comes from."""

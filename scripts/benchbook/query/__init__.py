@@ -1,0 +1,1 @@
+"""Look up what was recorded: references, measurements, freshness, verdicts; knows no HTML."""

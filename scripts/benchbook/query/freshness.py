@@ -1,0 +1,128 @@
+"""Judge whether a record still describes its script as it stands, and say why not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.project import Project
+from benchbook.content.records import Publication, Record, VariantRecord
+from benchbook.content.script import Script, Variant, machine_kinds
+
+# Of what is quoted from a publication nobody here can say whether it is fresh; a prediction is no record.
+State = Literal["fresh", "stale", "missing", "invalid", "published", "predicted"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a variant's record can be believed, and the reason."""
+
+    state: State
+    reason: str
+
+
+def judge(script: Script, variant: Variant, record: Record | None, inputs: dict[str, str]) -> Verdict:
+    """The verdict on `variant`, the same under every version of Python.
+
+    Parameters:
+        script: As it stands now.
+        variant: As it would run on the record's machine now.
+        record: What was measured there, if anything.
+        inputs: The digests of the script's declared inputs now (`input_digests`).
+
+    """
+    measured = record.variants.get(variant.name) if record is not None else None
+    if record is None or measured is None:
+        return Verdict("missing", "never measured here")
+    if measured.outcome in {"timed out", "crashed"}:
+        return Verdict("invalid", f"{measured.outcome}: {measured.error or 'no more is known'}")
+    campaign = record.campaigns.get(measured.campaign)
+    if campaign is None:
+        return Verdict("invalid", f"its campaign {measured.campaign} is not described")
+    if isinstance(campaign, Publication):
+        return Verdict("published", f"quoted from {campaign.source.title}")
+    reason = next(_changes(script, variant, measured, inputs), None)
+    if reason is None:
+        reason = next(_out_of_range(script.metadata.dependencies, campaign.packages), None)
+    return Verdict("stale", reason) if reason else Verdict("fresh", "measured as it stands")
+
+
+def input_digests(script: Script, folder: Path) -> dict[str, str]:
+    """`sha256:...` of each file that `script` declares as its input; "missing" where there is none.
+
+    Parameters:
+        script: Whose inputs.
+        folder: The script's folder, which they are relative to.
+
+    """
+    digests = {}
+    for name in sorted(script.metadata.inputs):
+        path = folder / name
+        digests[name] = (
+            "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "missing"
+        )
+    return digests
+
+
+def _changes(
+    script: Script, variant: Variant, measured: VariantRecord, inputs: dict[str, str]
+) -> Iterator[str]:
+    if measured.code != script.code_digest:
+        yield "code changed"
+    for name in sorted(set(variant.parameters) | set(measured.parameters)):
+        old, new = (side.get(name, "not set") for side in (measured.parameters, variant.parameters))
+        if old != new or type(old) is not type(new):
+            yield f"parameter changed ({name}: {old} -> {new})"
+    if measured.ranks != variant.ranks:
+        yield f"parameter changed (ranks: {measured.ranks} -> {variant.ranks})"
+    for name in sorted(set(inputs) | set(measured.inputs)):
+        if inputs.get(name) != measured.inputs.get(name):
+            yield f"input changed ({name})"
+    if measured.environment != variant.environment:
+        yield "environment changed"
+    if set(measured.meters) != set(variant.meters):
+        yield "meters changed"
+
+
+def _out_of_range(dependencies: tuple[str, ...], packages: dict[str, str]) -> Iterator[str]:
+    versions = {canonicalize_name(name): version for name, version in packages.items()}
+    for text in dependencies:
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
+            yield f"libraries out of range ({text} is not a requirement)"
+            continue
+        version = versions.get(canonicalize_name(requirement.name))
+        if version is None and requirement.marker is not None:
+            # It may not have been needed there.
+            continue
+        if version is None:
+            yield f"libraries out of range ({requirement.name} was not recorded)"
+        elif not requirement.specifier.contains(version, prereleases=True):
+            yield f"libraries out of range ({requirement.name} {version} is not {requirement.specifier})"
+
+
+def kinds_of(project: Project, machine: str) -> tuple[str, ...]:
+    """What a machine that has records here is (`machine_kinds`).
+
+    Raises:
+        BenchbookError: Its machine.json does not say.
+
+    """
+    path = project.records / machine / "machine.json"
+    try:
+        kind = json.loads(path.read_text("utf-8"))["kind"]
+    except (OSError, RecursionError, ValueError, KeyError, TypeError) as error:
+        what = f"does not describe the machine ({error})"
+        raise BenchbookError(
+            Problem(project.relative(path), 1, what, "record on the machine again")
+        ) from error
+    return machine_kinds(str(kind), machine)

@@ -1,0 +1,144 @@
+"""Judge claims: what the records of a machine say of the two that a claim compares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from benchbook.content.claims import Claim, Claims, Constant, Outcome, load_claims
+from benchbook.content.conversion import convertible, targets
+from benchbook.content.problems import BenchbookError
+from benchbook.content.references import Target, UnresolvedError
+from benchbook.content.units import Unit
+from benchbook.query.library import Library, Machine
+from benchbook.query.measurements import Measurement, find_target, measure
+from benchbook.statistics.comparison import Comparison, Doubt, Side, compare, decide
+
+# What a number alone can be compared with.
+_PLAIN = ("ratio", "count")
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the records of one machine say of a claim.
+
+    Parameters:
+        claim: The claim.
+        machine: Whose records.
+        outcome: What they say.
+        doubt: Why that is open, if it is.
+        found: The comparison behind it, in the base units of the two.
+        parts: The measurements it is made of; none where one of them is missing.
+    """
+
+    claim: Claim
+    machine: Machine
+    outcome: Outcome
+    doubt: Doubt | None
+    found: Comparison
+    parts: tuple[Measurement, ...]
+
+
+def claims_of(library: Library) -> Claims:
+    """Every claim of the project, read once in a build."""
+    return library.once("claims", lambda: load_claims(library.project))
+
+
+def judge(library: Library, claim: Claim, machine: Machine) -> Judgement:
+    """What `machine` says of `claim`.
+
+    Raises:
+        BenchbookError: It names something that is not there, with the line of the claim that does.
+    """
+    return library.once(("judged", claim.id, machine.name), lambda: _judge(library, claim, machine))
+
+
+def _judge(library: Library, claim: Claim, machine: Machine) -> Judgement:
+    first, second = resolve(library, claim)
+    sides = []
+    parts: list[Measurement] = []
+    for key, one in (("a", first), ("b", second)):
+        if isinstance(one, Constant):
+            assert one.unit is not None
+            sides.append(Side((one.value * one.unit.factor,)))
+            continue
+        try:
+            part = measure(library, one, machine)
+        except UnresolvedError as error:
+            raise BenchbookError(error.at(claim.path, claim.at(key))) from None
+        sides.append(side_of_measurement(part))
+        parts += [part] if part is not None and part.samples else []
+    found = compare(sides[0], sides[1], claim.times)
+    outcome, doubt = decide(found, claim.relation, claim.ratio, claim.tolerance, claim.times)
+    return Judgement(claim, machine, outcome, doubt, found, () if found.first is None else tuple(parts))
+
+
+def side_of_measurement(part: Measurement | None) -> Side:
+    """A measurement as one side of a comparison, in the base unit of its dimension."""
+    if part is None:
+        return Side(())
+    return Side(
+        tuple(sample * part.unit.factor for sample in part.samples),
+        timed=part.unit.noisy,
+        # Each script has campaigns of its own.
+        campaign=f"{part.source.script.reference} {part.source.result.campaign}",
+        shared=bool(part.source.campaign.state.get("shared")),
+    )
+
+
+def resolve(library: Library, claim: Claim) -> tuple[Target, Target | Constant]:
+    """What the two sides of `claim` stand for in the scripts.
+
+    Raises:
+        BenchbookError: One stands for nothing, or the two cannot be compared; with the line of the claim.
+    """
+    return library.once(("claim", claim.id), lambda: _resolve(library, claim))
+
+
+def _resolve(library: Library, claim: Claim) -> tuple[Target, Target | Constant]:
+    key = "a"
+    try:
+        first = find_target(library, claim.a)
+        key = "b"
+        second = (
+            with_unit(claim.b, first.unit) if isinstance(claim.b, Constant) else find_target(library, claim.b)
+        )
+        assert second.unit is not None
+        check_comparable(first.unit, second.unit)
+    except UnresolvedError as error:
+        raise BenchbookError(error.at(claim.path, claim.at(key))) from None
+    return first, second
+
+
+def with_unit(constant: Constant, unit: Unit) -> Constant:
+    """`constant` with a unit: `unit`, that of what it is compared with, if it has none.
+
+    Raises:
+        UnresolvedError: A number alone does not say how much it is.
+    """
+    if constant.unit is not None:
+        return constant
+    if unit.dimension not in _PLAIN:
+        what = f"the number {constant.value:g} is compared with a quantity in {unit.symbol}"
+        raise UnresolvedError(what, f'write its unit: "{constant.value:g} {unit.symbol}"')
+    return Constant(constant.value, unit)
+
+
+def check_comparable(first: Unit, second: Unit) -> None:
+    """Raise UnresolvedError if two units have no ratio."""
+    counted = first.dimension == second.dimension == "count"
+    if not counted and not convertible(first, second):
+        what = f"a quantity in {first.symbol} is compared with one in {second.symbol}"
+        raise UnresolvedError(what, f"compare it with one in {' or '.join(targets(first))}")
+
+
+def judging_machines(library: Library) -> tuple[Machine, ...]:
+    """The machines whose records judge claims: those that measured, not those whose figures are quoted."""
+    return tuple(machine for machine in library.machines.values() if not machine.published)
+
+
+def judgements(library: Library, claim: Claim) -> tuple[Judgement, ...]:
+    """What each machine whose records judge claims says of `claim`."""
+    return library.once(
+        ("judgements", claim.id),
+        lambda: tuple(judge(library, claim, machine) for machine in judging_machines(library)),
+    )

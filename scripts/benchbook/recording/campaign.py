@@ -1,0 +1,373 @@
+"""Record one script: its variants interleaved in rounds, each run a fresh process, one record at the end."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from benchbook.content.problems import Problem
+from benchbook.content.records import Campaign, RankRun, Record, Run, VariantRecord, campaigns_of
+from benchbook.content.script import Script, Variant
+from benchbook.recording.hosts import HostError, Hosts, preload_names
+from benchbook.recording.jobs import CRASHED, FAILED, OK, TIMED_OUT, Failure, Job, Result
+from benchbook.recording.journal import TIME, Finished, Journal
+from benchbook.recording.plan import Task
+from benchbook.statistics.summary import median
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One run in the order of a campaign."""
+
+    variant: str
+    round: int
+    place: int
+
+
+def order(campaign: str, script: str, repeats: dict[str, int]) -> tuple[Turn, ...]:
+    """Every run of a campaign: rounds in which each variant runs once, in an order drawn anew for each.
+
+    Parameters:
+        campaign: Its id, which with the script's name is the seed: a resumed campaign goes on as planned.
+        script: "guide/script.py".
+        repeats: How often each variant runs.
+    """
+    draw = random.Random(f"{campaign} {script}")
+    turns: list[Turn] = []
+    for number in range(max(repeats.values(), default=0)):
+        names = [name for name, times in repeats.items() if times > number]
+        draw.shuffle(names)
+        turns += [Turn(name, number, len(turns) + place) for place, name in enumerate(names)]
+    return tuple(turns)
+
+
+def make_job(
+    script: Script, variant: Variant, path: str, root: str, limit: float = math.inf, strict: bool = False
+) -> Job:
+    """The job that runs `variant` once, for `limit` seconds at most.
+
+    Parameters:
+        script: Whose.
+        variant: What runs.
+        path: The file.
+        root: The project's folder.
+        limit: Seconds that are left, where that is less than it may take.
+        strict: Whether a library's deprecation is an error too, and not only the script's own.
+    """
+    return Job(
+        script=path,
+        root=root,
+        source=script.source,
+        cells=[(cell.name, cell.start, cell.source) for cell in script.cells],
+        overridden=variant.overridden,
+        metrics=list(script.metadata.metrics),
+        blocks=[metric.name for metric in script.metadata.metrics.values() if metric.blocks],
+        meters=list(variant.meters),
+        ranks=variant.ranks,
+        timeout=min(variant.timeout, limit),
+        docstring=script.docstring,
+        strict=strict,
+    )
+
+
+def run_once(
+    hosts: Hosts, task: Task, variant: Variant, root: str, limit: float = math.inf, strict: bool = False
+) -> Result:
+    """Run a variant once, a second time if the host and not the script gave way; else as `make_job` says.
+
+    Raises:
+        BenchbookError: There is no host to run it.
+    """
+    script = task.script
+    preload = preload_names(cell.source for cell in script.cells)
+    ends = time.monotonic() + limit
+    words = ""
+    for _ in range(2):
+        host = hosts.host(variant.environment, preload, script.path)
+        left = max(0.0, ends - time.monotonic())
+        try:
+            return host.run(make_job(script, variant, str(task.path.resolve()), root, left, strict))
+        except HostError as error:
+            words = str(error)
+            hosts.forget(host)
+    what = f"the process that watches over the script ended twice ({words})"
+    return Result(FAILED, Failure(1, what, "see whether something on this machine kills processes"))
+
+
+Ended = Literal["complete", "spent", "interrupted"]
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What the turns of a campaign have yielded.
+
+    Parameters:
+        runs: Finished runs by variant, those of whole variants only.
+        problems: What went wrong.
+        ended: Whether every turn was taken; else whether the time was spent, or somebody ended it.
+    """
+
+    runs: dict[str, list[Finished]]
+    problems: list[Problem]
+    ended: Ended = "complete"
+
+
+def gather(
+    task: Task,
+    journal: Journal,
+    run: Callable[[Variant, float], Result],
+    time_left: Callable[[], float],
+    progress: Callable[[Turn, Result | None], None],
+    idle: bool = True,
+) -> Gathered:
+    """Take every turn that the journal does not hold yet, as far as the time goes.
+
+    A run that takes longer than is left is left for later, and the turns after it are taken. Where that is an
+    estimate, it keeps no run from being the first.
+
+    Parameters:
+        task: What runs.
+        journal: Of this campaign; it holds every run that ended in time.
+        run: Runs a variant once, for so many seconds at most.
+        time_left: Seconds until everything must have ended; infinite where nobody set an end.
+        progress: Told of each turn before it (without a result) and after.
+        idle: Whether nothing ran since the time began.
+    """
+    variants = {variant.name: variant for variant in task.variants}
+    done = {(finished.variant, finished.round) for finished in journal.finished}
+    # A variant that ends otherwise does so again: there is nothing more to learn from further runs.
+    settled = {finished.variant for finished in journal.finished if finished.result.outcome != OK}
+    seconds = dict(task.run_seconds)
+    estimated = set(task.estimated)
+    failed: set[str] = set()
+    problems: list[Problem] = []
+    ended: Ended = "complete"
+    try:
+        for turn in _turns(task, journal):
+            if turn.variant in settled or turn.variant in failed or (turn.variant, turn.round) in done:
+                continue
+            variant, limit = variants[turn.variant], time_left()
+            known = seconds.get(turn.variant) or 0.0
+            if limit <= 0 or (limit < known and (not idle or turn.variant not in estimated)):
+                ended = "spent"
+                continue
+            progress(turn, None)
+            result, idle = run(variant, limit), False
+            if result.outcome == TIMED_OUT and limit < variant.timeout:
+                # It was given less than it asks for: that says nothing of it, but that others go first.
+                journal.cut(turn.variant, limit)
+                ended = "spent"
+                continue
+            # Kept first, then told of: what was said to be done is done, whatever comes in between.
+            if result.outcome == FAILED:
+                failed.add(turn.variant)
+                problems.append(problem_of(task.script, variant, result))
+            else:
+                journal.add(Finished(turn.variant, turn.round, turn.place, result))
+            progress(turn, result)
+            seconds[turn.variant] = result.seconds
+            estimated.discard(turn.variant)
+            if result.outcome != OK:
+                settled.add(turn.variant)
+    except KeyboardInterrupt:
+        ended = "interrupted"
+    runs = {name: found for name, found in whole(journal).items() if name in variants and name not in failed}
+    return Gathered(runs, problems, ended)
+
+
+def _turns(task: Task, journal: Journal) -> list[Turn]:
+    """The turns of the variants that are wanted, in their order; of those that once ran out of time, last."""
+    wanted = {variant.name for variant in task.variants}
+    turns = order(journal.header["campaign"]["id"], task.script.reference, repeats_in(journal))
+    return sorted(
+        (turn for turn in turns if turn.variant in wanted), key=lambda turn: turn.variant in journal.cuts
+    )
+
+
+def repeats_in(journal: Journal) -> dict[str, int]:
+    """How often each variant of a campaign runs."""
+    return {name: int(table["repeats"]) for name, table in journal.header["variants"].items()}
+
+
+def whole(journal: Journal) -> dict[str, list[Finished]]:
+    """The runs of each variant of which every round is there, or which ended otherwise."""
+    runs: dict[str, list[Finished]] = {}
+    for finished in journal.finished:
+        runs.setdefault(finished.variant, []).append(finished)
+    repeats = repeats_in(journal)
+    return {
+        name: found
+        for name, found in runs.items()
+        if len(found) == repeats[name] or any(one.result.outcome != OK for one in found)
+    }
+
+
+def problem_of(script: Script, variant: Variant, result: Result) -> Problem:
+    """What a run that did not end well says to the author of the script."""
+    failure = result.failure or Failure(1, result.outcome, "record it again")
+    which = "" if variant.name == "default" else f" (variant {variant.name})"
+    return Problem(script.path, failure.line, f"{failure.what}{which}", failure.mend)
+
+
+def lay_over(
+    task: Task, machine: str, campaign_id: str, campaign: Campaign, gathered: Gathered
+) -> tuple[Record | None, list[Problem]]:
+    """The record with what a campaign has yielded (None if nothing), and what it could not take over.
+
+    A timeout or a crash never replaces a measurement that still describes the script: it says something of
+    this sitting, and the measurement would be lost. What a campaign that is not over has of a timed script
+    replaces none of another one: times are compared within a campaign.
+    """
+    old = task.record or Record(task.script.reference, machine)
+    if gathered.ended != "complete" and task.script.is_timed and not _alone(task, old, campaign_id, gathered):
+        return None, []
+    variants = dict(old.variants)
+    problems = []
+    written = []
+    for variant in task.variants:
+        if variant.name not in gathered.runs:
+            continue
+        new = variant_record(task, variant, campaign_id, gathered.runs[variant.name])
+        known = old.variants.get(variant.name)
+        if new.outcome != OK and known is not None and known.outcome == OK and _unchanged(known, new):
+            what = f"{new.outcome} ({new.error}), where an earlier campaign measured it, whose record stays"
+            mend = (
+                "find out why; if it is so from now on, delete the variant from its record and record again"
+            )
+            problems.append(Problem(task.script.path, 1, f"variant {variant.name}: {what}", mend))
+            continue
+        variants[variant.name] = new
+        written.append(variant.name)
+        if new.outcome in {TIMED_OUT, CRASHED}:
+            problems.append(problem_of(task.script, variant, _bad(gathered.runs[variant.name])))
+    if not written:
+        return None, problems
+    campaigns = campaigns_of(variants, old.campaigns | {campaign_id: campaign})
+    line = {
+        "date": campaign.finished[:10],
+        "campaign": campaign_id,
+        "variants": written,
+        "medians": {name: medians(variants[name].runs) for name in written},
+    }
+    history = list(old.history)
+    if history and history[-1]["campaign"] == campaign_id:
+        # What was whole when it was stopped is in the record already.
+        before = history.pop()
+        line["variants"] = [*dict.fromkeys([*before["variants"], *written])]
+        line["medians"] = before["medians"] | line["medians"]
+    # In the order the script declares them; those it no longer has come last.
+    place = {name: number for number, name in enumerate(task.declared)}
+    ranked = sorted(variants, key=lambda name: place.get(name, len(place)))
+    ordered = {name: variants[name] for name in ranked}
+    return replace(old, campaigns=campaigns, variants=ordered, history=(*history, line)), problems
+
+
+def _alone(task: Task, old: Record, campaign_id: str, gathered: Gathered) -> bool:
+    """Whether the baseline would be of this campaign, and with it whatever still describes the script."""
+    of_this = {name for name, known in old.variants.items() if known.campaign == campaign_id} | set(
+        gathered.runs
+    )
+    others = {
+        name
+        for name, known in old.variants.items()
+        if known.outcome == OK and known.code == task.script.code_digest and name in task.declared
+    }
+    return task.declared[0] in of_this and others <= of_this
+
+
+def _unchanged(old: VariantRecord, new: VariantRecord) -> bool:
+    same = ("code", "parameters", "ranks", "environment", "meters", "inputs")
+    return all(getattr(old, name) == getattr(new, name) for name in same)
+
+
+def _bad(runs: Sequence[Finished]) -> Result:
+    return next(finished.result for finished in runs if finished.result.outcome != OK)
+
+
+def variant_record(
+    task: Task, variant: Variant, campaign: str, finished: Sequence[Finished]
+) -> VariantRecord:
+    """What the runs of a variant amount to: all of them if each ended well, else none and the reason."""
+    ordered = sorted(finished, key=lambda each: each.place)
+    bad = next((each for each in ordered if each.result.outcome != OK), None)
+    told = bad or ordered[0]
+    error = None
+    if bad is not None:
+        failure = bad.result.failure or Failure(1, bad.result.outcome, "")
+        error = (
+            f"{task.script.path}:{failure.line}: {failure.what} (run {bad.round + 1} of {variant.repeats})"
+        )
+    return VariantRecord(
+        campaign=campaign,
+        outcome=told.result.outcome,
+        error=error,
+        parameters=variant.parameters,
+        ranks=variant.ranks,
+        environment=variant.environment,
+        meters=variant.meters,
+        code=task.script.code_digest,
+        inputs=task.inputs,
+        output=told.result.output,
+        runs=() if bad else tuple(_run(each) for each in ordered),
+        regions=() if bad else tuple(told.result.ranks[0].get("regions", ())),
+    )
+
+
+def _run(finished: Finished) -> Run:
+    first, *others = finished.result.ranks
+    return Run(
+        place=finished.place,
+        metrics=first["metrics"],
+        cells=first["cells"],
+        baseline_memory=first["baseline_memory"],
+        other_ranks=tuple(
+            RankRun(rank["metrics"], rank["cells"], rank["baseline_memory"], rank.get("blocks", {}))
+            for rank in others
+        ),
+        blocks=first.get("blocks", {}),
+    )
+
+
+def medians(runs: Sequence[Run]) -> dict[str, float]:
+    """The median of each metric that is one number."""
+    if not runs:
+        return {}
+    found = {}
+    for name in runs[0].metrics:
+        values = [value for run in runs if not isinstance(value := run.metrics[name], list)]
+        if len(values) == len(runs):
+            found[name] = float(median(values))
+    return found
+
+
+def header(task: Task, campaign: dict[str, Any], key: dict[str, Any]) -> dict[str, Any]:
+    """The header of a campaign's journal: what must be as it was for its runs to count together."""
+    return {
+        "campaign": campaign,
+        "key": {**key, "code": task.script.code_digest, "inputs": task.inputs},
+        "variants": {
+            variant.name: {
+                "parameters": variant.parameters,
+                "ranks": variant.ranks,
+                "environment": variant.environment,
+                "meters": list(variant.meters),
+                "repeats": variant.repeats,
+            }
+            for variant in task.variants
+        },
+    }
+
+
+def now() -> datetime:
+    """The present, in UTC."""
+    return datetime.now(UTC)
+
+
+def stamp(moment: datetime) -> str:
+    """`moment` as records write it."""
+    return moment.strftime(TIME)

@@ -1,0 +1,172 @@
+"""Tell how a script ended: what an exception means, and what a metric must be."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import math
+import traceback
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+from benchbook.recording.jobs import FAILED, OUT_OF_MEMORY, Failure
+from benchbook.statistics.summary import median
+
+LONGEST = 500
+MEMORY_WORDS = (
+    "DefaultCPUAllocator: can't allocate memory",
+    "DefaultCPUAllocator: not enough memory",
+    "CUDA out of memory",
+    "CUDA error: out of memory",
+    "CUDA driver error: out of memory",
+    "Triton Error [CUDA]: out of memory",
+    # By NCCL, and by the libraries that find no room for their handles and workspaces.
+    "'out of memory'",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUDNN_STATUS_ALLOC_FAILED",
+    "CUSOLVER_STATUS_ALLOC_FAILED",
+    "HIP out of memory",
+    "HIP error: out of memory",
+    "XPU out of memory",
+    "MPS backend out of memory",
+)
+MEMORY_ERRORS = frozenset({"OutOfMemoryError", "MemoryError"})
+SAME_SHOWN = "mend the script, which fails alike when run by hand"
+SMALLER = "make it smaller, or use a machine with more memory"
+
+
+def outcome_of(error: BaseException) -> str:
+    """OUT_OF_MEMORY for an exception by which Python or torch says so, else FAILED."""
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        names = {kind.__name__ for kind in type(current).__mro__}
+        if names & MEMORY_ERRORS or any(words in str(current) for words in MEMORY_WORDS):
+            return OUT_OF_MEMORY
+        # An error raised while handling another does not undo it; one raised `from None` does.
+        current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
+    return FAILED
+
+
+def _line_in(script: str, trace: TracebackType | None) -> int:
+    """The innermost line of `script` that a traceback passes through, 1 if it does not."""
+    lines = [line for frame, line in traceback.walk_tb(trace) if frame.f_code.co_filename == script]
+    return lines[-1] if lines else 1
+
+
+def explain(error: BaseException, script: str, cell: str) -> Failure:
+    """What an exception that left `cell` says to the author of the script."""
+    line = _line_in(script, error.__traceback__)
+    name = type(error).__name__
+    text = " ".join(str(error).split())[:LONGEST]
+    if isinstance(error, SystemExit):
+        what = (
+            f"the script left in the cell `{cell}` (exit code {error.code!r}) before its checks had completed"
+        )
+        return Failure(line, what, "let it run to the end of its checks, and raise an error where it cannot")
+    if isinstance(error, AssertionError):
+        held = linecache.getline(script, line).strip()
+        what = f"a check does not hold in the cell `{cell}`: {text or held}"
+        return Failure(line, what, "mend the script, or the check if it asks too much")
+    if isinstance(error, (DeprecationWarning, PendingDeprecationWarning, FutureWarning)):
+        what = f"it uses something deprecated in the cell `{cell}` ({name}: {text})"
+        return Failure(line, what, "use what replaces it")
+    if isinstance(error, SyntaxError) and error.filename == script:
+        return Failure(
+            error.lineno or line, f"the cell `{cell}` is not valid Python ({error.msg})", "mend the syntax"
+        )
+    mend = SMALLER if outcome_of(error) == OUT_OF_MEMORY else SAME_SHOWN
+    return Failure(line, f"{name} in the cell `{cell}`{text and f': {text}'}", mend)
+
+
+def shown_traceback(error: BaseException, script: str) -> str:
+    """The traceback as Python prints it, without the frames of the worker above the script's own."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename != script:
+        trace = trace.tb_next
+    kept = error.with_traceback(trace) if trace is not None else error
+    return "".join(traceback.format_exception(type(kept), kept, kept.__traceback__))
+
+
+class MetricError(Exception):
+    """A declared metric that the script does not yield as it should; carries the failure."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.what)
+        self.failure = failure
+
+
+def read_metrics(names: Sequence[str], values: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """The declared metrics among the script's globals, as plain numbers and lists of them.
+
+    Raises:
+        MetricError: One is missing, no number, or not finite.
+    """
+    return {name: _metric(name, values, source) for name in names}
+
+
+def read_blocks(name: str, value: Any, source: str) -> list[float]:
+    """The values of a metric that is timed in blocks, as `read_metrics` found them.
+
+    Raises:
+        MetricError: It is one number.
+    """
+    line = assigned_on(name, source)
+    if not isinstance(value, list):
+        mend = "give it a list with the value of each timed block, or leave `blocks` out of its declaration"
+        raise MetricError(Failure(line, f"the metric `{name}` has blocks, and is one number", mend))
+    if any(isinstance(item, bool) for item in value) or not math.isfinite(median(value)):
+        mend = "give it a list of numbers, such as seconds"
+        raise MetricError(Failure(line, f"the blocks of the metric `{name}` have no median", mend))
+    return value
+
+
+def _metric(name: str, values: Mapping[str, Any], source: str) -> Any:
+    line = assigned_on(name, source)
+    if name not in values:
+        mend = f"assign `{name}` at the top level, or remove it from [tool.benchbook.metrics]"
+        raise MetricError(Failure(line, f"the metric `{name}` was never assigned", mend))
+    value = values[name]
+    if isinstance(value, list):
+        if not value:
+            raise MetricError(
+                Failure(line, f"the metric `{name}` is an empty list", "give it a value per step")
+            )
+        return [_number(f"{name}[{index}]", item, line) for index, item in enumerate(value)]
+    return _number(name, value, line)
+
+
+def _number(name: str, value: Any, line: int) -> bool | int | float:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        try:
+            float(value)
+        except OverflowError:
+            mend = "give it in a larger unit"
+            raise MetricError(Failure(line, f"the metric `{name}` is too large a number", mend)) from None
+        return int(value)
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return float(value)
+        mend = "find where it stops being finite, and assert that it is in `checks`"
+        raise MetricError(Failure(line, f"the metric `{name}` is {value}", mend))
+    kind = type(value).__name__
+    mend = "make it a number, or a flat list of numbers (`.item()` of a tensor)"
+    raise MetricError(Failure(line, f"the metric `{name}` is a {kind}", mend))
+
+
+def assigned_on(name: str, source: str) -> int:
+    """The last line of `source` that assigns `name` at the top level or below, 1 if none does."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return 1
+    lines = [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+    ]
+    return max(lines, default=1)

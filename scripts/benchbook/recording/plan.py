@@ -1,0 +1,311 @@
+"""Decide what a recording runs on this machine, and estimate how long that takes."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from benchbook.content.metadata import NEEDS
+from benchbook.content.problems import BenchbookError, Problem, did_you_mean
+from benchbook.content.project import Project
+from benchbook.content.records import Record, VariantRecord
+from benchbook.content.script import Script, Variant, read_script
+from benchbook.machines.data_sheets import Sheet, sheet_of
+from benchbook.machines.description import Machine
+from benchbook.query.freshness import Verdict, input_digests, judge
+from benchbook.recording.estimate import expected_seconds
+from benchbook.statistics.summary import median
+
+Which = Literal["stale", "all"]
+
+# What starting a process and reading its results adds to the cells of a run, and a fork server to a script:
+# one for each environment.
+RUN_SECONDS, SCRIPT_SECONDS = 0.1, 4.0
+
+
+@dataclass(frozen=True)
+class Task:
+    """One script with those of its variants that will run.
+
+    Parameters:
+        script: What runs.
+        path: Its file.
+        inputs: Digests of its inputs.
+        record: What is known on this machine so far.
+        declared: The names of all its variants, in order.
+        variants: In the declared order, the baseline among them.
+        verdicts: On each of them, why it runs (or "baseline" for one that is fresh).
+        run_seconds: Of one run of each by earlier records, else estimated; None where nothing tells.
+        estimated: Those of which it is an estimate.
+    """
+
+    script: Script
+    path: Path
+    inputs: dict[str, str]
+    record: Record | None
+    declared: tuple[str, ...]
+    variants: tuple[Variant, ...]
+    verdicts: dict[str, Verdict]
+    run_seconds: dict[str, float | None]
+    estimated: frozenset[str] = frozenset()
+
+    @property
+    def worth(self) -> int:
+        """What is recorded first where time is short has the largest."""
+        return self.script.metadata.worth
+
+    @property
+    def runs(self) -> int:
+        """How many processes (or groups of ranks) it takes."""
+        return sum(variant.repeats for variant in self.variants)
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it takes by earlier records or estimates; None if neither tells of one of its variants."""
+        total = SCRIPT_SECONDS * len({tuple(sorted(each.environment.items())) for each in self.variants})
+        for variant in self.variants:
+            each = self.run_seconds[variant.name]
+            if each is None:
+                return None
+            total += variant.repeats * (each + RUN_SECONDS)
+        return total
+
+    def table(self) -> dict[str, Any]:
+        """This task as `record --plan --json` prints it."""
+        return {
+            "script": self.script.reference,
+            "worth": self.worth,
+            "runs": self.runs,
+            "expected_minutes": rounded(expected_minutes([self])),
+            "estimated": bool(self.estimated),
+            "at_most_minutes": round(sum(v.repeats * v.timeout for v in self.variants) / 60, 2),
+            "variants": [
+                {
+                    "variant": variant.name,
+                    "repeats": variant.repeats,
+                    "state": self.verdicts[variant.name].state,
+                    "reason": self.verdicts[variant.name].reason,
+                }
+                for variant in self.variants
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will run, in that order, what cannot, and what was left out as for another kind of machine."""
+
+    tasks: tuple[Task, ...]
+    problems: tuple[Problem, ...]
+    elsewhere: tuple[str, ...]
+
+    @property
+    def groups(self) -> Iterator[tuple[int, tuple[Task, ...]]]:
+        """The tasks of the same worth, the largest first."""
+        for worth, tasks in itertools.groupby(self.tasks, key=lambda task: task.worth):
+            yield worth, tuple(tasks)
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """Which variants of a script are meant, and how often; as `make_plan` is told."""
+
+    which: Which
+    variant: str | None
+    repeats: int | None
+
+
+def make_plan(
+    project: Project,
+    scripts: Sequence[str],
+    machine: Machine,
+    load: Callable[[Script], Record | None],
+    *,
+    which: Which = "stale",
+    variant: str | None = None,
+    repeats: int | None = None,
+    smallest: bool = False,
+) -> Plan:
+    """What to run.
+
+    Parameters:
+        project: The checkout.
+        scripts: `guide/script.py` or guides; none for all.
+        machine: Where it would run.
+        load: The record of a script on this machine.
+        which: Only what is not fresh, or everything.
+        variant: Only this one, with its baseline.
+        repeats: Runs per variant, instead of what each asks for.
+        smallest: Every variant at its smallest, once.
+
+    Raises:
+        BenchbookError: A script or variant that was named does not exist, or cannot run here.
+    """
+    tasks: list[Task] = []
+    problems: list[Problem] = []
+    elsewhere: list[str] = []
+    without: dict[str, list[str]] = {}
+    wanted = _Wanted(which, variant, repeats)
+    for path in choose(project, scripts):
+        try:
+            script = read_script(path, project.root)
+            if not script.runs_on(machine.kinds):
+                elsewhere.append(script.reference)
+                continue
+            names = [each.name for each in script.variants(machine.kinds)]
+            if variant is not None and variant not in names and not smallest:
+                without[script.path] = names
+                continue
+            inputs = _inputs(script, path)
+            if smallest:
+                task = _smallest_task(script, path, inputs, machine)
+            else:
+                task = _task(script, path, inputs, machine, load(script), wanted)
+        except BenchbookError as error:
+            problems += error.problems
+            continue
+        if task.variants:
+            tasks.append(task)
+    # Where several scripts are meant, only those that have the variant are.
+    if variant is not None and not tasks:
+        for shown, names in without.items():
+            mend = did_you_mean(variant, names, "variant")
+            problems.append(Problem(shown, 1, f"has no variant `{variant}`", mend))
+    if scripts and elsewhere and not tasks and not problems:
+        path = project.snippets / elsewhere[0]
+        needs = ", ".join(read_script(path, project.root).metadata.needs)
+        what = f"needs {needs}, which {machine.name} has not"
+        mend = f"record it where there is one, or add one of {', '.join(NEEDS)} to its `needs`"
+        raise BenchbookError(Problem(project.relative(path), 1, what, mend))
+    tasks.sort(key=lambda task: -task.worth)
+    return Plan(tuple(tasks), tuple(problems), tuple(elsewhere))
+
+
+def choose(project: Project, named: Sequence[str]) -> tuple[Path, ...]:
+    """The files that `named` means: scripts (also by path) and guides; all where none is named.
+
+    Raises:
+        BenchbookError: One is neither.
+    """
+    known = project.scripts()
+    if not named:
+        return tuple(known.values())
+    chosen: dict[str, Path] = {}
+    problems = []
+    for name in named:
+        wanted = name.replace("\\", "/").rstrip("/").removeprefix("./").removeprefix("snippets/")
+        if "/" in wanted and not wanted.endswith(".py"):
+            wanted += ".py"
+        found = {key: path for key, path in known.items() if key == wanted or key.startswith(f"{wanted}/")}
+        if not found:
+            guides = {key.partition("/")[0] for key in known}
+            mend = did_you_mean(
+                wanted, known if "/" in wanted else guides, "script" if "/" in wanted else "guide"
+            )
+            problems.append(Problem(name, 1, "is neither a script nor a guide", mend))
+        chosen.update(found)
+    if problems:
+        raise BenchbookError(*problems)
+    return tuple(path for key, path in known.items() if key in chosen)
+
+
+def _inputs(script: Script, path: Path) -> dict[str, str]:
+    inputs = input_digests(script, path.parent)
+    for name, digest in inputs.items():
+        if digest == "missing":
+            line = script.metadata.line_of("inputs")
+            raise BenchbookError(Problem(script.path, line, f"its input {name} is not there", "add the file"))
+    return inputs
+
+
+def _smallest_task(script: Script, path: Path, inputs: dict[str, str], machine: Machine) -> Task:
+    """Every variant at its smallest, once."""
+    once = tuple(replace(variant, repeats=1) for variant in script.variants(machine.kinds, smallest=True))
+    verdicts = {variant.name: Verdict("missing", "at its smallest") for variant in once}
+    unknown: dict[str, float | None] = dict.fromkeys(verdicts)
+    return Task(script, path, inputs, None, tuple(verdicts), once, verdicts, unknown)
+
+
+def _task(
+    script: Script,
+    path: Path,
+    inputs: dict[str, str],
+    machine: Machine,
+    record: Record | None,
+    wanted: _Wanted,
+) -> Task:
+    variants = script.variants(machine.kinds)
+    verdicts = {variant.name: judge(script, variant, record, inputs) for variant in variants}
+    everything = wanted.which == "all"
+    if wanted.variant is not None:
+        names = {wanted.variant}
+    else:
+        names = {name for name, verdict in verdicts.items() if everything or verdict.state != "fresh"}
+    if names and (wanted.variant is not None or script.is_timed):
+        names.add(variants[0].name)
+    chosen = [variant for variant in variants if variant.name in names]
+    if wanted.repeats is not None:
+        chosen = [replace(variant, repeats=wanted.repeats) for variant in chosen]
+    first = variants[0].name
+    if first in names and verdicts[first].state == "fresh" and not everything:
+        verdicts[first] = Verdict("fresh", "baseline beside what is recorded")
+    measured = record.variants if record is not None else {}
+    seconds = {variant.name: run_seconds(measured.get(variant.name)) for variant in chosen}
+    sheet = sheet_of({"accelerator": machine.accelerator or {"name": machine.name}})
+    estimates = _estimates(script, [each for each in chosen if seconds[each.name] is None], sheet)
+    declared = tuple(each.name for each in variants)
+    return Task(
+        script,
+        path,
+        inputs,
+        record,
+        declared,
+        tuple(chosen),
+        verdicts,
+        seconds | estimates,
+        frozenset(estimates),
+    )
+
+
+def _estimates(script: Script, variants: Sequence[Variant], sheet: Sheet | None) -> dict[str, float | None]:
+    """The seconds of one run of each of `variants` that can be estimated."""
+    if sheet is None:
+        return {}
+    found: dict[str, float | None] = {}
+    for variant in variants:
+        # A wrong expression, which the check names, costs an estimate and no recording.
+        with contextlib.suppress(BenchbookError):
+            found[variant.name] = expected_seconds(script, variant, sheet)
+    return {name: seconds for name, seconds in found.items() if seconds is not None}
+
+
+def run_seconds(variant: VariantRecord | None) -> float | None:
+    """How long a run of a variant took: the median over its runs of all its cells together."""
+    if variant is None or not variant.runs:
+        return None
+    return median(
+        [sum(float(run.meter(cell, "seconds") or 0.0) for cell in run.cells) for run in variant.runs]
+    )
+
+
+def expected_minutes(tasks: Collection[Task]) -> float | None:
+    """How long `tasks` take together, None where nothing tells of one of them."""
+    known = [task.seconds for task in tasks if task.seconds is not None]
+    return sum(known) / 60 if len(known) == len(tasks) else None
+
+
+def left(tasks: Collection[Task]) -> str:
+    """How much `tasks` are, in words."""
+    runs = sum(task.runs for task in tasks)
+    expected = expected_minutes(tasks)
+    minutes = "" if expected is None else f", about {expected:.1f} minutes"
+    return f"{len(tasks)} script(s), {runs} run(s){minutes}"
+
+
+def rounded(minutes: float | None) -> float | None:
+    """Minutes as a plan in JSON writes them."""
+    return None if minutes is None else round(minutes, 2)

@@ -1,0 +1,312 @@
+"""One use of `benchbook record`: every task in turn, under its circumstances, into the store."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import math
+import os
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from rich.console import Console
+
+from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.project import Project
+from benchbook.content.records import Campaign
+from benchbook.content.script import Script, Variant
+from benchbook.machines.accelerators import Found
+from benchbook.machines.circumstances import DeviceWatch, commit
+from benchbook.machines.description import Machine
+from benchbook.machines.nvml import Identity, open_nvml
+from benchbook.recording import campaign as campaigns
+from benchbook.recording.hosts import Hosts, preload_names
+from benchbook.recording.jobs import OK, Result
+from benchbook.recording.journal import Finished, Journal, open_journal, read_journal
+from benchbook.recording.plan import Task, left
+from benchbook.recording.stores import Store
+
+
+@dataclass
+class Sitting:
+    """One use of the command.
+
+    Parameters:
+        project: The checkout.
+        machine: This machine.
+        found: Its accelerators.
+        store: Where records go.
+        console: For progress and problems.
+        ends: When the budget is spent, by the monotonic clock.
+        shared: Whether others may use the device.
+        recorded_by: Who measures.
+        environment: Variables for every script.
+    """
+
+    project: Project
+    machine: Machine
+    found: Found | None
+    store: Store
+    console: Console
+    ends: float | None
+    shared: bool
+    recorded_by: str
+    environment: Mapping[str, str]
+    _idle: bool = field(default=True, init=False)
+
+    def record(self, tasks: Sequence[Task]) -> list[Problem]:
+        """Record every task; the problems met. A task that cannot be recorded does not keep the next from it.
+
+        Raises:
+            BenchbookError: Others use the device, and that was not asked for.
+        """
+        if not tasks:
+            self.console.print(f"{self.machine.name}: everything is fresh")
+            return []
+        watch = self._watch()
+        with only_recording(self.project):
+            return self._record(tasks, watch)
+
+    def rerun(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Variant, list[Finished]]]:
+        """Run every task again, its variants in turns as a recording does; of each variant what came of it.
+
+        What the budget leaves no time for is left out.
+
+        Raises:
+            BenchbookError: Others use the device, and that was not asked for; or a script cannot be run.
+        """
+        self._watch()
+        with only_recording(self.project), self._hosts(tasks) as hosts:
+            for task in tasks:
+                variants = {variant.name: variant for variant in task.variants}
+                repeats = {name: variant.repeats for name, variant in variants.items()}
+                finished: dict[str, list[Finished]] = {}
+                total = sum(repeats.values())
+                for turn in campaigns.order(secrets.token_hex(4), task.script.reference, repeats):
+                    done = finished.setdefault(turn.variant, [])
+                    failed = done and done[-1].result.outcome != OK
+                    if failed or self._time_left() < (task.run_seconds[turn.variant] or 0.0):
+                        continue
+                    result = campaigns.run_once(hosts, task, variants[turn.variant], self._root)
+                    self._say(task.script, turn.variant, turn.place + 1, total, result)
+                    done.append(Finished(turn.variant, turn.round, turn.place, result))
+                yield from ((task, variants[name], finished[name]) for name in variants if finished.get(name))
+
+    def _watch(self) -> DeviceWatch:
+        """What the device holds between runs.
+
+        Raises:
+            BenchbookError: Others use it, and that was not asked for.
+        """
+        nvml = open_nvml() if self._devices else None
+        if self._devices and nvml is None:
+            unseen = "what the device holds, and who else uses it, stays unknown: install nvidia-ml-py"
+            self.console.print(f"[yellow]warning:[/] {unseen}", soft_wrap=True)
+        watch = DeviceWatch(nvml, self._devices)
+        foreign = watch.foreign()
+        if foreign and not self.shared:
+            what = f"{len(foreign)} other process(es) use the device, which spoils every time and some bytes"
+            mend = "end them, or record with --shared, which marks the times"
+            raise BenchbookError(Problem(f"snippets/records/{self.machine.name}/machine.json", 1, what, mend))
+        return watch
+
+    def _record(self, tasks: Sequence[Task], watch: DeviceWatch) -> list[Problem]:
+        self.console.print(f"{self.machine.name}: {left(tasks)}")
+        load = os.getloadavg()[0]
+        if load > 0.5:
+            busy = f"the machine is busy (load average {load:.1f}), which spoils every time"
+            self.console.print(f"[yellow]warning:[/] {busy}", soft_wrap=True)
+        at_commit = commit(self.project.root)
+        problems: list[Problem] = []
+        unfinished: dict[str, int] = {}
+        # What once used up a budget goes last, or it would do so each time.
+        begun = {task.script.reference: read_journal(self._journal_path(task)) for task in tasks}
+        ordered = sorted(tasks, key=lambda task: bool((known := begun[task.script.reference]) and known.cuts))
+        with self._hosts(tasks) as hosts:
+            for task in ordered:
+                if self._time_left() <= 0:
+                    unfinished[task.script.reference] = runs_left(task, begun[task.script.reference])
+                    continue
+                try:
+                    found, missing = self._record_task(task, hosts, watch, at_commit)
+                except BenchbookError as error:
+                    problems += error.problems
+                    continue
+                problems += found
+                if missing:
+                    unfinished[task.script.reference] = missing
+        if unfinished:
+            rest = f"{len(unfinished)} script(s), {sum(unfinished.values())} run(s)"
+            self.console.print(f"the budget is spent; left: {rest}; the same command goes on")
+        return problems
+
+    def _journal_path(self, task: Task) -> Path:
+        return (self.project.journal / self.machine.name / task.script.reference).with_suffix(".jsonl")
+
+    def smallest(self, tasks: Sequence[Task]) -> list[Problem]:
+        """Run every variant once; what did not end well."""
+        problems: list[Problem] = []
+        with self._hosts(tasks) as hosts:
+            for task in tasks:
+                for variant in task.variants:
+                    try:
+                        result = campaigns.run_once(hosts, task, variant, self._root, strict=True)
+                    except BenchbookError as error:
+                        problems += error.problems
+                        break
+                    self._say(task.script, variant.name, 1, 1, result)
+                    if result.outcome != OK:
+                        problems.append(campaigns.problem_of(task.script, variant, result))
+        return problems
+
+    @property
+    def _devices(self) -> tuple[Identity, ...]:
+        return self.found.identities if self.found is not None and self.found.kind == "cuda" else ()
+
+    @property
+    def _root(self) -> str:
+        return str(self.project.root.resolve())
+
+    def _hosts(self, tasks: Sequence[Task]) -> Hosts:
+        names = {name for task in tasks for name in _package_names(task.script)}
+        return Hosts(devices=self._devices, packages=sorted(names), environment=self.environment)
+
+    def _record_task(
+        self, task: Task, hosts: Hosts, watch: DeviceWatch, at_commit: tuple[str | None, bool]
+    ) -> tuple[list[Problem], int]:
+        """What went wrong with a script, and how many of its runs are left.
+
+        Raises:
+            BenchbookError: It cannot be run.
+            KeyboardInterrupt: It was interrupted; what is whole is in the store, the rest in the journal.
+        """
+        first = task.variants[0]
+        preload = preload_names(cell.source for cell in task.script.cells)
+        packages = hosts.host(first.environment, preload, task.script.path).packages
+        packages = {name: version for name, version in packages.items() if _matters(name, task.script)}
+        state, began = watch.state(), campaigns.now()
+        sitting = {
+            "id": f"{began:%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}",
+            "started": campaigns.stamp(began),
+            "commit": at_commit[0],
+            "modified": at_commit[1],
+            "state": state,
+        }
+        key = {
+            "machine": self.machine.name,
+            "packages": packages,
+            "device": [state["driver"], state["power_limit_watts"]],
+            "recorded_by": self.recorded_by,
+            "shared": self.shared,
+        }
+        journal = open_journal(self._journal_path(task), campaigns.header(task, sitting, key), began)
+        total = sum(int(each["repeats"]) for each in journal.header["variants"].values())
+
+        def tell(turn: campaigns.Turn, result: Result | None) -> None:
+            if result is None:
+                status.update(f"{task.script.reference} {turn.variant}, run {turn.place + 1} of {total}")
+            else:
+                self._say(task.script, turn.variant, turn.place + 1, total, result)
+
+        # Gone on with after a change, it is of no one commit any more.
+        journal.header["campaign"]["modified"] |= at_commit[1]
+
+        def run(variant: Variant, limit: float) -> Result:
+            self._idle = False
+            return campaigns.run_once(hosts, task, variant, self._root, limit)
+
+        with self.console.status(task.script.reference) as status:
+            gathered = campaigns.gather(task, journal, run, self._time_left, tell, self._idle)
+        problems = [*gathered.problems, *self._save(task, journal, gathered, packages, watch)]
+        if gathered.ended == "interrupted":
+            for problem in problems:
+                self.console.print(str(problem), markup=False, soft_wrap=True)
+            raise KeyboardInterrupt
+        if gathered.ended == "spent":
+            return problems, runs_left(task, journal)
+        # Others of the same campaign may be half done, where only some variants were asked for.
+        settled = set(campaigns.whole(journal)) | {variant.name for variant in task.variants}
+        if settled >= set(campaigns.repeats_in(journal)):
+            journal.close()
+        return problems, 0
+
+    def _save(
+        self,
+        task: Task,
+        journal: Journal,
+        gathered: campaigns.Gathered,
+        packages: dict[str, str],
+        watch: DeviceWatch,
+    ) -> list[Problem]:
+        """Put what was gathered into the store; what could not be taken over."""
+        opened = journal.header["campaign"]
+        foreign = watch.foreign()
+        done = Campaign(
+            started=opened["started"],
+            finished=campaigns.stamp(campaigns.now()),
+            commit=opened["commit"],
+            modified=opened["modified"],
+            recorded_by=self.recorded_by,
+            packages=packages,
+            # Whoever came while it ran is seen now.
+            state={**opened["state"], "foreign_processes": foreign, "shared": self.shared or bool(foreign)},
+        )
+        record, problems = campaigns.lay_over(task, self.machine.name, opened["id"], done, gathered)
+        if record is not None:
+            self.console.print(f"  wrote {self.store.save(record)}", soft_wrap=True)
+        return problems
+
+    def _time_left(self) -> float:
+        return math.inf if self.ends is None else self.ends - time.monotonic()
+
+    def _say(self, script: Script, variant: str, place: int, total: int, result: Result) -> None:
+        colour = "green" if result.outcome == OK else "red"
+        which = "" if variant == "default" else f" {variant}"
+        ending = f"[{colour}]{result.outcome}[/] {result.seconds:.2f} s"
+        self.console.print(f"  {place:>3}/{total} {script.reference}{which}: {ending}", soft_wrap=True)
+
+
+def runs_left(task: Task, journal: Journal | None) -> int:
+    """How many runs of a task its journal does not hold."""
+    done = {(finished.variant, finished.round) for finished in journal.finished} if journal else set()
+    wanted = ((variant.name, number) for variant in task.variants for number in range(variant.repeats))
+    return sum(turn not in done for turn in wanted)
+
+
+@contextlib.contextmanager
+def only_recording(project: Project) -> Iterator[None]:
+    """Hold off another recording in the same checkout: two at once would spoil each other's times.
+
+    Raises:
+        BenchbookError: One is under way.
+    """
+    project.journal.mkdir(parents=True, exist_ok=True)
+    with (project.journal / "lock").open("w") as file:
+        try:
+            # Released with the process, however that ends.
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            what = "another recording is under way in this checkout"
+            raise BenchbookError(
+                Problem(".benchbook/lock", 1, what, "wait for it to end, or end it")
+            ) from error
+        yield
+
+
+def _package_names(script: Script) -> list[str]:
+    names = []
+    for dependency in script.metadata.dependencies:
+        try:
+            names.append(Requirement(dependency).name)
+        except InvalidRequirement:
+            continue
+    return names
+
+
+def _matters(name: str, script: Script) -> bool:
+    declared = _package_names(script)
+    return name in {"python", *declared} or ("torch" in declared and name in {"triton", "numpy"})

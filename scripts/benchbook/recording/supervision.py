@@ -1,0 +1,280 @@
+"""Run one job in fresh processes, watch it from outside, and leave nothing of it behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
+from multiprocessing.context import ForkServerContext
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+from benchbook.content.terminal import plain
+from benchbook.machines.sampling import INTERVAL, Sampler
+from benchbook.recording import processes, worker
+from benchbook.recording.capture import Bounded, Scrubber
+from benchbook.recording.endings import SAME_SHOWN, SMALLER
+from benchbook.recording.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT, Failure, Job, Result
+
+# How long the other processes of a run may go on once one has failed: their own errors tell little.
+GRACE = 2.0
+# What launchers set, and a script must not inherit from one around the recorder.
+LAUNCHERS = (
+    *("RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"),
+    *("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID"),
+)
+
+
+class AbandonedError(Exception):
+    """Whoever asked for the run is gone."""
+
+
+@dataclass
+class _Rank:
+    seat: worker.Seat
+    process: BaseProcess
+    printed: list[Bounded] = field(default_factory=list)
+    ended: float | None = None
+    answer: dict[str, Any] | None = None
+
+    @property
+    def cell(self) -> str:
+        """The cell it was in last."""
+        try:
+            return self.seat.progress.read_text("utf-8").split()[-1]
+        except (OSError, IndexError):
+            return ""
+
+
+@dataclass(frozen=True)
+class Supervisor:
+    """Runs jobs, one at a time.
+
+    Parameters:
+        context: The fork server.
+        spared: Process ids that belong to this process and not to a run.
+        sampler: Watches the devices.
+        pythonpath: The search path of the scripts, None for none.
+        abandoned: Asked now and then whether the run is still wanted.
+    """
+
+    context: ForkServerContext
+    spared: Collection[int]
+    sampler: Sampler
+    pythonpath: str | None
+    abandoned: Callable[[], bool]
+
+    def run(self, job: Job) -> Result:
+        """Run `job` once.
+
+        Raises:
+            AbandonedError: It is no longer wanted; what it had started is gone.
+        """
+        folder = tempfile.mkdtemp(prefix="bb-")
+        scrub = Scrubber(job.root, [folder])
+        try:
+            return self._run(job, folder, scrub)
+        finally:
+            processes.end_all_but(self.spared)
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _run(self, job: Job, folder: str, scrub: Scrubber) -> Result:
+        kills = processes.oom_kills()
+        self.sampler.begin()
+        started = time.monotonic()
+        with selectors.DefaultSelector() as selector:
+            ranks = self._start(job, folder, selector)
+            timed_out = self._watch(job, ranks, selector, started)
+            seconds = time.monotonic() - started
+            # Those that hold the pipes open must be gone before the rest of the output is known.
+            processes.end_all_but(self.spared)
+            for rank in ranks:
+                rank.process.join()
+                rank.answer = _read(rank.seat.result)
+            self._drain(selector)
+        killed_for_memory = processes.oom_kills() > kills
+        return self._judge(job, ranks, timed_out, killed_for_memory, seconds, scrub)
+
+    def _start(self, job: Job, folder: str, selector: selectors.BaseSelector) -> list[_Rank]:
+        port = processes.free_port() if job.ranks > 1 else 0
+        ranks = []
+        for number in range(job.ranks):
+            pipes = [f"{folder}/output-{number}-{index}" for index in range(len(job.cells))]
+            seat = worker.Seat(
+                number, folder, pipes, self._environment(job, number, port, folder), self.sampler.empty
+            )
+            printed = []
+            for pipe in pipes:
+                os.mkfifo(pipe)
+                bounded = Bounded()
+                printed.append(bounded)
+                reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+                selector.register(reader, selectors.EVENT_READ, bounded)
+            process = self.context.Process(target=worker.run, args=(job, seat))
+            process.start()
+            rank = _Rank(seat, process, printed)
+            selector.register(process.sentinel, selectors.EVENT_READ, rank)
+            ranks.append(rank)
+        return ranks
+
+    def _environment(self, job: Job, rank: int, port: int, folder: str) -> dict[str, str | None]:
+        temporary = f"{folder}/tmp-{rank}"
+        os.mkdir(temporary)
+        return {
+            **dict.fromkeys(LAUNCHERS),
+            **_environment_of_rank(rank, job.ranks, port),
+            "PYTHONPATH": self.pythonpath,
+            "TMPDIR": temporary,
+            # A compiler's warm cache would make the second run another measurement than the first.
+            "TORCHINDUCTOR_CACHE_DIR": f"{temporary}/inductor",
+            "TRITON_CACHE_DIR": f"{temporary}/triton",
+        }
+
+    def _watch(self, job: Job, ranks: list[_Rank], selector: selectors.BaseSelector, started: float) -> bool:
+        """Wait for the processes to end; whether the time ran out first."""
+        deadline = started + job.timeout
+        pause = INTERVAL if self.sampler.active else 0.25
+        while any(rank.ended is None for rank in ranks):
+            now = time.monotonic()
+            if now >= deadline:
+                return not any(rank.ended is not None and not _held(rank) for rank in ranks)
+            for key, _ in selector.select(max(0.0, min(pause, deadline - now))):
+                if isinstance(key.data, Bounded):
+                    _take(key, selector)
+                    continue
+                rank: _Rank = key.data
+                selector.unregister(key.fd)
+                rank.ended = time.monotonic()
+                if not _held(rank):
+                    deadline = min(deadline, rank.ended + GRACE)
+            self.sampler.sample()
+            if self.abandoned():
+                raise AbandonedError
+        return False
+
+    @staticmethod
+    def _drain(selector: selectors.BaseSelector) -> None:
+        """Take what is still in the pipes, and close them."""
+        for key in list(selector.get_map().values()):
+            if isinstance(key.data, Bounded):
+                while _take(key, selector):
+                    pass
+                if key.fd in selector.get_map():
+                    selector.unregister(key.fd)
+                    os.close(key.fd)
+
+    def _judge(
+        self, job: Job, ranks: list[_Rank], timed_out: bool, killed: bool, seconds: float, scrub: Scrubber
+    ) -> Result:
+        endings = [_ending(job, rank, killed) for rank in ranks]
+        bad = [(rank, *ending) for rank, ending in zip(ranks, endings, strict=True) if ending is not None]
+        if timed_out:
+            rank = next(rank for rank in ranks if rank.ended is None)
+            what = f"still in the cell `{rank.cell}` after {job.timeout:g} seconds"
+            failure = Failure(_line(job, rank.cell), what, "make it shorter, or raise its `timeout`")
+            return Result(TIMED_OUT, failure, self._output(job, rank, scrub), [], seconds)
+        if bad:
+            # Out of memory anywhere explains the rest; else the first to end does.
+            bad.sort(key=lambda each: (each[1] != OUT_OF_MEMORY, each[0].ended or float("inf")))
+            rank, outcome, failure = bad[0]
+            failure = Failure(failure.line, plain(scrub(failure.what)), failure.mend)
+            return Result(outcome, failure, self._output(job, rank, scrub), [], seconds)
+        return Result(
+            OK, None, self._output(job, ranks[0], scrub), [self._reading(rank) for rank in ranks], seconds
+        )
+
+    def _output(self, job: Job, rank: _Rank, scrub: Scrubber) -> dict[str, str]:
+        texts = (scrub(plain(printed.text())) for printed in rank.printed)
+        return {name: text for (name, _, _), text in zip(job.cells, texts, strict=True) if text}
+
+    def _reading(self, rank: _Rank) -> dict[str, Any]:
+        answer = rank.answer or {}
+        cells = answer["cells"]
+        for cell, peak in self.sampler.peaks(answer["device"], answer["spans"]).items():
+            after = cells[cell]["device_memory"]
+            # A spike between two samples may be missed; what is held at the end of the cell is not.
+            if peak is not None and after is not None:
+                cells[cell]["device_memory_peak"] = max(peak, after)
+        return {
+            "metrics": answer["metrics"],
+            "blocks": answer["blocks"],
+            "cells": cells,
+            "baseline_memory": answer["baseline_memory"],
+            "regions": answer["regions"],
+        }
+
+
+def _environment_of_rank(rank: int, ranks: int, port: int) -> dict[str, str]:
+    """What torchrun sets for each process, empty for a script that runs alone."""
+    if ranks == 1:
+        return {}
+    return {
+        "RANK": str(rank),
+        "LOCAL_RANK": str(rank),
+        "WORLD_SIZE": str(ranks),
+        "LOCAL_WORLD_SIZE": str(ranks),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+    }
+
+
+def _ending(job: Job, rank: _Rank, killed: bool) -> tuple[str, Failure] | None:
+    """How a process ended, None if it held to the end."""
+    if rank.answer is not None:
+        if rank.answer["outcome"] == OK:
+            return None
+        failure = Failure(**rank.answer["failure"])
+        if killed and rank.answer["outcome"] == FAILED:
+            # The kernel took one of the script's own processes, and the script fell over that.
+            return OUT_OF_MEMORY, replace(failure, mend=SMALLER)
+        return rank.answer["outcome"], failure
+    where, line = rank.cell, _line(job, rank.cell)
+    code = rank.process.exitcode
+    if code is not None and code < 0:
+        name = processes.signal_name(-code)
+        if -code == signal.SIGKILL and killed:
+            what = f"the kernel killed it for want of memory in the cell `{where}`"
+            return OUT_OF_MEMORY, Failure(line, what, SMALLER)
+        return CRASHED, Failure(line, f"killed by {name} in the cell `{where}`", SAME_SHOWN)
+    what = f"the process left in the cell `{where}` (exit code {code}) before its checks had completed"
+    return FAILED, Failure(
+        line, what, "let it run to the end of its checks, and raise an error where it cannot"
+    )
+
+
+def _line(job: Job, cell: str) -> int:
+    return next((line for name, line, _ in job.cells if name == cell), 1)
+
+
+def _held(rank: _Rank) -> bool:
+    answer = _read(rank.seat.result)
+    return answer is not None and answer["outcome"] == OK
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        answer: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return answer
+
+
+def _take(key: selectors.SelectorKey, selector: selectors.BaseSelector) -> bool:
+    """Move some bytes from a pipe into what is kept; False once there is nothing more."""
+    try:
+        data = os.read(key.fd, 1 << 16)
+    except BlockingIOError:
+        return False
+    if not data:
+        selector.unregister(key.fd)
+        os.close(key.fd)
+        return False
+    key.data.add(data)
+    return True

@@ -1,0 +1,1 @@
+"""Make pages of records: fences, values, tables, charts, where each comes from, and the site around them."""

@@ -1,0 +1,151 @@
+"""The `calculator` fence: the form of the memory calculator, and the table that its script fills in."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, Template
+from markupsafe import Markup
+
+from benchbook.calculator.listing import KINDS, Listed, kind_text, listed_models
+from benchbook.content.references import UnresolvedError
+from benchbook.languages.language import Language
+from benchbook.rendering.calculator_errors import render_errors
+from benchbook.rendering.context import Build
+
+PARTS = ("form", "changes", "errors")
+DEFAULT = "bert-large-uncased"
+
+# What is called the same in every language, by those who use it.
+_PRECISIONS = {
+    "fp32": "fp32",
+    # The two differ in what they can express, not in bytes.
+    "bf16_autocast": "bf16/fp16 autocast",
+    "bf16": "bf16",
+}
+_OPTIMIZERS = {
+    "adamw_fused": "AdamW, fused",
+    "adamw_foreach": "AdamW, foreach",
+    "adamw_loop": "AdamW, loop",
+    "adamw_8bit": "AdamW, 8-bit",
+    "adafactor": "Adafactor",
+    "sgd_momentum": "SGD, momentum",
+    "sgd": "SGD",
+}
+_ATTENTIONS = {"sdpa": "SDPA", "eager": "eager"}
+_SHARDINGS = {"ddp": "DDP", "zero1": "ZeRO-1", "zero2": "ZeRO-2", "zero3": "ZeRO-3 / FSDP"}
+_FAMILIES = {"encoder": "BERT", "decoder": "Llama", "gpt": "GPT-2"}
+
+# Where the guides treat what the page proposes.
+_LINKS = {
+    "sdpa": "model_memory_anatomy.md#attention-and-dropout",
+    "accumulate": "comparing_setups.md#gradient-accumulation",
+    "checkpointing": "model_memory_anatomy.md#first-remedy",
+    "autocast": "comparing_setups.md#mixed-precision",
+    "adamw_8bit": "model_memory_anatomy.md#optimizer-states",
+    "adafactor": "model_memory_anatomy.md#optimizer-states",
+    "bf16": "model_memory_anatomy.md#bytes-per-parameter",
+    "batch": "model_memory_anatomy.md#kv-cache",
+    "sequence": "model_memory_anatomy.md#activations",
+}
+# Texts that the script needs.
+_STRINGS = (
+    *("peak", "needed", "needed_of", "holds", "holds_none", "largest", "largest_none", "failed"),
+    *("at_forward", "at_backward", "at_step", "at_prefill", "at_decode"),
+    *("weights", "gradients", "optimizer_states", "activations", "copies", "cache", "temporary"),
+    *("workspaces", "allowance", "sum", "sequence", "prompt", "too_long", "window", "together", "apply"),
+    *("config_no_json", "config_kind", "config_missing", "config_read"),
+    *("change_sdpa", "change_accumulate", "change_batch", "change_checkpointing", "change_autocast"),
+    *("change_adamw_8bit", "change_adafactor", "change_bf16", "change_zero3", "change_gpus"),
+    "change_sequence",
+)
+# What a reader can write over: the dimensions of a decoder with grouped-query attention.
+_EXAMPLE = {
+    "model_type": "llama",
+    "hidden_size": 2048,
+    "num_hidden_layers": 16,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "intermediate_size": 8192,
+    "vocab_size": 128256,
+    "tie_word_embeddings": True,
+}
+
+
+def render_calculator(build: Build, text: str) -> str:
+    """The HTML of a `calculator` fence whose body is one of `PARTS`.
+
+    Raises:
+        UnresolvedError: The body is none of them, or there is no model to choose.
+    """
+    part, language = text.strip(), build.here.language
+    if part not in PARTS:
+        raise UnresolvedError(f"the calculator has no part `{part}`", f"write one of: {', '.join(PARTS)}")
+    if part == "changes":
+        return _template("changes.html").render(text=_words(language))
+    if part == "errors":
+        return render_errors(build.library, language, _template("errors.html"))
+    models = listed_models(build.library.project)
+    if not models:
+        raise UnresolvedError("no model has coefficients", "derive them with `benchbook coefficients`")
+    build.here.asks_gpu = True
+    gpus = json.loads((build.library.project.docs / "assets" / "gpus.json").read_text("utf-8"))
+    own_gpu = ("own", language.text("calc_gpu_size"))
+    named = [(one["id"], f"{one['name']} · {one['memory_gb']} GB") for one in gpus]
+    return _template("form.html").render(
+        text=_words(language),
+        root=build.here.root,
+        kinds=_by_kind(models, language),
+        default=DEFAULT,
+        example=json.dumps(_EXAMPLE, indent=1).replace("\n ", "\n  "),
+        precisions=_PRECISIONS.items(),
+        attentions=_ATTENTIONS.items(),
+        optimizers=_OPTIMIZERS.items(),
+        shardings=_SHARDINGS.items(),
+        gpus=[("", language.text("calc_gpu_none")), *named, own_gpu],
+        my_gpu=Markup(language.words(language.text("my_gpu"))),
+        rule=Markup(language.words(language.text("fits_rule"))),
+        settings=_settings(build, gpus),
+        scripts=("memory_model.js", "dimensions.js"),
+    )
+
+
+@cache
+def _template(name: str) -> Template:
+    loader = FileSystemLoader(Path(__file__).parent)
+    return Environment(loader=loader, autoescape=True, trim_blocks=True).get_template(name)
+
+
+def _words(language: Language) -> Any:
+    """What gives a template words of the language, with their Latin runs isolated."""
+    return lambda name: Markup(language.words(language.text(f"calc_{name}")))
+
+
+def _by_kind(models: tuple[Listed, ...], language: Language) -> list[tuple[str, list[Listed]]]:
+    kinds = {kind: [one for one in models if one.kind == kind] for kind in KINDS}
+    return [(language.text(kind_text(kind)), found) for kind, found in kinds.items() if found]
+
+
+def _settings(build: Build, gpus: list[dict[str, Any]]) -> str:
+    """What the script must know, as JSON that no tag can end."""
+    language = build.here.language
+    names = [*(f"calc_{name}" for name in _STRINGS), "comma", "fits", "fits_not"]
+    settings = {
+        "language": language.code,
+        "folder": f"{build.here.root}assets/coefficients/",
+        "gpus": [one["id"] for one in gpus],
+        "sizes": sorted({one["memory_gb"] for one in gpus}),
+        "families": _FAMILIES,
+        "links": {name: build.here.address(link) for name, link in _LINKS.items()},
+        "strings": {name: _plain(language, language.text(name)) for name in names},
+    }
+    return json.dumps(settings, ensure_ascii=False).replace("<", "\\u003c")
+
+
+def _plain(language: Language, text: str) -> str:
+    """`text` for a script, without markup: characters isolate its Latin runs."""
+    return unescape(language.words(text).replace('<bdi dir="ltr">', "\u2066").replace("</bdi>", "\u2069"))

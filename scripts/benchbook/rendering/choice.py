@@ -1,0 +1,105 @@
+"""The two choices of a reader: on which machine measured, and whether it fits a GPU of their own."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import Any
+
+from benchbook.languages.language import Language
+from benchbook.query.library import Machine
+from benchbook.rendering.context import Build, PageContext
+from benchbook.rendering.machine_names import marked_title
+from benchbook.rendering.page_data import data_folder
+
+# Texts that the scripts of a page need in its language.
+_STRINGS = (
+    "provenance",
+    "close",
+    "copy_link",
+    "sort",
+    "fits",
+    "fits_not",
+    "my_gpu_unknown",
+)
+_AFTER_ANSWER = re.compile(r"</h1>\s*(?:<p\b.*?</p>)?", re.DOTALL)
+
+
+def insert_choice(build: Build, html: str) -> str:
+    """`html` with the choices below the page's heading and its answer, where it shows any record."""
+    page = build.here
+    if not page.machines:
+        return html
+    choice = _render_choice(build, page)
+    found = _AFTER_ANSWER.search(html)
+    return choice + html if found is None else html[: found.end()] + choice + html[found.end() :]
+
+
+def _render_choice(build: Build, page: PageContext) -> str:
+    """The controls; without JavaScript they say which machine is shown, and no more."""
+    language = page.language
+    reference = _reference(build, page)
+    machines = _ordered(page, reference)
+    shown = page.machines[reference]
+    label = escape(language.text("measured_on"))
+    if len(machines) > 1:
+        options = "".join(_option(one, one == shown, language) for one in machines)
+        control = (
+            f'<label for="bb-machine">{label}</label> '
+            f'<span class="bb-plain"><bdi>{escape(marked_title(shown, language))}</bdi></span>'
+            f'<select id="bb-machine" class="bb-live" dir="auto" autocomplete="off">{options}</select>'
+        )
+    else:
+        control = f"<span>{label}</span> <bdi>{escape(marked_title(shown, language))}</bdi>"
+    if not any(one.has_accelerator and one.measured and not one.published for one in machines):
+        control += f' <span class="bb-none">{language.words(language.text("not_on_gpu"))}</span>'
+    gpu = ""
+    if page.fits and not page.asks_gpu:
+        gpu = (
+            f'<p class="bb-live"><label for="bb-gpu">{escape(language.text("my_gpu"))}</label> '
+            f'<input id="bb-gpu" list="bb-gpus" dir="auto" autocomplete="off" spellcheck="false" '
+            f'placeholder="{escape(language.text("my_gpu_hint"))}" aria-describedby="bb-gpu-rule">'
+            f'<datalist id="bb-gpus"></datalist> <span id="bb-gpu-said" role="status"></span></p>'
+            f'<p id="bb-gpu-rule" class="bb-live" hidden>{language.words(language.text("fits_rule"))}</p>'
+        )
+    name = escape(language.text("choices"))
+    return (
+        f'<div class="bb-choice" role="group" aria-label="{name}" data-pagefind-ignore>'
+        f"<p>{control}</p>{gpu}</div>"
+    )
+
+
+def page_settings(build: Build, page: PageContext) -> dict[str, Any]:
+    """What the scripts of a page must know, as JSON."""
+    language = page.language
+    reference = _reference(build, page)
+    return {
+        "language": language.code,
+        "root": page.root,
+        "data": page.root + data_folder(page.name, language.code),
+        "gpus": page.root + "assets/gpus.json",
+        "reference": reference,
+        "machines": [machine.name for machine in _ordered(page, reference)],
+        "strings": {name: language.text(name) for name in _STRINGS},
+    }
+
+
+def _option(machine: Machine, selected: bool, language: Language) -> str:
+    chosen = " selected" if selected else ""
+    return (
+        f'<option value="{escape(machine.name)}"{chosen}>{escape(marked_title(machine, language))}</option>'
+    )
+
+
+def _reference(build: Build, page: PageContext) -> str:
+    name = build.library.reference_machine(page.guide)
+    if name in page.machines:
+        return name
+    return next((other for other in build.library.machines if other in page.machines), "")
+
+
+def _ordered(page: PageContext, reference: str) -> list[Machine]:
+    def place(machine: Machine) -> tuple[bool, bool, bool, str]:
+        return machine.name != reference, machine.published, not machine.measured, machine.name
+
+    return sorted(page.machines.values(), key=place)

@@ -1,0 +1,250 @@
+"""The `claims` fence: every claim of the handbook by guide, with its verdict and the page that says why.
+
+On the page `claims.md` it shows how many claims of each guide have which verdict, and those that any machine
+refutes. All claims of a guide have a page of their own, which is made here and stands in no file: no page
+grows with the number of guides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from markdown import Markdown
+
+from benchbook.content.claims import OUTCOMES, Claim, Outcome, claim_anchor
+from benchbook.content.problems import BenchbookError, did_you_mean
+from benchbook.content.references import UnresolvedError
+from benchbook.languages.language import FALLBACK, Language
+from benchbook.query.judging import claims_of, judge, judgements, judging_machines
+from benchbook.query.library import Library
+from benchbook.rendering.claim_words import outcome_word
+from benchbook.rendering.claims import (
+    LIST,
+    SIGNS,
+    Words,
+    claim_block,
+    claim_list_page,
+    listed_on,
+    listed_outcome,
+    split,
+    words_html,
+)
+from benchbook.rendering.context import Build, Rendering
+
+# In which order the claims of a page are listed, by the verdict: what contradicts a reader stands first.
+_FIRST: tuple[Outcome, ...] = ("refuted", "too close to call", "holds", "not measured")
+_SAYS_A_CLAIM = re.compile(r"^ *```claim |^marks:", re.MULTILINE)
+_FENCE = re.compile(r"^```claims *\n(?:(\S+) *\n)?```", re.MULTILINE)
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#!|])")
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a page says of a claim: its file within a language, its title, the sentence, that language."""
+
+    page: str
+    title: str
+    sentence: str
+    language: str
+
+
+def claim_pages(library: Library, languages: Mapping[str, Language]) -> dict[str, str]:
+    """The Markdown of the pages that list the claims of a guide, by their file within the docs.
+
+    Parameters:
+        library: Whose claims; one whose declarations are not in order has no such pages.
+        languages: By code; one without a page `claims.md` has none.
+    """
+    if claims_of(library).problems:
+        return {}
+    pages = {}
+    for code, language in languages.items():
+        if not (library.project.docs / code / LIST).is_file():
+            continue
+        for page, found in _by_page(library, code).items():
+            title = found[0][1].title
+            heading = _MARKDOWN.sub(r"\\\1", language.text("claims_of", title=title))
+            about = language.text("claims_of_description", title=title).replace('"', "'")
+            pages[f"{code}/{claim_list_page(page)}"] = (
+                f'---\ndescription: "{about}"\n---\n\n# {heading} {{ #claims }}\n\n```claims\n{page}\n```\n'
+            )
+    return pages
+
+
+def shown_claims(library: Library, code: str, markdown: str) -> str:
+    """What other pages say of the claims that the `claims` fences of a page show, as one text.
+
+    Parameters:
+        library: Whose claims.
+        code: The language of the page.
+        markdown: The page.
+    """
+    fences = _FENCE.findall(markdown)
+    if not fences:
+        return ""
+    by_page = _by_page(library, code)
+    return repr([by_page.get(page) if page else by_page for page in fences])
+
+
+def render_claims(build: Build, text: str, markdown: Markdown) -> str:
+    """The HTML of a `claims` fence whose body names a page, or is empty; `markdown` makes HTML of sentences.
+
+    Raises:
+        BenchbookError: The declarations of the claims are not in order.
+        UnresolvedError: It names no page that says a claim.
+    """
+    library, language = build.library, build.here.language
+    if problems := claims_of(library).problems:
+        raise BenchbookError(*problems)
+    by_page = _by_page(library, language.code)
+    page = text.strip()
+    if page:
+        if page not in by_page:
+            raise UnresolvedError(f"no claim stands on `{page}`", did_you_mean(page, by_page, "page"))
+        listed = _list_of_page(build, page, by_page[page], markdown)
+    else:
+        listed = _overview(build, by_page, markdown)
+    none = escape(language.text("claims_none"))
+    only = "" if page else ' data-only="refuted"'
+    return (
+        f'<div class="bb-claims"{only}>{listed}<p class="bb-no-claim" role="status" hidden>{none}</p></div>'
+    )
+
+
+def _by_page(library: Library, code: str) -> dict[str, list[tuple[Claim, Said]]]:
+    """The claims by the page that lists them, each with what a page in the language says, or else English."""
+    return library.once(("claims by page", code), lambda: _read_by_page(library, code))
+
+
+def _read_by_page(library: Library, code: str) -> dict[str, list[tuple[Claim, Said]]]:
+    said = {one: _sentences(library, one) for one in dict.fromkeys((code, FALLBACK))}
+    by_page: dict[str, list[tuple[Claim, Said]]] = {}
+    for claim in claims_of(library).by_id.values():
+        # One that stands on no page has no sentence; `benchbook check` says so.
+        places = next((found[claim.id] for found in said.values() if claim.id in found), [])
+        if places:
+            name = listed_on(claim, [one.page for one in places])
+            own = next(one for one in places if one.page == name)
+            by_page.setdefault(name, []).append((claim, own))
+    return by_page
+
+
+def _overview(build: Build, by_page: Mapping[str, Sequence[tuple[Claim, Said]]], markdown: Markdown) -> str:
+    """The counts of all claims, then for each guide its own and the claims that any machine refutes."""
+    library, language = build.library, build.here.language
+
+    def refuted(claim: Claim) -> bool:
+        return any(one.outcome == "refuted" for one in judgements(library, claim))
+
+    parts = [_counts(build, "counts", [claim for found in by_page.values() for claim, _ in found])]
+    for page, found in by_page.items():
+        address = escape(build.here.address(f"/{claim_list_page(page)}"))
+        title = _in_its_language(language.words(found[0][1].title), found[0][1], language, "span")
+        parts.append(f'<h2 class="bb-guide"><a href="{address}">{title}</a></h2>')
+        parts.append(_counts(build, f"counts-{page}", [claim for claim, _ in found]))
+        parts += _blocks(build, page, [one for one in found if refuted(one[0])], markdown, "refuted")
+        more = escape(language.text("claims_all"))
+        parts.append(f'<p class="bb-by" data-pagefind-ignore><a href="{address}">{more}</a></p>')
+    return "".join(parts)
+
+
+def _list_of_page(build: Build, page: str, found: Sequence[tuple[Claim, Said]], markdown: Markdown) -> str:
+    """All claims of one page, refuted ones first, below their counts."""
+    language = build.here.language
+    title = _in_its_language(language.words(found[0][1].title), found[0][1], language, "span")
+    guide, all_of_them = (escape(build.here.address(f"/{name}")) for name in (page, LIST))
+    links = (
+        f'<p class="bb-by" data-pagefind-ignore><a href="{guide}">{title}</a> · '
+        f'<a href="{all_of_them}">{escape(language.text("claims_everywhere"))}</a></p>'
+    )
+    counts = _counts(build, "counts", [claim for claim, _ in found])
+    return links + counts + _filter(language) + "".join(_blocks(build, page, found, markdown))
+
+
+def _blocks(
+    build: Build, page: str, found: Sequence[tuple[Claim, Said]], markdown: Markdown, only: str = ""
+) -> Iterator[str]:
+    """The claims of a page, what the machine shown at first refutes first; of them all, it shows `only`."""
+    language = build.here.language
+    outcomes = {claim.id: listed_outcome(build, claim) for claim, _ in found}
+    for claim, said in sorted(found, key=lambda one: _FIRST.index(outcomes[one[0].id])):
+        sentence = _in_its_language(words_html(said.sentence, markdown, language), said, language, "div")
+        place = build.here.address(f"/{page}#{claim_anchor(claim.id)}")
+        hidden = bool(only) and outcomes[claim.id] != only
+        yield claim_block(build, claim, Words(sentence, "", place, hidden))
+
+
+def _counts(build: Build, key: str, claims: Sequence[Claim]) -> str:
+    """How many of `claims` have which verdict, on each machine."""
+    language, reference = build.here.language, build.library.reference_machine(build.here.guide)
+    for machine in judging_machines(build.library):
+        if machine.name != reference:
+            outcomes = Counter(judge(build.library, claim, machine).outcome for claim in claims)
+            build.keep_block(key, machine, Rendering({"": _counted(outcomes, language)}))
+    shown = _counted(Counter(listed_outcome(build, claim) for claim in claims), language)
+    return (
+        f'<p class="bb-counts" data-bb="{escape(key)}" data-machine="{escape(reference)}" '
+        f"data-pagefind-ignore>{shown}</p>"
+    )
+
+
+def _counted(outcomes: Mapping[Outcome, int], language: Language) -> str:
+    colon = language.text("colon")
+    return " ".join(
+        f'<span class="bb-count"><span class="bb-sign" aria-hidden="true">{SIGNS[outcome]}</span> '
+        f"<bdi>{escape(outcome_word(outcome, language) + colon)}{outcomes[outcome]}</bdi></span>"
+        for outcome in OUTCOMES
+        if outcomes.get(outcome)
+    )
+
+
+def _in_its_language(html: str, said: Said, language: Language, element: str) -> str:
+    """`html`, marked as another language's where the page is not translated, to readers and the search."""
+    if said.language == language.code:
+        return html
+    return f'<{element} lang="{said.language}" dir="ltr" data-pagefind-ignore>{html}</{element}>'
+
+
+def _sentences(library: Library, language: str) -> dict[str, list[Said]]:
+    """What the pages of `language` say of each claim, by its id."""
+    return library.once(("sentences", language), lambda: _read_sentences(library, language))
+
+
+def _read_sentences(library: Library, language: str) -> dict[str, list[Said]]:
+    found: dict[str, list[Said]] = {}
+    folder = library.project.docs / language
+    for path in sorted(folder.glob("**/*.md")):
+        name = path.relative_to(folder).as_posix()
+        for claim, title, sentence in library.read(path, _said_in):
+            found.setdefault(claim, []).append(Said(name, title, sentence, language))
+    return found
+
+
+def _said_in(path: Path) -> list[tuple[str, str, str]]:
+    """The claims of a page: id, the title of the page, the sentence."""
+    text = path.read_text("utf-8")
+    if not _SAYS_A_CLAIM.search(text):
+        return []
+    # Loads a second Markdown parser, which a site without claims does not need.
+    from benchbook.content.page_source import claim_sentences, parse_page
+
+    page = parse_page(text, inline=False)
+    title = next((heading.text for heading in page.headings()), path.stem)
+    return [(claim, title, split(text)[0]) for _, claim, text in claim_sentences(page)]
+
+
+def _filter(language: Language) -> str:
+    """The choice of a verdict, which only a script can act on."""
+    words = {"": language.text("verdict_any")}
+    words |= {outcome: outcome_word(outcome, language) for outcome in OUTCOMES}
+    options = "".join(f'<option value="{name}">{escape(word)}</option>' for name, word in words.items())
+    label = escape(language.text("verdict"))
+    return (
+        f'<p class="bb-live bb-filter" data-pagefind-ignore><label for="bb-outcome">{label}</label> '
+        f'<select id="bb-outcome" dir="auto" autocomplete="off">{options}</select></p>'
+    )

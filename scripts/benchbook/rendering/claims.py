@@ -1,0 +1,263 @@
+"""The `claim` fence: a sentence with the verdict of the records on it, its numbers and who said so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from markdown import Markdown
+
+from benchbook.content.claims import OUTCOMES, Claim, Outcome, claim_anchor
+from benchbook.content.references import UnresolvedError
+from benchbook.languages.formatting import NO_BREAK_SPACE
+from benchbook.languages.language import Language
+from benchbook.languages.markup import finish
+from benchbook.query.judging import Judgement, claims_of, judgements
+from benchbook.query.library import Library, Machine
+from benchbook.rendering.claim_words import finding, found_rows, outcome_line, outcome_word
+from benchbook.rendering.context import Build, Rendering
+from benchbook.rendering.machine_names import machine_short
+from benchbook.rendering.provenance import details_element, render_details, render_rows, repeats_text
+
+# The page that counts every claim.
+LIST = "claims.md"
+SIGNS: dict[Outcome, str] = {"holds": "✓", "refuted": "✗", "too close to call": "≈", "not measured": "—"}
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a page says of a claim.
+
+    Parameters:
+        sentence: The sentence, as HTML.
+        why: Why it is so, as HTML.
+        place: The address of the page that says why, if that is another: in a list of claims.
+        hidden: Whether the list has it for other machines than the one shown at first.
+    """
+
+    sentence: str
+    why: str = ""
+    place: str = ""
+    hidden: bool = False
+
+
+def resolve_claim(library: Library, text: str, options: Mapping[str, str]) -> Claim:
+    """The claim that a fence shows.
+
+    Raises:
+        UnresolvedError: It names none, has an option it may not have, or says nothing.
+        BenchbookError: The claim names something that is not there.
+    """
+    for name in options:
+        if name != "id":
+            raise UnresolvedError(f"a claim has no option `{name}`", 'name it alone: ```claim id="..."```')
+    if "id" not in options:
+        raise UnresolvedError("the claim has no id", 'write ```claim id="..."```')
+    claim = claims_of(library).named(options["id"])
+    if not text.strip():
+        raise UnresolvedError(f"the claim `{claim.id}` says nothing", "write its sentence into the fence")
+    judgements(library, claim)
+    return claim
+
+
+def listed_on(claim: Claim, pages: Sequence[str]) -> str:
+    """Which of `pages`, all of which say a claim, has it in its list: that of its guide, if it is there."""
+    own = f"{claim.guide}.md"
+    return own if own in pages else pages[0]
+
+
+def claim_list_page(page: str) -> str:
+    """The page that lists the claims of `page`, both as files within a language."""
+    return f"claims/{page}"
+
+
+def split(text: str) -> tuple[str, str]:
+    """The sentence of a claim, its first paragraph, and what is said below it."""
+    sentence, _, why = text.strip().partition("\n\n")
+    return sentence, why.strip()
+
+
+def render_claim(build: Build, text: str, options: Mapping[str, str], markdown: Markdown) -> str:
+    """The HTML of a `claim` fence whose body is `text`, by `markdown`; raises as `resolve_claim`."""
+    claim = resolve_claim(build.library, text, options)
+    show_once(build, claim)
+    sentence, why = (words_html(part, markdown, build.here.language) for part in split(text))
+    return claim_block(build, claim, Words(sentence, why))
+
+
+def show_once(build: Build, claim: Claim) -> None:
+    """Note that the current page shows a claim, or raise UnresolvedError if it does already."""
+    if claim.id in build.here.claims:
+        raise UnresolvedError(
+            f"the claim `{claim.id}` is there twice", f"link to `#{claim_anchor(claim.id)}`"
+        )
+    build.here.claims.add(claim.id)
+
+
+def claim_mark(build: Build, claim: Claim, sentence: str, machine: Machine) -> str:
+    """The HTML of a claim as a sign beside its row: the verdict, and a link to all that is behind it.
+
+    Parameters:
+        build: Whose current page shows it.
+        claim: The claim.
+        sentence: The page's.
+        machine: Whose verdict to show, if it has one.
+    """
+    library, page = build.library, build.here
+    known = [one for one in judgements(library, claim) if one.parts]
+    own = [one for one in known if one.machine == machine]
+    shown = own[0] if own else _first(library, page.guide, claim, known)
+    outcome: Outcome = shown.outcome if shown else "not measured"
+    verdict = outcome_line(shown, page.language) if shown else page.language.text("claim_nowhere")
+    words = page.language.words(sentence)
+    inside = (
+        f'<span class="bb-sign" aria-hidden="true">{SIGNS[outcome]}</span>'
+        f'<span class="bb-word">{words} <span class="bb-outcome">{escape(verdict)}</span></span>'
+    )
+    for guide in (claim.guide, page.guide):
+        try:
+            place = page.address(f"/{claim_list_page(f'{guide}.md')}#{claim_anchor(claim.id)}")
+        except UnresolvedError:
+            continue  # a site without lists of claims has nowhere to lead
+        inside = f'<a href="{escape(place)}">{inside}</a>'
+        break
+    return (
+        f'<span class="bb-mark" id="{claim_anchor(claim.id)}" title="{words}" '
+        f'data-machine="{escape(shown.machine.name if shown else "")}" data-outcome="{escape(outcome)}">'
+        f"{inside}</span>"
+    )
+
+
+def words_html(text: str, markdown: Markdown, language: Language) -> str:
+    """The HTML of words of a page in `language`, finished as the site finishes what stands in no fence."""
+    html = markdown.reset().convert(text)
+    return finish(html, right_to_left=language.direction == "rtl", permalink=language.text("permalink"))
+
+
+def claim_block(build: Build, claim: Claim, words: Words) -> str:
+    """The HTML of a claim.
+
+    Parameters:
+        build: Whose current page shows it.
+        claim: The claim.
+        words: What the page says of it.
+    """
+    library, page = build.library, build.here
+    judged = judgements(library, claim)
+    told = [one for one in judged if one.parts or _has_guide(library, claim, one.machine)]
+    # In the list, a reader looks for what one machine says; elsewhere, for what any machine does.
+    known = judged if words.place else [one for one in judged if one.parts]
+    shown = _first(library, page.guide, claim, known)
+    for one in known:
+        page.machines[one.machine.name] = one.machine
+        if one.parts:
+            build.keep("facts", claim_anchor(claim.id), one.machine, _facts(library, one, page.language))
+        if one != shown:
+            build.keep_block(claim_anchor(claim.id), one.machine, _rendering(build, claim, one, told, words))
+    if shown is None:
+        verdict = _verdict(claim, "not measured", page.language.text("claim_nowhere"), page.language, words)
+        parts = {"verdict": verdict, "finding": "", "others": "", "origin": ""}
+        return _whole(claim, words, "", "not measured", parts, page.language)
+    rendering = _rendering(build, claim, shown, told, words)
+    return _whole(claim, words, shown.machine.name, shown.outcome, rendering.parts, page.language)
+
+
+def _facts(library: Library, judged: Judgement, language: Language) -> str:
+    """The details of a comparison, made once for the pages and lists that show the claim."""
+    key = ("facts", judged.claim.id, judged.machine.name, language.code)
+    return library.once(key, lambda: render_rows(found_rows(judged, language), language))
+
+
+def listed_outcome(build: Build, claim: Claim) -> Outcome:
+    """The verdict that a list of claims on the current page shows by default."""
+    shown = _first(build.library, build.here.guide, claim, judgements(build.library, claim))
+    return shown.outcome if shown else "not measured"
+
+
+def _has_guide(library: Library, claim: Claim, machine: Machine) -> bool:
+    """Whether `machine` has records of the claim's guide, so that its reader may ask what it says."""
+    return (library.project.records / machine.name / claim.guide).is_dir()
+
+
+def _first(library: Library, guide: str, claim: Claim, known: Sequence[Judgement]) -> Judgement | None:
+    """The judgement to show by default: that of the reference machine if it has one, else of another."""
+    wanted = (library.reference_machine(guide), library.reference_machine(claim.guide))
+    by_name = {one.machine.name: one for one in known}
+    return next((by_name[name] for name in (*wanted, *by_name) if name in by_name), None)
+
+
+def _others(shown: Judgement, told: Sequence[Judgement], language: Language) -> str:
+    """What the records of other machines say, those of one verdict together."""
+    groups = []
+    for outcome in OUTCOMES:
+        names = [
+            machine_short(one.machine, language) for one in told if one.outcome == outcome and one != shown
+        ]
+        if names:
+            machines = language.text("comma").join(language.isolated(name) for name in names)
+            groups.append(f"{machines}{language.text('colon')}{outcome_word(outcome, language)}")
+    return f"{NO_BREAK_SPACE}· ".join(groups)
+
+
+def _rendering(
+    build: Build, claim: Claim, judged: Judgement, told: Sequence[Judgement], words: Words
+) -> Rendering:
+    """What a judgement changes in the block of a claim."""
+    language = build.here.language
+    details = ""
+    if judged.parts:
+        origin = build.keep_origin([part.source for part in judged.parts])
+        details = render_details(*origin, repeats_text(judged.parts, language), language)
+    parts = {
+        "verdict": _verdict(claim, judged.outcome, outcome_line(judged, language), language, words),
+        "finding": _finding(build.library, judged, language),
+        "others": escape(_others(judged, told, language)),
+        "origin": details,
+    }
+    return Rendering(parts, {"data-outcome": judged.outcome})
+
+
+def _finding(library: Library, judged: Judgement, language: Language) -> str:
+    """The HTML of the numbers behind a verdict, made once for the pages and lists that show the claim."""
+    key = ("finding", judged.claim.id, judged.machine.name, language.code)
+    return library.once(key, lambda: escape(finding(judged, language)))
+
+
+def _verdict(claim: Claim, outcome: Outcome, text: str, language: Language, words: Words) -> str:
+    """The HTML of a verdict, with a link to the claim where it stands here and not in a list."""
+    name = escape(language.text("permalink"))
+    permalink = f'<a class="headerlink" href="#{claim_anchor(claim.id)}" aria-label="{name}">#</a>'
+    return (
+        f'<span class="bb-sign" aria-hidden="true">{SIGNS[outcome]}</span> <span class="bb-said">'
+        f'<strong class="bb-outcome">{escape(text)}</strong>{"" if words.place else permalink}</span>'
+    )
+
+
+def _whole(
+    claim: Claim,
+    words: Words,
+    machine: str,
+    outcome: Outcome,
+    parts: Mapping[str, str],
+    language: Language,
+) -> str:
+    source = away = ""
+    if claim.source is not None:
+        title = f'<a href="{escape(claim.source.url)}"><bdi lang="en">{escape(claim.source.title)}</bdi></a>'
+        source = f'<p class="bb-by">{escape(language.text("said_by") + language.text("colon"))}{title}</p>'
+    if words.place:
+        away = (
+            f'<p class="bb-by"><a href="{escape(words.place)}">{escape(language.text("claim_place"))}</a></p>'
+        )
+    why = f'<div class="bb-why">{words.why}</div>' if words.why else ""
+    key = claim_anchor(claim.id)
+    return (
+        f'<div class="bb-claim" id="{key}" data-bb="{key}"{" hidden" if words.hidden else ""} '
+        f'data-machine="{escape(machine)}" data-outcome="{escape(outcome)}">'
+        f'<p class="bb-verdict" data-part="verdict">{parts["verdict"]}</p>'
+        f'<div class="bb-sentence">{words.sentence}</div>'
+        f'<p class="bb-finding" data-part="finding">{parts["finding"]}</p>{why}{source}'
+        f'<p class="bb-others" data-part="others">{parts["others"]}</p>{away}'
+        f"{details_element(parts['origin'])}</div>"
+    )

@@ -1,0 +1,165 @@
+"""What fences must know and Python-Markdown cannot tell them: the build, the page, its language."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchbook.content.problems import Problem
+from benchbook.languages.language import Language
+from benchbook.query.library import Library, Machine
+from benchbook.query.measurements import Recorded
+from benchbook.query.predicted import Predicted
+from benchbook.rendering.provenance import Commits, Origin, origin, origin_key, render_rows
+
+
+@dataclass(frozen=True)
+class Rendering:
+    """What a block shows on one machine, as HTML.
+
+    Parameters:
+        parts: The inside of each element that differs between machines, by its `data-part`; of the whole
+            block by "".
+        attributes: Those of the block's own element that differ; None for one that is not there.
+    """
+
+    parts: Mapping[str, str]
+    attributes: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass
+class PageContext:
+    """The page that is being rendered.
+
+    Parameters:
+        path: Its Markdown file, relative to the project.
+        guide: The guide it is, in whatever language.
+        language: The language its text is in, which is English where a translation is missing.
+        root: The way from the page to the root of the site, empty or ending in a slash.
+        address: The address, from the page, of what a link of its Markdown names.
+        machines: The machines, by name, that something on the page was recorded on, or predicted for.
+        scripts: The scripts that something on the page comes from.
+        claims: The claims that it has shown so far.
+        cells: How many cells it has shown so far.
+        fits: Whether it shows memory that a GPU can hold or not.
+        asks_gpu: Whether it asks for the reader's GPU in a form of its own.
+        data: What a script of the page fetches: by machine and section, JSON by key.
+        values: The values whose default is on the reference machine: what says so elsewhere, by key.
+    """
+
+    path: str
+    guide: str
+    language: Language
+    root: str
+    address: Callable[[str], str] = str
+    machines: dict[str, Machine] = field(default_factory=dict)
+    scripts: set[str] = field(default_factory=set)
+    claims: set[str] = field(default_factory=set)
+    cells: int = 0
+    fits: bool = False
+    asks_gpu: bool = False
+    data: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    values: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Its file within its language, without the ending."""
+        return self.path.split("/", 2)[2].removesuffix(".md")
+
+
+@dataclass
+class Build:
+    """One build of the site, all languages together.
+
+    Parameters:
+        library: Scripts and records.
+        languages: By code.
+        commits: What git knows of the records.
+        problems: What is wrong, so far.
+        failures: What went wrong in this program itself while it rendered the current page.
+        rendered: What is the same in every language, by what it was made from, so that it is made once.
+        repository: The address of the repository, where there is one.
+        slots: What stands in the slots of the current page, by number.
+        page: The page that is being rendered, if any.
+    """
+
+    library: Library
+    languages: Mapping[str, Language]
+    commits: Commits
+    problems: set[Problem] = field(default_factory=set)
+    failures: list[Exception] = field(default_factory=list)
+    rendered: dict[str, str] = field(default_factory=dict)
+    repository: str = ""
+    slots: list[str] = field(default_factory=list)
+    page: PageContext | None = None
+
+    def keep(self, section: str, key: str, machine: Machine, tree: Any) -> None:
+        """Remember what a script of the current page fetches under `key` for `machine`.
+
+        Parameters:
+            section: "origins", "values", "blocks" or "facts".
+            key: The same in every language.
+            machine: Whose record it is.
+            tree: JSON, in the page's language.
+        """
+        self.here.data.setdefault(machine.name, {}).setdefault(section, {})[key] = tree
+
+    def keep_block(self, key: str, machine: Machine, rendering: Rendering) -> None:
+        """Remember what the block `key` of the current page shows where a reader chooses `machine`."""
+        self.here.machines[machine.name] = machine
+        attributes = {"data-machine": machine.name, **rendering.attributes}
+        self.keep("blocks", key, machine, {"attributes": attributes, "parts": rendering.parts})
+
+    def keep_origin(
+        self, sources: Sequence[Recorded], predictions: Sequence[Predicted] = (), offered: bool = True
+    ) -> tuple[str, Origin]:
+        """Remember where `sources` and `predictions`, variants on one machine, come from: key and origin."""
+        self.here.scripts.update(source.script.reference for source in sources)
+        self.here.scripts.update(one.script.reference for one in predictions)
+        key, language = origin_key(sources, predictions), self.here.language
+        found = self.library.once(
+            ("origin", key, language.code),
+            lambda: origin(sources, predictions, language, self.library.project, self.commits),
+        )
+        machine = sources[0].machine if sources else predictions[0].machine
+        if offered:
+            self.here.machines[machine.name] = machine
+        self.keep("origins", key, machine, self._rows(key, found))
+        return key, found
+
+    def _rows(self, key: str, found: Origin) -> str:
+        language = self.here.language
+        return self.library.once(("rows", key, language.code), lambda: render_rows(found.rows, language))
+
+    @property
+    def here(self) -> PageContext:
+        """The current page.
+
+        Raises:
+            RuntimeError: None is being rendered.
+        """
+        if self.page is None:
+            raise RuntimeError("no page is being rendered")
+        return self.page
+
+
+_builds: list[Build] = []
+
+
+def activate(build: Build | None) -> None:
+    """Make `build` the one the fences belong to, or none."""
+    _builds[:] = [build] if build else []
+
+
+def current() -> Build:
+    """The build that the fences belong to.
+
+    Raises:
+        RuntimeError: There is none: the benchbook plugin is not at work.
+    """
+    if not _builds or _builds[0].page is None:
+        raise RuntimeError(
+            "this fence needs the benchbook plugin: add `benchbook` to the plugins of mkdocs.yml"
+        )
+    return _builds[0]

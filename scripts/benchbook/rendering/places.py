@@ -1,0 +1,98 @@
+"""Find what a page refers to, with its lines, and check it without building the site."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchbook.content.page_source import CLAIM, VALUE, PageSource, fence_name, fence_options, parse_page
+from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.references import UnresolvedError
+from benchbook.languages.language import Language, load_language
+from benchbook.query.library import Library
+from benchbook.rendering.cells import check_options, resolve_cell
+from benchbook.rendering.charts import resolve_chart
+from benchbook.rendering.claims import resolve_claim
+from benchbook.rendering.context import Build
+from benchbook.rendering.tables import resolve_table
+from benchbook.rendering.tradeoffs import resolve_tradeoff
+from benchbook.rendering.values import resolve_value
+
+FENCES = ("cell", "table", "chart", "tradeoff", CLAIM, "claims", "calculator")
+
+# Where a page refers to records: the line, the kind (a fence or "value") and the text.
+Place = tuple[int, str, str]
+
+
+def page_references(path: Path) -> list[Place]:
+    """Every fence and inline value of the page `path`, in order."""
+    page = parse_page(path.read_text("utf-8"))
+    return [(line, kind, text) for line, kind, text, _, _ in _places(page)]
+
+
+def check_page(path: Path, page: PageSource, library: Library) -> list[Problem]:
+    """What is wrong with the references of `page`, whose file is `path`, all of it."""
+    project = library.project
+    shown = project.relative(path)
+    try:
+        language = load_language(project.docs, path.relative_to(project.docs).parts[0])
+    except BenchbookError as error:
+        return list(error.problems)
+    problems: list[Problem] = []
+    for line, kind, text, options, heading in _places(page):
+        if heading:
+            problems.append(
+                Problem(shown, line, "a heading holds a value", "say it in the text below the heading")
+            )
+        try:
+            _resolve(library, path.stem, kind, text, options, language)
+        except UnresolvedError as error:
+            problems.append(error.at(shown, line))
+        except BenchbookError as error:
+            problems.extend(error.problems)
+    return problems
+
+
+def locate(build: Build, kind: str, text: str) -> list[int]:
+    """The lines of the current page on which `text` stands in a fence or value of this kind; at least one."""
+    path = build.library.project.root / build.here.path
+    places = page_references(path) if path.is_file() else []
+    return [line for line, other, body in places if other == kind and body.strip() == text.strip()] or [1]
+
+
+def _resolve(
+    library: Library, guide: str, kind: str, text: str, options: dict[str, str], language: Language
+) -> None:
+    if kind == "cell":
+        check_options(options)
+        resolve_cell(library, guide, text)
+    elif kind == "table":
+        resolve_table(library, guide, text, language)
+    elif kind == "chart":
+        resolve_chart(library, guide, text)
+    elif kind == "tradeoff":
+        resolve_tradeoff(library, guide, text)
+    elif kind == CLAIM:
+        resolve_claim(library, text, options)
+    elif kind == "value":
+        resolve_value(library, guide, text)
+
+
+def _places(page: PageSource) -> Iterator[tuple[int, str, str, dict[str, str], bool]]:
+    """Line, kind, text, fence options and whether it stands in a heading, of every reference."""
+    block, heading = 0, False
+    for token in page.tokens:
+        if token.map is not None:
+            block = token.map[0]
+        if token.type in ("heading_open", "heading_close"):
+            heading = token.type == "heading_open"
+        name = fence_name(token)
+        if name in FENCES:
+            yield block + 1, name, token.content, fence_options(token), False
+        if token.type == "inline":
+            line = block + 1
+            for child in token.children or ():
+                if child.type in ("softbreak", "hardbreak"):
+                    line += 1
+                elif child.type == "code_inline" and child.content.startswith(VALUE):
+                    yield line, "value", child.content.removeprefix(VALUE), {}, heading

@@ -1,0 +1,342 @@
+"""Where a number comes from: one line for every reader, the details for those who ask."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from typing import Any
+
+from benchbook.content.conversion import shared_unit, unit_beside
+from benchbook.content.parameters import parameters_text
+from benchbook.content.project import Project
+from benchbook.content.records import Campaign, Publication
+from benchbook.content.units import Unit
+from benchbook.languages.formatting import NO_BREAK_SPACE
+from benchbook.languages.language import Language
+from benchbook.query.measurements import Measurement, Recorded
+from benchbook.query.predicted import Predicted
+from benchbook.rendering.downloads import notebook_path, record_path, script_path
+from benchbook.rendering.machine_names import machine_short, machine_title
+from benchbook.rendering.prediction_words import predicted_line, predicted_rows
+from benchbook.rendering.publications import published_line, published_rows
+
+# A row of the details: its key (`fact_<key>` in the language's strings), how to show it, and what.
+# The ways: "text", "code", "block" (code on lines of its own) and "links" (pairs of text and address).
+Row = tuple[str, str, Any]
+_SHOWN_SAMPLES = 20
+# Stands in the HTML of a block for the way from the page to the root of the site, which differs by language.
+ROOT = "\uf8ff"
+# The row that stands in the page itself, for those who run no script: links to the raw records.
+_RAW = "record"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What the samples of one block on one machine have in common, in one language.
+
+    Parameters:
+        line: The segments of the one line: machine, library, month.
+        rows: The details.
+        stale: Whether the script has changed since.
+    """
+
+    line: tuple[str, ...]
+    rows: tuple[Row, ...]
+    stale: bool = False
+
+
+@dataclass(frozen=True)
+class Commits:
+    """The commit that last changed each record and prediction, as far as git knows.
+
+    Parameters:
+        project: Whose records.
+    """
+
+    project: Project
+
+    @cached_property
+    def by_path(self) -> dict[str, str]:
+        """Commit by path of the record, relative to the project; empty outside a repository."""
+        paths = ("snippets/records", "snippets/predictions")
+        command = ["git", "log", "--format=%x00%H", "--name-only", "--relative", "--", *paths]
+        try:
+            done = subprocess.run(command, cwd=self.project.root, capture_output=True, text=True, check=True)
+        except (OSError, subprocess.CalledProcessError):
+            return {}
+        found: dict[str, str] = {}
+        for entry in done.stdout.split("\0"):
+            commit, *changed = entry.strip().split("\n")
+            for path in filter(None, changed):
+                found.setdefault(path, commit)
+        return found
+
+
+def origin_key(sources: Sequence[Recorded], predictions: Sequence[Predicted] = ()) -> str:
+    """A short name for the origin of `sources` and `predictions` that is the same in every language."""
+    parts = sorted(
+        {f"{s.machine.name}|{s.script.reference}|{s.result.campaign}|{s.verdict.state}" for s in sources}
+    )
+    parts += sorted({repr(sorted(source.overridden.items())) for source in sources})
+    parts.append(environment_text(sources))
+    parts += sorted(
+        {f"{one.machine.name}|{one.script.reference}|{one.prediction.digest}" for one in predictions}
+    )
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:10]
+
+
+def environment_text(sources: Sequence[Recorded]) -> str:
+    """The variables set for `sources`, as a shell sets them; with their variants where not all had them."""
+    variants: dict[str, list[str]] = {}
+    for source in sources:
+        text = " ".join(f"{name}={value}" for name, value in sorted(source.result.environment.items()))
+        variants.setdefault(text, []).append(source.variant.name)
+    if len(variants) <= 1:
+        return next(iter(variants), "")
+    return "; ".join(f"{text} ({' '.join(dict.fromkeys(names))})" for text, names in variants.items() if text)
+
+
+def origin(
+    sources: Sequence[Recorded],
+    predictions: Sequence[Predicted],
+    language: Language,
+    project: Project,
+    commits: Commits,
+) -> Origin:
+    """Where `sources` and `predictions`, variants of one or more scripts on one machine, come from."""
+    machine = sources[0].machine if sources else predictions[0].machine
+    campaigns = [source.campaign for source in _each_once(sources)]
+    scripts = list(dict.fromkeys(source.script.reference for source in sources))
+    own = [campaign for campaign in campaigns if isinstance(campaign, Campaign)]
+    publications = [campaign for campaign in campaigns if isinstance(campaign, Publication)]
+    comma = language.text("comma")
+    line = [machine_short(machine, language), *_library_line(campaigns)]
+    line += published_line(publications, language)
+    line += [comma.join(dict.fromkeys(language.month(campaign.started) for campaign in own))] if own else []
+    if any(campaign.state.get("shared") for campaign in campaigns):
+        line.append(language.text("shared"))
+    line += predicted_line(predictions, bool(sources), language)
+    rows: list[Row] = [("machine", "text", _with(language, machine_title(machine, language), machine.name))]
+    rows += [("device", "text", text) for text in _device(machine.details)]
+    states = dict.fromkeys(text for campaign in campaigns if (text := _state(campaign.state)))
+    rows += [("state", "text", "; ".join(states))] if states else []
+    rows += published_rows(publications, machine, language)
+    versions = dict.fromkeys(text for campaign in campaigns if (text := _versions(campaign.packages)))
+    rows += [("versions", "text", "; ".join(versions))] if versions else []
+    days = [campaign.started for campaign in own]
+    days += [campaign.measured for campaign in publications if campaign.measured]
+    rows += [("date", "text", comma.join(dict.fromkeys(map(language.day, days))))] if days else []
+    people = dict.fromkeys(campaign.recorded_by for campaign in campaigns)
+    by = comma.join(language.text("maintainers") if name == "maintainers" else name for name in people)
+    rows += [("by", "text", by)] if people else []
+    if sources and (parameters := sources[0].overridden):
+        rows.append(("parameters", "code", parameters_text(parameters)))
+    if environment := environment_text(sources):
+        rows.append(("environment", "code", environment))
+    records = [
+        (f"{language.text('raw_record')}{language.text('colon')}{name}", record_path(machine.name, name))
+        for name in scripts
+    ]
+    rows += [("record", "links", records)] if records else []
+    if own:
+        rows.append(("command", "code", f"benchbook record {' '.join(scripts)}"))
+    rows += predicted_rows(predictions, bool(sources), language)
+    scripts = list(dict.fromkeys([*scripts, *(one.script.reference for one in predictions)]))
+    files = [(_with(language, name, language.text("script")), script_path(name)) for name in scripts]
+    files += [(_with(language, name, language.text("notebook")), notebook_path(name)) for name in scripts]
+    rows.append(("files", "links", files))
+    rows += _citation(sources, project, commits)
+    return Origin(tuple(line), tuple(rows), any(source.verdict.state == "stale" for source in sources))
+
+
+def result_rows(
+    measurement: Measurement, language: Language, name: str, shown: Unit | None = None
+) -> list[Row]:
+    """The details of one quantity, called `name`: median, spread and samples.
+
+    Parameters:
+        measurement: The quantity on a machine.
+        language: Of the page.
+        name: How the page refers to it.
+        shown: The unit of what it is compared with; None for one that suits its samples.
+    """
+    summary = measurement.summary
+    if summary is None:
+        return []
+    rows: list[Row] = [("quantity", "code", name)]
+    if measurement.flag:
+        return [*rows, ("result", "text", language.flag(bool(summary.median)))]
+    common = shown or shared_unit([(sample, measurement.unit) for sample in measurement.samples])
+
+    def text(value: float) -> str:
+        unit = measurement.unit
+        return language.quantity(value, unit, unit_beside(value, unit, common)).text
+
+    if measurement.source.quoted:
+        return [*rows, ("figure", "text", text(summary.median))]
+    counted = language.text("median_of", n=summary.count)
+    rows.append(("result", "text", _with(language, text(summary.median), counted)))
+    if summary.spread:
+        rows.append(("spread", "text", language.text("spread", spread=language.percent(summary.spread))))
+    if within := measurement.within_runs:
+        blocks = language.text("blocks", n=within.count)
+        spread = language.text("spread", spread=language.percent(within.spread or 0.0))
+        rows.append(("blocks", "text", f"{blocks}{language.text('comma')}{spread}"))
+    if summary.count > 1:
+        samples = [language.isolated(text(sample)) for sample in measurement.samples]
+        more = ["…"] if len(samples) > _SHOWN_SAMPLES else []
+        rows.append(("samples", "text", " · ".join(samples[:_SHOWN_SAMPLES] + more)))
+    return rows
+
+
+def repeats_text(measurements: Iterable[Measurement], language: Language) -> str:
+    """How often and how alike: "median of 8, ±1 %"; the widest spread where there are several."""
+    summaries = [
+        found for one in measurements if not one.source.quoted and (found := one.summary) is not None
+    ]
+    if not summaries:
+        return ""
+    counts = sorted({summary.count for summary in summaries})
+    counted = language.text("median_of", n=counts[0])
+    if counts[-1] > 1 and all(summary.spread == 0 for summary in summaries):
+        return language.text("same_in", n=counts[0])
+    spreads = [summary.spread for summary in summaries if summary.spread]
+    if not spreads:
+        return counted
+    return (
+        f"{counted}{language.text('comma')}{language.text('spread', spread=language.percent(max(spreads)))}"
+    )
+
+
+def details_element(inner: str = "") -> str:
+    """The element of the details of a block, whose part "origin" they are; without any, it does not show."""
+    return f'<details class="bb-provenance" data-part="origin" data-pagefind-ignore>{inner}</details>'
+
+
+def render_details(key: str, shown: Origin, repeats: str, language: Language) -> str:
+    """The line, and behind it the raw record; a script fetches the other details once a reader opens it.
+
+    Parameters:
+        key: The name of the origin in the page's data.
+        shown: The origin.
+        repeats: How often and how alike.
+        language: Of the page.
+    """
+    raw = render_rows([row for row in shown.rows if row[0] == _RAW], language)
+    title = escape(language.text("provenance"))
+    line = render_line(shown, repeats, language)
+    return f'<summary title="{title}">{line}</summary><dl data-origin="{key}">{raw}</dl>'
+
+
+def render_line(shown: Origin, repeats: str, language: Language) -> str:
+    """The HTML of the one line: machine, library, month, repeats, and whether the script has changed."""
+    segments = [*shown.line, repeats] if repeats else shown.line
+    line = f'{NO_BREAK_SPACE}<span class="bb-dot">·</span> '.join(
+        f"<bdi>{escape(text)}</bdi>" for text in segments
+    )
+    stale = f' <span class="bb-stale">{stale_mark(language)}</span>' if shown.stale else ""
+    return f'<span class="bb-line">{line}</span>{stale}'
+
+
+def render_rows(rows: Iterable[Row], language: Language) -> str:
+    """The HTML of rows of the details, for a `<dl>`."""
+    shown = (
+        (escape(language.text(f"fact_{key}")), _content(way, content, language)) for key, way, content in rows
+    )
+    return "".join(f"<div><dt>{name}</dt><dd>{content}</dd></div>" for name, content in shown)
+
+
+def stale_mark(language: Language) -> str:
+    """The mark of what was recorded before the script last changed."""
+    hint, word = escape(language.text("older_code_hint")), escape(language.text("older_code"))
+    return f'<abbr class="bb-old" title="{hint}">◷ <span class="bb-word">{word}</span></abbr>'
+
+
+def _content(way: str, content: Any, language: Language) -> str:
+    if way == "links":
+        return escape(language.text("comma")).join(
+            f'<a href="{escape(_address(to))}"><bdi>{escape(text)}</bdi></a>' for text, to in content
+        )
+    if way == "block":
+        return f'<pre lang="en" dir="ltr" tabindex="0"><code>{escape(content)}</code></pre>'
+    if way == "code":
+        return f'<code lang="en" dir="ltr">{escape(content)}</code>'
+    return f"<bdi>{escape(content)}</bdi>"
+
+
+def _with(language: Language, text: str, remark: str) -> str:
+    """`text` with a remark in the brackets of the language."""
+    return language.text("with_remark", text=text, remark=remark)
+
+
+def _address(to: str) -> str:
+    return to if to.startswith("https://") else f"{ROOT}{to}"
+
+
+def _each_once(sources: Sequence[Recorded]) -> list[Recorded]:
+    return list({source.result.campaign: source for source in sources}.values())
+
+
+def _library_line(campaigns: Sequence[Any]) -> list[str]:
+    found: dict[str, None] = {}
+    for campaign in campaigns:
+        name = "torch" if "torch" in campaign.packages else "python"
+        if name in campaign.packages:
+            major_minor = re.match(r"\d+(\.\d+)?", campaign.packages[name])
+            found[f"{name} {major_minor[0] if major_minor else campaign.packages[name]}"] = None
+    return [", ".join(found)] if found else []
+
+
+def _versions(packages: dict[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in sorted(packages.items()))
+
+
+def _device(details: dict[str, Any]) -> list[str]:
+    accelerator, cpu = details.get("accelerator"), details.get("cpu") or {}
+    if accelerator and accelerator.get("name"):
+        count = accelerator.get("count") or 1
+        return [f"{count} × {accelerator['name']}" if count > 1 else str(accelerator["name"])]
+    return [str(cpu["model"])] if cpu.get("model") else []
+
+
+def _state(state: dict[str, Any]) -> str:
+    parts = [str(state["driver"])] if state.get("driver") else []
+    parts += [f"{state['power_limit_watts']:g} W"] if state.get("power_limit_watts") else []
+    return ", ".join(parts)
+
+
+def _citation(sources: Sequence[Recorded], project: Project, commits: Commits) -> list[Row]:
+    repository = project.config.repository.rstrip("/")
+    rows: list[Row] = []
+    for script in dict.fromkeys(source.script.reference for source in sources):
+        source = next(source for source in sources if source.script.reference == script)
+        if not isinstance(source.campaign, Campaign):
+            continue  # its source is to be cited, to which the details lead
+        path = project.relative(project.record_path(source.machine.name, script))
+        commit = commits.by_path.get(path)
+        if not repository.startswith("https://") or commit is None:
+            continue
+        address = f"{repository}/blob/{commit}/{path}"
+        rows.append(("cite", "links", [(commit[:12], address)]))
+        rows.append(("bibtex", "block", _bibtex(source, source.campaign.started[:4], address)))
+    return rows
+
+
+def _bibtex(source: Recorded, year: str, address: str) -> str:
+    title = re.sub(r"[^\w\s,.()+/-]", "", f"{source.script.reference} on {source.machine.title}")
+    key = re.sub(r"[^a-z0-9]+", "-", f"{source.script.reference} {source.machine.name}".lower())
+    return "\n".join(
+        (
+            f"@misc{{{key},",
+            f"  title = {{{title}}},",
+            "  howpublished = {Transformer performance handbook},",
+            f"  year = {{{year}}},",
+            f"  url = {{{address}}},",
+            "}",
+        )
+    )

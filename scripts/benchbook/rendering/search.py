@@ -1,0 +1,53 @@
+"""The search index of a finished site: Pagefind, one index per language, the same bytes each time."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+log = logging.getLogger("mkdocs.plugins.benchbook.rendering.search")
+
+FOLDER = "pagefind"
+# What the search dialog never loads: Pagefind's own interfaces and its highlighter.
+UNUSED = ("pagefind-ui.*", "pagefind-modular-ui.*", "pagefind-component-ui.*", "pagefind-highlight.js")
+# The figures of a table or a chart are no words to look for, and no text to show around those that are.
+IGNORED = (
+    ".headerlink, .bb-bar, .bb-cardname, .bb-drawing, .bb-figures, .bb-table thead, .bb-table td, select"
+)
+
+
+def build_index(site: Path) -> Path:
+    """Index the pages of `site` and return the folder of the index.
+
+    Raises:
+        RuntimeError: Pagefind failed; the message is what it said.
+    """
+    folder = site / FOLDER
+    shutil.rmtree(folder, ignore_errors=True)
+    command = [sys.executable, "-m", "pagefind", "--site", str(site), "--output-subdir", FOLDER]
+    command += ["--exclude-selectors", IGNORED, "--silent"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"pagefind failed with exit code {done.returncode}:\n{done.stdout}{done.stderr}")
+    for pattern in UNUSED:
+        for path in folder.glob(pattern):
+            path.unlink()
+    _normalise(folder / "pagefind-entry.json")
+    log.info("Search index of %s", ", ".join(languages(folder)))
+    return folder
+
+
+def languages(folder: Path) -> list[str]:
+    """The languages that the index in `folder` holds."""
+    entry = json.loads((folder / "pagefind-entry.json").read_text("utf-8"))
+    return sorted(entry["languages"])
+
+
+def _normalise(entry: Path) -> None:
+    # Pagefind writes the languages in the order of a hash map: two runs over the same pages would differ.
+    content = json.loads(entry.read_text("utf-8"))
+    entry.write_text(json.dumps(content, sort_keys=True, separators=(",", ":")), "utf-8")

@@ -1,0 +1,186 @@
+"""Read the YAML of a `table` or `chart` fence: known keys, known names, and the quantities it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from typing import Any
+
+from benchbook.content.parameters import axis_text
+from benchbook.content.problems import did_you_mean
+from benchbook.content.references import (
+    Reference,
+    Show,
+    Target,
+    UnresolvedError,
+    Which,
+    check_unit,
+    matching_variants,
+    parse_reference,
+    unit_of,
+)
+from benchbook.content.script import Script, Variant
+from benchbook.content.units import Unit
+from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
+from benchbook.query.library import Library, Machine
+from benchbook.query.measurements import Measurement, measure
+from benchbook.query.predicted import Figure, check_predictable, figure
+
+# What `rows:` names in place of an axis: a row per cell, or a row per metric of one variant.
+CELLS = "cells"
+METRICS = "metrics"
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What a column or an axis shows.
+
+    Parameters:
+        name: The metric, or the cell whose meter it is.
+        meter: What was read around the cell, if that is meant.
+        index: The item of a series, if one is meant.
+        unit: The unit it is recorded in.
+        shown: The unit to show it in; None for a sensible one.
+        device_memory: Whether it counts bytes of the device's memory.
+        bar: Whether to draw a bar beside the number.
+        ratio: Whether to show how it compares with the first row.
+        show: What was measured, what was predicted, or how far these two differ.
+        which: The first prediction, or the one made once that had been put to the test.
+    """
+
+    name: str
+    meter: str | None
+    index: int | None
+    unit: Unit
+    shown: Unit | None = None
+    device_memory: bool = False
+    bar: bool = False
+    ratio: bool = False
+    show: Show = "measured"
+    which: Which = "first"
+
+    @property
+    def label_key(self) -> str:
+        """By what name a language labels it."""
+        return self.meter or self.name
+
+    def reference(self, script: Script, variant: Variant) -> Reference:
+        """How a page would refer to it in one variant."""
+        axes = tuple((axis, axis_text(value)) for axis, value in variant.axes.items())
+        return Reference(script.reference, axes, self.name, self.meter, self.index)
+
+    def target(self, script: Script, variant: Variant) -> Target:
+        """What it stands for in one variant."""
+        return Target(self.reference(script, variant), script, variant, self.unit, self.device_memory)
+
+    def measure(
+        self, library: Library, script: Script, variant: Variant, machine: Machine
+    ) -> Measurement | None:
+        """What it amounted to in one variant on `machine`; None if that was never recorded."""
+        return measure(library, self.target(script, variant), machine)
+
+    def figure(self, library: Library, script: Script, variant: Variant, machine: Machine) -> Figure | None:
+        """What a page shows of it in one variant on `machine`; None if there is nothing of it."""
+        return figure(library, self.target(script, variant), machine, self.show, self.which)
+
+
+def read_spec(text: str, known: Sequence[str], needed: Sequence[str], what: str) -> dict[str, Any]:
+    """The mapping that the body of a fence is.
+
+    Raises:
+        UnresolvedError: It is none, has a key it may not have, or lacks one it must.
+    """
+    spec = _parsed(text.strip("\n"), what)
+    if not isinstance(spec, dict):
+        raise UnresolvedError(
+            f"the {what} is no mapping", f"give it {', '.join(f'`{key}:`' for key in needed)}"
+        )
+    for key in spec:
+        if key not in known:
+            raise UnresolvedError(f"a {what} has no key `{key}`", did_you_mean(str(key), known, "key"))
+    for key in needed:
+        if spec.get(key) in (None, "", []):
+            raise UnresolvedError(f"the {what} has no `{key}:`", "add it")
+    return spec
+
+
+@cache
+def _parsed(text: str, what: str) -> Any:
+    """The YAML of a fence, parsed once: a page has the same one in every language."""
+    try:
+        return parse_yaml(text)
+    except InvalidYamlError as error:
+        raise UnresolvedError(
+            f"the {what} is not valid YAML in its line {error.line}", "mend its syntax"
+        ) from None
+
+
+def variants_of(spec: Mapping[str, Any], script: Script) -> tuple[Variant, ...]:
+    """The variants that `where:` leaves of `script`, in the declared order; an axis has one value or a list.
+
+    Raises:
+        UnresolvedError: `where:` names an axis or a value that is not there.
+    """
+    where = spec.get("where") or {}
+    if not isinstance(where, dict):
+        raise UnresolvedError("`where:` is no mapping", "write `where: {axis: value}`")
+    choices = [
+        [(str(axis), axis_text(value)) for value in (values if isinstance(values, list) else [values])]
+        for axis, values in where.items()
+    ]
+    kept = {variant.name for point in product(*choices) for variant in matching_variants(script, point)}
+    if not kept:
+        raise UnresolvedError("`where:` has an empty list", "name the values to show, or leave the axis away")
+    return tuple(variant for variant in script.variants(()) if variant.name in kept)
+
+
+def quantity_of(item: Any, script: Script, options: Sequence[str] = ()) -> Quantity:
+    """The quantity that a column or axis of a block names.
+
+    Parameters:
+        item: "metric", "metric[3]", "cell.meter", or a mapping with `metric:` and options.
+        script: Whose metric it is.
+        options: The keys it may have besides `metric` and `unit`.
+
+    Raises:
+        UnresolvedError: It names nothing the script yields, has an unknown option, or asks to predict a time.
+    """
+    table = item if isinstance(item, dict) else {"metric": item}
+    for key in table:
+        if key not in ("metric", "unit", *options):
+            raise UnresolvedError(
+                f"a column has no key `{key}`", did_you_mean(str(key), ("metric", "unit", *options), "key")
+            )
+    if not table.get("metric"):
+        raise UnresolvedError("a column names no metric", "write `metric: name`")
+    reference = parse_reference(f"{script.reference}#{table['metric']}")
+    unit, device_memory = unit_of(script, reference.name, reference.meter)
+    shown = check_unit(unit, table.get("unit"))
+    bar, ratio = (name in options and bool(table.get(name)) for name in ("bar", "ratio"))
+    show, which = _show_of(table)
+    quantity = Quantity(
+        reference.name, reference.meter, reference.index, unit, shown, device_memory, bar, ratio, show, which
+    )
+    check_predictable(quantity.target(script, script.variants(())[0]), show)
+    return quantity
+
+
+def _show_of(table: Mapping[str, Any]) -> tuple[Show, Which]:
+    """What a column shows of its metric, and of which prediction."""
+    for key in ("predicted", "error"):
+        if table.get(key, False) not in (True, False, "anew"):
+            what = f"`{key}:` of `{table['metric']}` is {table[key]!r}"
+            raise UnresolvedError(what, f"write `{key}: true`, or `{key}: anew`")
+    if table.get("predicted") and table.get("error"):
+        mend = "make them two columns"
+        raise UnresolvedError(f"a column of `{table['metric']}` is both `predicted:` and `error:`", mend)
+    which: Which = "anew" if "anew" in (table.get("predicted"), table.get("error")) else "first"
+    if not table.get("error"):
+        return ("predicted" if table.get("predicted") else "measured"), which
+    for key in ("unit", "bar", "ratio"):
+        if table.get(key):
+            what = f"the error of `{table['metric']}` has a `{key}:`"
+            raise UnresolvedError(what, "leave it away: an error is a percentage with its sign")
+    return "error", which

@@ -1,0 +1,287 @@
+"""The `table` fence: the variants of a script, its cells or its metrics, as rows of what they yielded."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from unicodedata import east_asian_width
+
+from benchbook.content.references import UnresolvedError
+from benchbook.languages.language import Language
+from benchbook.languages.markup import note_html
+from benchbook.query.library import Library, Machine
+from benchbook.query.measurements import Recorded, missing_mend
+from benchbook.query.predicted import Figure, Predicted, never_predicted, predicted
+from benchbook.rendering.claims import claim_mark, show_once
+from benchbook.rendering.context import Build, PageContext, Rendering
+from benchbook.rendering.labels import axis_label, head_label, name_label
+from benchbook.rendering.prediction_words import predicted_mark
+from benchbook.rendering.provenance import details_element, render_details, repeats_text
+from benchbook.rendering.specs import CELLS, METRICS, Quantity
+from benchbook.rendering.table_entries import MISSING, Entry, column_entries
+from benchbook.rendering.table_rows import Order, Row, Table, read_table
+
+_SINGULAR = {CELLS: "cell", METRICS: "metric"}
+# Up to so many characters, the head of a column stays on one line.
+_SHORT = 5
+# What a phone holds side by side, and what stands between two columns, in Latin letters.
+_PHONE, _GAP = 44, 2
+_TAG = re.compile(r"<[^>]*>")
+
+
+def _table_entries(
+    library: Library, table: Table, machine: Machine, language: Language
+) -> list[list[Entry]] | None:
+    """What `table` shows on `machine`; None if nothing of it was recorded or predicted there.
+
+    Raises:
+        UnresolvedError: A column is a series without an item, or compares times of two campaigns.
+    """
+    rows = _figures(library, table, machine)
+    if not any(cell is not None for row in rows for cell in row):
+        return None
+    columns = [
+        column_entries(table, index, [row[index] for row in rows], language) for index in range(len(rows[0]))
+    ]
+    return [[column[index] for column in columns] for index in range(len(rows))]
+
+
+def _figures(library: Library, table: Table, machine: Machine) -> list[list[Figure | None]]:
+    """What `table` shows on `machine`, row by row, found once for all languages."""
+
+    def find() -> list[list[Figure | None]]:
+        return [
+            [quantity.figure(library, table.script, row.variant, machine) for quantity in row.quantities]
+            for row in table.rows
+        ]
+
+    return library.once(("figures", table.key, machine.name), find)
+
+
+def _shown(library: Library, table: Table, machine: Machine) -> list[Figure]:
+    return [cell for row in _figures(library, table, machine) for cell in row if cell is not None]
+
+
+def resolve_table(
+    library: Library, guide: str, text: str, language: Language
+) -> tuple[Table, Machine, list[list[Entry]]]:
+    """The table that a fence of `guide` asks for, the machine it shows by default, and what it shows there.
+
+    Raises:
+        UnresolvedError: It asks for something that is not there.
+    """
+    table = read_table(text, library)
+    machine = table.machine or library.first_machine(guide, table.script.reference)
+    _check_predicted(library, table)
+    entries = _table_entries(library, table, machine, language)
+    if entries is None or (table.machine and _is_empty(entries)):
+        mend = missing_mend(machine, table.script.reference)
+        raise UnresolvedError(f"nothing of this table was recorded on {machine.name}", mend)
+    return table, machine, entries
+
+
+def _check_predicted(library: Library, table: Table) -> None:
+    """Raise UnresolvedError if a column of predictions has none on any machine."""
+    script = table.script
+    machines = (table.machine,) if table.machine else library.predicted_on(script.reference)
+    for index, quantity in enumerate(table.rows[0].quantities):
+        targets = [row.quantities[index].target(script, row.variant) for row in table.rows]
+        if quantity.show != "measured" and not any(
+            predicted(library, target, machine) for target in targets for machine in machines
+        ):
+            raise never_predicted(f"`{quantity.label_key}` of `{script.reference}`", script.reference)
+
+
+def _is_empty(entries: Sequence[Sequence[Entry]]) -> bool:
+    """Whether a machine has something of the script, and nothing of what the table shows."""
+    return all(entry.text == MISSING for row in entries for entry in row)
+
+
+def render_table(build: Build, text: str) -> str:
+    """The HTML of a `table` fence with the body `text`; raises as `resolve_table` does."""
+    library, page = build.library, build.here
+    language = page.language
+    table, shown, known = resolve_table(library, page.guide, text, language)
+    frame = _frame(table, known, language)
+    for row in table.rows:
+        for claim, _ in row.marks:
+            show_once(build, claim)
+    for machine in () if table.machine else library.shown_on(table.script.reference):
+        entries = _table_entries(library, table, machine, language) if machine != shown else None
+        if entries is not None and not _is_empty(entries):
+            build.keep_block(table.key, machine, _rendering(build, table, frame, machine, entries))
+    parts = _rendering(build, table, frame, shown, known).parts
+    # A block without a key does not follow the choice of machine.
+    key = "" if table.machine else f' data-bb="{escape(table.key)}"'
+    return (
+        f'<div class="bb-table"{key} data-machine="{escape(shown.name)}">'
+        f'<table class="{frame.look}">{frame.head}<tbody data-part="rows">{parts["rows"]}</tbody></table>'
+        f"{details_element(parts['origin'])}</div>"
+    )
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What stays of a table on every machine.
+
+    Parameters:
+        head: The HTML of its caption and its heads.
+        look: The class of the table.
+        names: What stands before each entry of a row on a phone, which shows the row as a card.
+    """
+
+    head: str
+    look: str
+    names: tuple[str, ...]
+
+
+def _frame(table: Table, entries: Sequence[Sequence[Entry]], language: Language) -> Frame:
+    """The frame of a table that shows `entries` at first."""
+    scope = table.script.reference
+    columns = [*(_SINGULAR.get(axis, axis) for axis in table.axes), *table.heads]
+    heads = [name_label(language, name, scope) for name in columns[: len(table.axes)]]
+    heads += [
+        head_label(language, name, scope, quantity.show, quantity.which)
+        for name, quantity in zip(table.heads, table.rows[0].quantities, strict=True)
+    ]
+    marks = [_kept_whole(language.label(name, scope) or name) for name in columns]
+    if table.order:
+        direction = "descending" if table.order.descending else "ascending"
+        marks[len(table.axes) + table.order.column] += f' aria-sort="{direction}"'
+    head = "".join(f'<th scope="col"{mark}>{label}</th>' for mark, label in zip(marks, heads, strict=True))
+    caption = f"<caption>{language.words(table.caption)}</caption>" if table.caption else ""
+    wide = len(columns) > 2 and _is_wide(table, entries, columns, language)
+    names = [f'<span class="bb-cardname" aria-hidden="true">{one}</span> ' if wide else "" for one in heads]
+    look = "bb-pair" if len(columns) == 2 else "bb-cards" if wide else "bb-narrow"
+    return Frame(f"{caption}<thead><tr>{head}</tr></thead>", look, tuple(names))
+
+
+def _rendering(
+    build: Build, table: Table, frame: Frame, machine: Machine, entries: Sequence[Sequence[Entry]]
+) -> Rendering:
+    """What `machine` changes in a table."""
+    language = build.here.language
+    build.here.fits |= any(entry.bytes for row in entries for entry in row)
+    figures = _shown(build.library, table, machine)
+    origin = build.keep_origin(_measured(figures), _foretold(figures), offered=table.machine is None)
+    repeats = repeats_text((one.measured for one in figures if one.measured), language)
+    rows = _rows(table, frame, entries, machine, build)
+    return Rendering({"rows": rows, "origin": render_details(*origin, repeats, language)})
+
+
+def _rows(
+    table: Table, frame: Frame, entries: Sequence[Sequence[Entry]], machine: Machine, build: Build
+) -> str:
+    language, scope = build.here.language, table.script.reference
+    body = ""
+    for index in _ordered(table.order, entries):
+        row = table.rows[index]
+        names = "".join(
+            f'<th scope="row">{frame.names[place]}'
+            f"{_linked(axis_label(language, axis, value, scope), row, build.here)}"
+            f"{_marks(row, build, machine) if place == len(row.names) - 1 else ''}</th>"
+            for place, (axis, value) in enumerate(row.names)
+        )
+        shown = "".join(
+            f"<td{_told(quantity)}>{frame.names[len(row.names) + place]}"
+            f"{_cell_html(entry, quantity, machine, language)}</td>"
+            for place, (entry, quantity) in enumerate(zip(entries[index], row.quantities, strict=True))
+        )
+        about = f' data-ref="{escape(entries[index][0].ref.partition("#")[0])}"'
+        body += f'<tr data-row="{index}"{about}>{names}{shown}</tr>'
+    return body
+
+
+def _is_wide(
+    table: Table, entries: Sequence[Sequence[Entry]], columns: Sequence[str], language: Language
+) -> bool:
+    """Whether a phone cannot hold the table, so that its rows become cards there."""
+    if any(row.note for row in table.rows):
+        return True
+    scope, names = table.script.reference, len(table.axes)
+    width = 0
+    for place, name in enumerate(columns):
+        head = language.label(name, scope) or name
+        longest = max(map(_reach, head.split()), default=0)
+        for row, shown in zip(table.rows, entries, strict=True):
+            if place < names:
+                axis, value = row.names[place]
+                words = _TAG.sub("", axis_label(language, axis, value, scope)).split()
+                longest = max(longest, *map(_reach, words), 0)
+            else:
+                entry = shown[place - names]
+                longest = max(longest, _reach(entry.text), _reach(entry.ratio))
+        width += longest + _GAP
+    return width > _PHONE
+
+
+def _reach(text: str) -> int:
+    """How wide a text is, in Latin letters: an ideograph is two."""
+    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def _ordered(order: Order | None, entries: Sequence[Sequence[Entry]]) -> list[int]:
+    """The rows in the order in which to show them; those without a value go last."""
+    places = range(len(entries))
+    if order is None:
+        return list(places)
+    values = [entries[place][order.column].value for place in places]
+    sign = -1 if order.descending else 1
+    return sorted(places, key=lambda place: (not values[place], sign * json.loads(values[place] or "0")))
+
+
+def _marks(row: Row, build: Build, machine: Machine) -> str:
+    """The HTML of the claims that a row shows where the table shows `machine`."""
+    return "".join(f" {claim_mark(build, claim, sentence, machine)}" for claim, sentence in row.marks)
+
+
+def _linked(name: str, row: Row, page: PageContext) -> str:
+    """The HTML of a row's name with what the page adds to it."""
+    if row.link:
+        name = f'<a href="{escape(page.address(row.link))}">{name}</a>'
+    if row.note:
+        note = note_html(row.note, right_to_left=page.language.direction == "rtl")
+        name += f' <span class="bb-note">{note}</span>'
+    return name
+
+
+def _told(quantity: Quantity) -> str:
+    """The attribute of a cell whose head says that it was not measured."""
+    return "" if quantity.show == "measured" else f' data-show="{quantity.show}"'
+
+
+def _kept_whole(label: str) -> str:
+    """The class of a head too short to break, which a script without spaces would break anywhere."""
+    return ' class="bb-short"' if len(label) <= _SHORT else ""
+
+
+def _cell_html(entry: Entry, quantity: Quantity, machine: Machine, language: Language) -> str:
+    bar = (
+        f'<span class="bb-bar" aria-hidden="true" style="--bb-share:{entry.share or 0:.3f}"></span>'
+        if quantity.bar
+        else ""
+    )
+    size = f' data-bytes="{entry.bytes}"' if entry.bytes else ""
+    kind = f' data-kind="{entry.kind}"' if entry.kind else ""
+    mark = f" {predicted_mark(language, entry.fits_not)}" if entry.kind == "prediction" else ""
+    direction = "" if entry.words else ' dir="ltr"'
+    ratio = f' <span class="bb-ratio" dir="ltr">{escape(entry.ratio)}</span>' if quantity.ratio else ""
+    return (
+        f'{bar}<data value="{escape(entry.value)}" data-ref="{escape("#" + entry.ref.partition("#")[2])}" '
+        f'data-machine="{escape(machine.name)}"{kind}{size}{direction}>{escape(entry.text)}</data>{mark}{ratio}'
+    )
+
+
+def _measured(figures: Sequence[Figure]) -> list[Recorded]:
+    """The recorded variants behind `figures`, each once."""
+    found = (one.measured.source for one in figures if one.measured is not None)
+    return list({source.variant.name: source for source in found}.values())
+
+
+def _foretold(figures: Sequence[Figure]) -> list[Predicted]:
+    """The predictions behind `figures`, of each variant one."""
+    found = (one.predicted for one in figures if one.predicted is not None)
+    return list({one.prediction.digest: one for one in found}.values())

@@ -1,0 +1,1 @@
+"""What samples say: summaries, paired comparisons, and which of two is less."""
