@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from benchbook.checking.checks import check_project
 from benchbook.checking.predictions import prediction_rows, predictions_found
 from benchbook.checking.status import print_status, project_status
-from benchbook.cli.main import main as cli
+from benchbook.cli import main as cli
 from benchbook.content.predictions import dump_predictions, load_predictions
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
@@ -188,8 +188,13 @@ WRONG: dict[str, tuple[str, int, str, str]] = {
     "peak = ": ("total = ", 7, "`total` of `sums/add.py` counts no bytes of the device's memory", "device"),
     '"add.allocated"': ('"add.process_memory"', 12, "counts no bytes of the device's memory", "allocator"),
     '"add.reserved_peak"': ('"sub.reserved_peak"', 7, "has no cell `sub`", "add"),
-    '= "peak_reserved"': ('= "peak_kept"', 7, "'peak_kept' is no quantity of a prediction", "declaration.py"),
-    "on = ": ("off = ", 15, "script.case.off: Extra inputs are not permitted", "declaration.py"),
+    '= "peak_reserved"': (
+        '= "peak_kept"',
+        7,
+        "'peak_kept' is no quantity of a prediction",
+        "prediction_declarations.py",
+    ),
+    "on = ": ("off = ", 15, "script.case.off: Extra inputs are not permitted", "prediction_declarations.py"),
     "training = { batch": ("inference = { batch", 4, "is asked as training and inference", "one of the two"),
     "[[script.case]]": ("[[script.case]", 9, "is not valid TOML", "mend the TOML"),
 }
