@@ -9,7 +9,7 @@ from benchbook.content.conversion import convertible, targets
 from benchbook.content.problems import BenchbookError
 from benchbook.content.references import Target, UnresolvedError
 from benchbook.content.units import Unit
-from benchbook.query.library import Library, Machine
+from benchbook.query.library import Cache, Library, Machine
 from benchbook.query.measurements import Measurement, find_target, measure
 from benchbook.statistics.comparison import Comparison, Doubt, Side, compare, decide
 
@@ -38,9 +38,15 @@ class Judgement:
     parts: tuple[Measurement, ...]
 
 
+_CLAIMS = Cache[None, Claims]("claims")
+_RESOLVED = Cache[str, tuple[Target, Target | Constant]]("sides of claims")
+_JUDGED = Cache[tuple[str, str], Judgement]("judgements")
+_JUDGEMENTS = Cache[str, tuple[Judgement, ...]]("judgements of all machines")
+
+
 def claims_of(library: Library) -> Claims:
     """Every claim of the project, read once in a build."""
-    return library.once("claims", lambda: load_claims(library.project))
+    return library.once(_CLAIMS, None, lambda: load_claims(library.project))
 
 
 def judge(library: Library, claim: Claim, machine: Machine) -> Judgement:
@@ -49,7 +55,7 @@ def judge(library: Library, claim: Claim, machine: Machine) -> Judgement:
     Raises:
         BenchbookError: It names something that is not there, with the line of the claim that does.
     """
-    return library.once(("judged", claim.id, machine.name), lambda: _judge(library, claim, machine))
+    return library.once(_JUDGED, (claim.id, machine.name), lambda: _judge(library, claim, machine))
 
 
 def _judge(library: Library, claim: Claim, machine: Machine) -> Judgement:
@@ -91,7 +97,7 @@ def resolve(library: Library, claim: Claim) -> tuple[Target, Target | Constant]:
     Raises:
         BenchbookError: One stands for nothing, or the two cannot be compared; with the line of the claim.
     """
-    return library.once(("claim", claim.id), lambda: _resolve(library, claim))
+    return library.once(_RESOLVED, claim.id, lambda: _resolve(library, claim))
 
 
 def _resolve(library: Library, claim: Claim) -> tuple[Target, Target | Constant]:
@@ -139,6 +145,7 @@ def judging_machines(library: Library) -> tuple[Machine, ...]:
 def judgements(library: Library, claim: Claim) -> tuple[Judgement, ...]:
     """What each machine whose records judge claims says of `claim`."""
     return library.once(
-        ("judgements", claim.id),
+        _JUDGEMENTS,
+        claim.id,
         lambda: tuple(judge(library, claim, machine) for machine in judging_machines(library)),
     )

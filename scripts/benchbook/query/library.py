@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from benchbook.content.predictions import PredictionRecord, load_predictions
 from benchbook.content.problems import BenchbookError, Problem, did_you_mean
@@ -18,6 +18,7 @@ from benchbook.content.script import Script, Variant, machine_kinds, read_script
 from benchbook.machines.unmeasured import described
 from benchbook.query.freshness import Verdict, input_digests, judge
 
+K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 
@@ -57,6 +58,24 @@ class Machine:
         return machine_kinds(self.kind, self.name)
 
 
+@dataclass(frozen=True, eq=False)
+class Cache(Generic[K, T]):
+    """What a library finds once in a build: each of the type T, told apart by a key of the type K."""
+
+    name: str
+
+
+_SCRIPTS = Cache[str, Script]("scripts")
+_RECORDS = Cache[tuple[str, str], Record | None]("records")
+_PREDICTIONS = Cache[tuple[str, str], PredictionRecord | None]("predictions")
+_MACHINES = Cache[None, dict[str, Machine]]("machines with records")
+_KNOWN_MACHINES = Cache[None, dict[str, Machine]]("machines with records or predictions")
+_RECORDED_ON = Cache[str, tuple[Machine, ...]]("machines with a record of a script")
+_PREDICTED_ON = Cache[str, tuple[Machine, ...]]("machines with predictions of a script")
+_VARIANTS = Cache[tuple[str, str], dict[str, Variant]]("variants")
+_INPUTS = Cache[str, dict[str, str]]("digests of inputs")
+
+
 class Library:
     """What a project holds, read lazily and looked at once per build.
 
@@ -69,7 +88,7 @@ class Library:
         self.project = project
         self.shown_machine = shown_machine
         self._read_files: dict[Path, tuple[int, Any]] = {}
-        self._known: dict[Any, Any] = {}
+        self._known: dict[Cache[Any, Any], dict[Any, Any]] = {}
 
     def refresh(self, shown_machine: str) -> None:
         """Begin a new build: look at the files anew, and show `shown_machine` instead of the reference."""
@@ -83,7 +102,7 @@ class Library:
             UnresolvedError: There is none of that name.
             BenchbookError: It is not well formed.
         """
-        return self.once(("script", reference), lambda: self._script(reference))
+        return self.once(_SCRIPTS, reference, lambda: self._script(reference))
 
     def record(self, machine: str, script: str) -> Record | None:
         """What `script` yielded on `machine`; None if it was never recorded there.
@@ -91,17 +110,18 @@ class Library:
         Raises:
             BenchbookError: The file is no record.
         """
-        return self.once(("record", machine, script), lambda: self._record(machine, script))
+        return self.once(_RECORDS, (machine, script), lambda: self._record(machine, script))
 
     @property
     def machines(self) -> dict[str, Machine]:
         """Every machine that has records, by name; those whose figures are quoted come last."""
-        return self.once("machines", self._machines)
+        return self.once(_MACHINES, None, self._machines)
 
     def machines_with(self, script: str) -> tuple[Machine, ...]:
         """The machines that have a record of `script`, in a stable order."""
         return self.once(
-            ("machines", script),
+            _RECORDED_ON,
+            script,
             lambda: tuple(
                 m for m in self.machines.values() if self.project.record_path(m.name, script).is_file()
             ),
@@ -113,11 +133,11 @@ class Library:
         Raises:
             BenchbookError: The file holds no predictions.
         """
-        return self.once(("predictions", machine, script), lambda: self._predictions(machine, script))
+        return self.once(_PREDICTIONS, (machine, script), lambda: self._predictions(machine, script))
 
     def predicted_on(self, script: str) -> tuple[Machine, ...]:
         """The machines on which something of `script` was predicted, in a stable order."""
-        return self.once(("predicted", script), lambda: self._predicted_on(script))
+        return self.once(_PREDICTED_ON, script, lambda: self._predicted_on(script))
 
     def shown_on(self, script: str) -> tuple[Machine, ...]:
         """The machines that have a record of `script`, then those on which it was only predicted."""
@@ -174,7 +194,8 @@ class Library:
     def variant_on(self, script: Script, name: str, machine: Machine) -> Variant:
         """The variant called `name` with the parameters it has on `machine`."""
         variants = self.once(
-            ("variants", script.reference, machine.name),
+            _VARIANTS,
+            (script.reference, machine.name),
             lambda: {variant.name: variant for variant in script.variants(machine.kinds)},
         )
         return variants[name]
@@ -182,14 +203,21 @@ class Library:
     def verdict(self, script: Script, variant: Variant, record: Record | None) -> Verdict:
         """Whether `record` still describes `variant`, as it runs on the record's machine now."""
         folder = self.project.snippets / script.guide
-        inputs = self.once(("inputs", script.reference), lambda: input_digests(script, folder))
+        inputs = self.once(_INPUTS, script.reference, lambda: input_digests(script, folder))
         return judge(script, variant, record, inputs)
 
-    def once(self, key: Any, find: Callable[[], T]) -> T:
-        """What `find` gives, asked for once in this build; `key` names it."""
-        if key not in self._known:
-            self._known[key] = find()
-        found: T = self._known[key]
+    def once(self, cache: Cache[K, T], key: K, find: Callable[[], T]) -> T:
+        """What `find` gives, asked for once in this build.
+
+        Parameters:
+            cache: What is found.
+            key: Which one of its kind.
+            find: Finds it.
+        """
+        known = self._known.setdefault(cache, {})
+        if key not in known:
+            known[key] = find()
+        found: T = known[key]
         return found
 
     def _script(self, reference: str) -> Script:
@@ -221,7 +249,7 @@ class Library:
 
     def _known_machines(self) -> dict[str, Machine]:
         """The machines that have records, and the GPUs that have predictions alone."""
-        return self.once("known machines", lambda: self.machines | self._unmeasured())
+        return self.once(_KNOWN_MACHINES, None, lambda: self.machines | self._unmeasured())
 
     def _unmeasured(self) -> dict[str, Machine]:
         names = sorted(path.name for path in self.project.predictions.glob("*/"))

@@ -13,7 +13,7 @@ from benchbook.content.references import Reference, Target, UnresolvedError, tar
 from benchbook.content.script import Script, Variant
 from benchbook.content.units import Unit
 from benchbook.query.freshness import Verdict
-from benchbook.query.library import Library, Machine
+from benchbook.query.library import Cache, Library, Machine
 from benchbook.statistics import summary as stats
 
 
@@ -96,10 +96,14 @@ class Measurement:
         return stats.median(self.samples) if self.samples else None
 
 
+_RECORDED = Cache[tuple[str, str, str], Recorded | None]("recorded variants")
+_TARGETS = Cache[Reference, Target]("targets of references")
+
+
 def recorded(library: Library, script: Script, variant: str, machine: Machine) -> Recorded | None:
     """The variant called `variant` as `machine` has it; None if it was never recorded there."""
-    key = ("recorded", script.reference, variant, machine.name)
-    return library.once(key, lambda: _recorded(library, script, variant, machine))
+    key = (script.reference, variant, machine.name)
+    return library.once(_RECORDED, key, lambda: _recorded(library, script, variant, machine))
 
 
 def _recorded(library: Library, script: Script, variant: str, machine: Machine) -> Recorded | None:
@@ -173,7 +177,7 @@ def find_target(library: Library, reference: Reference) -> Target:
     Raises:
         UnresolvedError: It stands for nothing there.
     """
-    return library.once(("target", reference), lambda: target_of(reference, library.script(reference.script)))
+    return library.once(_TARGETS, reference, lambda: target_of(reference, library.script(reference.script)))
 
 
 def check_one_campaign(first: Measurement, second: Measurement) -> None:

@@ -11,7 +11,9 @@ from benchbook.calculator.listing import KINDS, all_models, kind_text
 from benchbook.calculator.points import Error, Points, errors, load_points
 from benchbook.content.references import UnresolvedError
 from benchbook.languages.language import Language
-from benchbook.query.library import Library
+from benchbook.query.library import Cache, Library
+
+_ERRORS = Cache[None, list[Error]]("errors of the calculator")
 
 
 def render_errors(library: Library, language: Language, template: Template) -> str:
@@ -36,7 +38,7 @@ def _rows(
 ) -> list[tuple[str, int, list[tuple[str, str]]]]:
     """Of each kind of model, and of all: its name, how many points, and their errors."""
     kinds = {one.name: one.kind for one in all_models(library.project)}
-    shares = library.once("calculator errors", lambda: errors(library.project, points.points))
+    shares = library.once(_ERRORS, None, lambda: errors(library.project, points.points))
     found = list(zip(points.points, shares, strict=True))
     rows = []
     for kind in KINDS:

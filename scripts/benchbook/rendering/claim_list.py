@@ -21,7 +21,7 @@ from benchbook.content.problems import BenchbookError, did_you_mean
 from benchbook.content.references import UnresolvedError
 from benchbook.languages.language import FALLBACK, Language
 from benchbook.query.judging import claims_of, judge, judgements, judging_machines
-from benchbook.query.library import Library
+from benchbook.query.library import Cache, Library
 from benchbook.rendering.claim_words import outcome_word
 from benchbook.rendering.claims import (
     LIST,
@@ -51,6 +51,11 @@ class Said:
     title: str
     sentence: str
     language: str
+
+
+# By language.
+_BY_PAGE = Cache[str, dict[str, list[tuple[Claim, Said]]]]("claims by page")
+_SENTENCES = Cache[str, dict[str, list[Said]]]("sentences of claims")
 
 
 def claim_pages(library: Library, languages: Mapping[str, Language]) -> dict[str, str]:
@@ -118,7 +123,7 @@ def render_claims(build: Build, text: str, markdown: Markdown) -> str:
 
 def _by_page(library: Library, code: str) -> dict[str, list[tuple[Claim, Said]]]:
     """The claims by the page that lists them, each with what a page in the language says, or else English."""
-    return library.once(("claims by page", code), lambda: _read_by_page(library, code))
+    return library.once(_BY_PAGE, code, lambda: _read_by_page(library, code))
 
 
 def _read_by_page(library: Library, code: str) -> dict[str, list[tuple[Claim, Said]]]:
@@ -212,7 +217,7 @@ def _in_its_language(html: str, said: Said, language: Language, element: str) ->
 
 def _sentences(library: Library, language: str) -> dict[str, list[Said]]:
     """What the pages of `language` say of each claim, by its id."""
-    return library.once(("sentences", language), lambda: _read_sentences(library, language))
+    return library.once(_SENTENCES, language, lambda: _read_sentences(library, language))
 
 
 def _read_sentences(library: Library, language: str) -> dict[str, list[Said]]:

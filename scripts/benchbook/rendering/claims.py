@@ -14,7 +14,7 @@ from benchbook.languages.formatting import NO_BREAK_SPACE
 from benchbook.languages.language import Language
 from benchbook.languages.markup import finish
 from benchbook.query.judging import Judgement, claims_of, judgements
-from benchbook.query.library import Library, Machine
+from benchbook.query.library import Cache, Library, Machine
 from benchbook.rendering.claim_words import finding, found_rows, outcome_line, outcome_word
 from benchbook.rendering.context import Build, Rendering
 from benchbook.rendering.machine_names import machine_short
@@ -23,6 +23,10 @@ from benchbook.rendering.provenance import details_element, render_details, rend
 # The page that counts every claim.
 LIST = "claims.md"
 SIGNS: dict[Outcome, str] = {"holds": "✓", "refuted": "✗", "too close to call": "≈", "not measured": "—"}
+
+# By claim, machine and language.
+_FACTS = Cache[tuple[str, str, str], str]("details of claims")
+_FINDINGS = Cache[tuple[str, str, str], str]("numbers of claims")
 
 
 @dataclass(frozen=True)
@@ -165,8 +169,8 @@ def claim_block(build: Build, claim: Claim, words: Words) -> str:
 
 def _facts(library: Library, judged: Judgement, language: Language) -> str:
     """The details of a comparison, made once for the pages and lists that show the claim."""
-    key = ("facts", judged.claim.id, judged.machine.name, language.code)
-    return library.once(key, lambda: render_rows(found_rows(judged, language), language))
+    key = (judged.claim.id, judged.machine.name, language.code)
+    return library.once(_FACTS, key, lambda: render_rows(found_rows(judged, language), language))
 
 
 def listed_outcome(build: Build, claim: Claim) -> Outcome:
@@ -220,8 +224,8 @@ def _rendering(
 
 def _finding(library: Library, judged: Judgement, language: Language) -> str:
     """The HTML of the numbers behind a verdict, made once for the pages and lists that show the claim."""
-    key = ("finding", judged.claim.id, judged.machine.name, language.code)
-    return library.once(key, lambda: escape(finding(judged, language)))
+    key = (judged.claim.id, judged.machine.name, language.code)
+    return library.once(_FINDINGS, key, lambda: escape(finding(judged, language)))
 
 
 def _verdict(claim: Claim, outcome: Outcome, text: str, language: Language, words: Words) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchbook.content.problems import Problem
 from benchbook.languages.language import Language
-from benchbook.query.library import Library, Machine
+from benchbook.query.library import Cache, Library, Machine
 from benchbook.query.measurements import Recorded
 from benchbook.query.predicted import Predicted
 from benchbook.rendering.provenance import Commits, Origin, origin, origin_key, render_rows
@@ -68,6 +68,11 @@ class PageContext:
         return self.path.split("/", 2)[2].removesuffix(".md")
 
 
+# By the key of the origin and language.
+_ORIGINS = Cache[tuple[str, str], Origin]("origins")
+_ROWS = Cache[tuple[str, str], str]("rows of origins")
+
+
 @dataclass
 class Build:
     """One build of the site, all languages together.
@@ -119,7 +124,8 @@ class Build:
         self.here.scripts.update(one.script.reference for one in predictions)
         key, language = origin_key(sources, predictions), self.here.language
         found = self.library.once(
-            ("origin", key, language.code),
+            _ORIGINS,
+            (key, language.code),
             lambda: origin(sources, predictions, language, self.library.project, self.commits),
         )
         machine = sources[0].machine if sources else predictions[0].machine
@@ -130,7 +136,7 @@ class Build:
 
     def _rows(self, key: str, found: Origin) -> str:
         language = self.here.language
-        return self.library.once(("rows", key, language.code), lambda: render_rows(found.rows, language))
+        return self.library.once(_ROWS, (key, language.code), lambda: render_rows(found.rows, language))
 
     @property
     def here(self) -> PageContext:

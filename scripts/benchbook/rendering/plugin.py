@@ -26,7 +26,7 @@ from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.references import UnresolvedError
 from benchbook.languages.language import FALLBACK, load_languages
-from benchbook.query.library import Library
+from benchbook.query.library import Cache, Library
 from benchbook.rendering import downloads, page_data
 from benchbook.rendering.choice import insert_choice, page_settings
 from benchbook.rendering.claim_list import claim_pages, shown_claims
@@ -54,6 +54,9 @@ _FOR_SOURCES = ("pymdownx.highlight", "pymdownx.superfences", "pymdownx.tabbed",
 
 class BenchbookConfig(Config):
     """The plugin has no options in mkdocs.yml."""
+
+
+_CLAIM_PAGES = Cache[None, dict[str, str]]("pages of claims")
 
 
 class BenchbookPlugin(BasePlugin[BenchbookConfig]):
@@ -94,7 +97,7 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         build = self._current()
         try:
             library = build.library
-            self._made = library.once("claim pages", lambda: claim_pages(library, build.languages))
+            self._made = library.once(_CLAIM_PAGES, None, lambda: claim_pages(library, build.languages))
         except BenchbookError as error:
             raise PluginError(str(error)) from error
         for path in self._made:

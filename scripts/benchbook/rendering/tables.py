@@ -12,7 +12,7 @@ from unicodedata import east_asian_width
 from benchbook.content.references import UnresolvedError
 from benchbook.languages.language import Language
 from benchbook.languages.markup import note_html
-from benchbook.query.library import Library, Machine
+from benchbook.query.library import Cache, Library, Machine
 from benchbook.query.measurements import Recorded, missing_mend
 from benchbook.query.predicted import Figure, Predicted, never_predicted, predicted
 from benchbook.rendering.claims import claim_mark, show_once
@@ -30,6 +30,8 @@ _SHORT = 5
 # What a phone holds side by side, and what stands between two columns, in Latin letters.
 _PHONE, _GAP = 44, 2
 _TAG = re.compile(r"<[^>]*>")
+
+_FIGURES = Cache[tuple[str, str], list[list[Figure | None]]]("figures of tables")
 
 
 def _table_entries(
@@ -58,7 +60,7 @@ def _figures(library: Library, table: Table, machine: Machine) -> list[list[Figu
             for row in table.rows
         ]
 
-    return library.once(("figures", table.key, machine.name), find)
+    return library.once(_FIGURES, (table.key, machine.name), find)
 
 
 def _shown(library: Library, table: Table, machine: Machine) -> list[Figure]:
