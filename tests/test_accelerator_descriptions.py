@@ -16,7 +16,7 @@ from benchbook.content.schemas import schema
 from benchbook.content.validation import machine_problems
 from benchbook.machines import accelerators
 from benchbook.machines.accelerators import amd_partition, ask_torch
-from benchbook.machines.description import MAINTAINERS, Machine, describe, dump_machine
+from benchbook.machines.description import MAINTAINERS, MachineDescription, describe, dump_machine
 from benchbook.machines.nvml import Nvml
 from builders import write
 from fakes import FakeGpu, FakeModule, FakeNvml, fake_torch
@@ -57,7 +57,7 @@ def torch_of(told: dict[str, Any]) -> Any:
 
 def described(
     told: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch, owner: str = MAINTAINERS
-) -> Machine:
+) -> MachineDescription:
     for name, text in told.get("sysfs", {}).items():
         for card in range(told["count"]):
             write(folder / f"drm/card{card}/device/{name}", text)

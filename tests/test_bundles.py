@@ -14,7 +14,7 @@ import pytest
 
 from benchbook.checking import bundles
 from benchbook.checking.bundles import import_bundles
-from benchbook.checking.origins import difference
+from benchbook.checking.origins import differing_key
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.content.records import dump_record, load_record
@@ -294,9 +294,9 @@ def test_one_record_in_two_bundles_is_refused(project: Project, tmp_path: Path) 
 def test_the_same_gpu_in_a_host_of_another_make_is_the_same_machine() -> None:
     here, there = (copy.deepcopy(MACHINE_JSON | GPU_JSON) for _ in range(2))
     there["cpu"] |= {"model": "another", "cores": 192}
-    assert difference(here, there) is None
+    assert differing_key(here, there) is None
     there["accelerator"]["count"] = 2
-    assert difference(here, there) == "accelerator count"
+    assert differing_key(here, there) == "accelerator count"
 
 
 def test_another_machine_under_a_name_that_is_taken_is_refused(project: Project, tmp_path: Path) -> None:

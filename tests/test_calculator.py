@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchbook.calculator.checking import coefficient_problems, digest, stale_reason
+from benchbook.calculator.checking import coefficient_problems, config_digest, stale_coefficients
 from benchbook.calculator.listing import (
     all_models,
     coefficient_files,
@@ -117,27 +117,29 @@ def test_a_changed_model_is_told_from_a_missing_one_and_from_old_rules(tmp_path:
     project = Project(tmp_path)
     shutil.copytree(HANDBOOK.snippets / "models", project.snippets / "models")
     name = all_models(project)[0].name
-    assert stale_reason(project, name) == "never derived"
+    assert stale_coefficients(project, name) == "never derived"
     path = coefficients_path(project, name)
     path.parent.mkdir(parents=True)
     shutil.copy(coefficients_path(HANDBOOK, name), path)
-    assert stale_reason(project, name) is None
+    assert stale_coefficients(project, name) is None
     config = config_of(project, name)
     changed = project.snippets / "models" / f"{name}.json"
     changed.write_text(json.dumps(dict(reversed(config.items()))), "utf-8")
-    assert stale_reason(project, name) is None
+    assert stale_coefficients(project, name) is None
     changed.write_text(json.dumps({**config, "vocab_size": 7}), "utf-8")
-    assert stale_reason(project, name) == "the model changed"
+    assert stale_coefficients(project, name) == "the model changed"
     changed.write_text(json.dumps(config), "utf-8")
     path.write_text(path.read_text("utf-8").replace('"predictor": ', '"predictor": 9'), "utf-8")
-    assert stale_reason(project, name) == "the predictor's rules changed"
+    assert stale_coefficients(project, name) == "the predictor's rules changed"
     problem = next(one for one in coefficient_problems(project) if name in one.path)
     assert problem.mend == f"run `benchbook coefficients {name}`"
     assert problem in check_project(project).problems
 
 
 def test_a_digest_does_not_depend_on_the_order_of_a_configuration() -> None:
-    assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1}) != digest({"a": 1, "b": 3})
+    assert (
+        config_digest({"a": 1, "b": 2}) == config_digest({"b": 2, "a": 1}) != config_digest({"a": 1, "b": 3})
+    )
 
 
 def test_two_hundred_recorded_points_are_within_one_percent_of_what_tensors_ask_for() -> None:

@@ -9,8 +9,8 @@ import pytest
 from benchbook.calculator.listing import FAMILIES, coefficients_path, config_of, load_coefficients
 from benchbook.calculator.memory_model import Setup, calculate
 from benchbook.calculator.points import error
-from benchbook.calculator.predicting import predicted
-from benchbook.calculator.random_setups import draw
+from benchbook.calculator.predicting import predict_setups
+from benchbook.calculator.random_setups import draw_setups
 from benchbook.calculator.shapes import FAMILIES as SHAPES
 from benchbook.calculator.shapes import derive_model
 from benchbook.content.project import Project
@@ -31,7 +31,7 @@ def test_setups_of_small_models_are_as_near_as_the_page_promises(setups: int) ->
     models = {name: load_coefficients(coefficients_path(HANDBOOK, name)) for name in SMALL}
     configs = {name: config_of(HANDBOOK, name) for name in SMALL}
     off = []
-    for point in predicted(configs, draw(models, 40, seed=2)[:setups]):
+    for point in predict_setups(configs, draw_setups(models, 40, seed=2)[:setups]):
         found = error(point, models[point.model])
         if abs(found.requested) > 0.01 or (1 + found.allocated) * WITH_FRAGMENTS < 1:
             off.append((point, found))

@@ -11,7 +11,7 @@ from benchbook.content.project import Project
 from benchbook.content.references import UnresolvedError
 from benchbook.query.library import Library
 from benchbook.rendering.charts import line_name, read_chart, render_chart, resolve_chart
-from benchbook.rendering.drawing import Line, draw, draw_points, line_ends
+from benchbook.rendering.drawing import Line, draw_chart, draw_points, line_ends
 from benchbook.rendering.labels import axis_label
 from benchbook.rendering.tradeoffs import MOST_POINTS, pareto_front, read_tradeoff
 from handbooks import FIXTURE, GPU, copy_handbook, list_points, on_machine, plain, render, start
@@ -96,7 +96,7 @@ def test_more_than_four_lines_have_a_legend_alone(monkeypatch: pytest.MonkeyPatc
 
 def test_names_keep_apart_in_the_order_of_their_lines_and_inside_the_drawing() -> None:
     lines = [Line(((0, 0.0), (1, height))) for height in (0.0, 10.0, 0.01, 5.0)] + [Line(())]
-    bottom, top, above, middle, none = line_ends(draw(lines), len(lines))
+    bottom, top, above, middle, none = line_ends(draw_chart(lines), len(lines))
     assert none is None
     assert top is not None
     assert middle is not None
@@ -115,11 +115,11 @@ def test_one_drawing_serves_all_languages() -> None:
 
 def test_two_drawings_of_the_same_points_are_the_same_bytes() -> None:
     lines = [Line(((1, 1e-8), (2, 3e-8))), Line(((1, 2e-8),))]
-    assert draw(lines, log_y=True) == draw(lines, log_y=True)
+    assert draw_chart(lines, log_y=True) == draw_chart(lines, log_y=True)
 
 
 def test_the_labels_of_a_drawing_keep_their_places_at_any_size_of_text() -> None:
-    svg = draw([Line(((1, 1.0), (2, 3.0)))])
+    svg = draw_chart([Line(((1, 1.0), (2, 3.0)))])
     assert re.search(r'<svg [^>]*font-size="22"', svg)
     labels = re.findall(r"<text[^>]*>", svg)
     assert labels
@@ -135,19 +135,19 @@ def test_the_data_of_a_chart_unfold_under_a_word_that_says_so() -> None:
 
 def test_a_drawing_is_kept_from_one_build_to_the_next(tmp_path: Path) -> None:
     lines = [Line(((1, 1.0), (2, 3.0)))]
-    drawn = draw(lines, cache=tmp_path)
+    drawn = draw_chart(lines, cache=tmp_path)
     (kept,) = tmp_path.glob("*.svg")
-    assert kept.read_text("utf-8") == drawn == draw(lines)
+    assert kept.read_text("utf-8") == drawn == draw_chart(lines)
     kept.write_text("<svg/>", "utf-8")
-    assert draw(lines, cache=tmp_path) == "<svg/>"
-    assert draw(lines, log_y=True, cache=tmp_path) != "<svg/>"
+    assert draw_chart(lines, cache=tmp_path) == "<svg/>"
+    assert draw_chart(lines, log_y=True, cache=tmp_path) != "<svg/>"
 
 
 def test_a_label_that_would_lie_on_another_is_left_out() -> None:
     sweep = [Line(tuple((float(2**power), 1.0) for power in range(7)))]
-    labels = re.findall(r'<text text-anchor="middle"[^>]*>([^<]*)<', draw(sweep))
+    labels = re.findall(r'<text text-anchor="middle"[^>]*>([^<]*)<', draw_chart(sweep))
     assert labels == ["1", "8", "16", "32", "64"]
-    spread = re.findall(r'<text text-anchor="middle"[^>]*>([^<]*)<', draw(sweep, log_x=True))
+    spread = re.findall(r'<text text-anchor="middle"[^>]*>([^<]*)<', draw_chart(sweep, log_x=True))
     assert spread == ["1", "2", "4", "8", "16", "32", "64"]
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchbook.content.claims import Constant, constant_of, parse_claims, side_of
+from benchbook.content.claims import Constant, parse_claims, parse_constant, side_of
 from benchbook.content.problems import Problem
 from benchbook.content.references import Reference, UnresolvedError
 from benchbook.content.units import UNITS
@@ -113,9 +113,9 @@ def test_a_mistake_in_one_claim_leaves_the_others() -> None:
 
 
 def test_a_constant_is_a_number_with_its_unit() -> None:
-    assert constant_of("18 B/parameter") == Constant(18.0, UNITS["B/parameter"])
-    assert constant_of("1e-4 1") == Constant(1e-4, UNITS["1"])
-    assert constant_of("sums/add.py#total") is None
+    assert parse_constant("18 B/parameter") == Constant(18.0, UNITS["B/parameter"])
+    assert parse_constant("1e-4 1") == Constant(1e-4, UNITS["1"])
+    assert parse_constant("sums/add.py#total") is None
     assert side_of(3) == Constant(3.0)
 
 

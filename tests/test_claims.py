@@ -14,7 +14,7 @@ from benchbook.content.page_source import parse_page
 from benchbook.content.problems import Problem
 from benchbook.content.project import Project
 from benchbook.content.references import UnresolvedError
-from benchbook.query.judging import claims_of, judge, judging_machines
+from benchbook.query.judging import claims_of, judge_claim, judging_machines
 from benchbook.query.library import Library
 from benchbook.rendering.table_rows import read_table
 from handbooks import (
@@ -71,7 +71,7 @@ def about_claims(project: Project) -> list[Problem]:
 def outcomes(project: Project) -> dict[str, dict[str, str]]:
     library = Library(project)
     return {
-        claim.id: {one.name: judge(library, claim, one).outcome for one in judging_machines(library)}
+        claim.id: {one.name: judge_claim(library, claim, one).outcome for one in judging_machines(library)}
         for claim in claims_of(library).by_id.values()
     }
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from benchbook.content.records import Run, VariantRecord
 from benchbook.content.units import UNITS
-from benchbook.statistics.differences import difference, rank_sum_p
-from benchbook.statistics.samples import Quantity, compare, quantities
+from benchbook.statistics.differences import rank_sum_p, sample_difference
+from benchbook.statistics.samples import QuantitySamples, compare_quantity, quantities
 
 SECONDS, BYTES, COUNT = UNITS["s"], UNITS["B"], UNITS["count"]
 EIGHT = [1.0, 1.01, 1.02, 0.99, 0.98, 1.03, 1.005, 0.995]
@@ -36,15 +36,15 @@ EIGHT = [1.0, 1.01, 1.02, 0.99, 0.98, 1.03, 1.005, 0.995]
 def test_what_differs_is_told_from_what_does_not(
     before: list[float], after: list[float], unit: object, agreement: str
 ) -> None:
-    assert difference(before, after, unit).agreement == agreement  # type: ignore[arg-type]
+    assert sample_difference(before, after, unit).agreement == agreement  # type: ignore[arg-type]
 
 
 def test_by_how_much_is_told_with_an_interval() -> None:
-    found = difference(EIGHT, [2 * each for each in EIGHT], SECONDS)
+    found = sample_difference(EIGHT, [2 * each for each in EIGHT], SECONDS)
     assert found.ratio == pytest.approx(2)
     assert found.interval is not None
     assert found.interval[0] <= 2 <= found.interval[1]
-    assert found.interval == difference(EIGHT, [2 * each for each in EIGHT], SECONDS).interval
+    assert found.interval == sample_difference(EIGHT, [2 * each for each in EIGHT], SECONDS).interval
 
 
 def test_p_is_the_share_of_all_divisions_that_lie_as_far_out() -> None:
@@ -68,38 +68,38 @@ def test_p_is_a_share_and_symmetric(first: list[float], second: list[float]) -> 
 
 
 def test_nothing_is_a_multiple_of_nothing() -> None:
-    found = difference([0.0] * 8, [1.0] * 8, SECONDS)
+    found = sample_difference([0.0] * 8, [1.0] * 8, SECONDS)
     assert (found.agreement, found.ratio, found.interval) == ("differs", None, None)
 
 
-def of(name: str, unit: str, *runs: tuple[float, ...]) -> Quantity:
-    return Quantity(name, UNITS[unit], runs)
+def of(name: str, unit: str, *runs: tuple[float, ...]) -> QuantitySamples:
+    return QuantitySamples(name, UNITS[unit], runs)
 
 
 def test_of_a_series_the_element_that_moved_counts() -> None:
     before = of("sizes", "count", (1, 2, 3), (1, 2, 3))
-    assert compare(before, of("sizes", "count", (1, 2, 3))).agreement == "same"  # type: ignore[union-attr]
-    moved = compare(before, of("sizes", "count", (1, 9, 3)))
+    assert compare_quantity(before, of("sizes", "count", (1, 2, 3))).agreement == "same"  # type: ignore[union-attr]
+    moved = compare_quantity(before, of("sizes", "count", (1, 9, 3)))
     assert moved is not None
     assert (moved.agreement, moved.before, moved.after) == ("differs", 2, 9)
 
 
 def test_a_series_of_another_length_differs() -> None:
-    found = compare(of("sizes", "count", (1, 2)), of("sizes", "count", (1, 2, 3)))
+    found = compare_quantity(of("sizes", "count", (1, 2)), of("sizes", "count", (1, 2, 3)))
     assert found is not None
     assert (found.agreement, found.before, found.after) == ("differs", 2, 3)
 
 
-def brief(seconds: float) -> Quantity:
-    return Quantity("add.seconds", SECONDS, ((seconds,),), noisy=True)
+def brief(seconds: float) -> QuantitySamples:
+    return QuantitySamples("add.seconds", SECONDS, ((seconds,),), noisy=True)
 
 
 def test_memory_that_the_system_charges_scatters_by_itself() -> None:
-    assert difference([10**9] * 8, [1.01 * 10**9] * 8, BYTES, noisy=True).agreement == "same"
+    assert sample_difference([10**9] * 8, [1.01 * 10**9] * 8, BYTES, noisy=True).agreement == "same"
 
 
 def test_what_takes_no_time_is_not_compared() -> None:
-    assert compare(brief(1e-5), brief(3e-5)) is None
+    assert compare_quantity(brief(1e-5), brief(3e-5)) is None
 
 
 def test_the_quantities_are_what_pages_refer_to() -> None:

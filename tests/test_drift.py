@@ -14,8 +14,8 @@ from benchbook.content.project import Project
 from benchbook.languages.language import load_language
 from benchbook.rendering.notices import with_notices
 from benchbook.translations.accept import accept
-from benchbook.translations.digests import digest
-from benchbook.translations.front_matter import line_of, with_entry
+from benchbook.translations.digests import section_digest
+from benchbook.translations.front_matter import line_of_entry, with_entry
 from benchbook.translations.report import translation_states
 from benchbook.translations.sections import sections_of
 from builders import PAGE as ENGLISH
@@ -33,7 +33,7 @@ def tree(tmp_path: Path) -> Tree:
 
 
 def digests(text: str) -> dict[str, str]:
-    return {section.key: digest(section) for section in sections_of(parse_page(text), text)}
+    return {section.key: section_digest(section) for section in sections_of(parse_page(text), text)}
 
 
 HEAD = "---\ndescription: About\n  adding.\n---\n"
@@ -279,7 +279,11 @@ def test_an_entry_of_the_front_matter_is_replaced_and_nothing_else() -> None:
     assert with_entry("---\na: 1\n---\n# T\n", "sections", {"x": "new"}) == (
         "---\na: 1\nsections:\n  x: new\n---\n# T\n"
     )
-    assert (line_of("b", text), line_of("sections", text), line_of("none", text)) == (6, 3, 1)
+    assert (line_of_entry("b", text), line_of_entry("sections", text), line_of_entry("none", text)) == (
+        6,
+        3,
+        1,
+    )
     # An id that YAML would read as something else, and a digest that looks like a number.
     odd = {"no": "123456789012", "on": "1e10"}
     assert yaml.safe_load(with_entry("---\na: 1\n---\n", "s", odd).split("---")[1])["s"] == odd

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchbook.checking.checks import check_project
-from benchbook.content.arithmetic import NotArithmeticError, compute, names_in
+from benchbook.content.arithmetic import NotArithmeticError, evaluate, names_in
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project, find_project
 from benchbook.content.script import Script
@@ -37,7 +37,7 @@ VALUES = {"layers": 2, "width": 3.0, "precision": "fp32", "sizes": [1, 2, 3], "f
     ],
 )
 def test_an_expression_comes_to_what_python_would_say(expression: str | float, value: float) -> None:
-    assert compute(expression, VALUES) == value
+    assert evaluate(expression, VALUES) == value
 
 
 @pytest.mark.parametrize(
@@ -75,20 +75,20 @@ def test_an_expression_comes_to_what_python_would_say(expression: str | float, v
 )
 def test_anything_but_arithmetic_has_no_value(expression: str) -> None:
     with pytest.raises(NotArithmeticError):
-        compute(expression, VALUES)
+        evaluate(expression, VALUES)
 
 
 @pytest.mark.parametrize("number", [float("inf"), float("nan"), 10**400])
 def test_a_number_that_is_not_finite_is_no_work(number: float) -> None:
     with pytest.raises(NotArithmeticError):
-        compute(number, VALUES)
+        evaluate(number, VALUES)
 
 
 @given(st.text(max_size=80))
 def test_no_text_does_anything_else(text: str) -> None:
     try:
         names_in(text)
-        compute(text, VALUES)
+        evaluate(text, VALUES)
     except NotArithmeticError:
         pass
 

@@ -12,7 +12,7 @@ import pytest
 from benchbook.checking.plausibility import plausibility_problems
 from benchbook.content.records import Campaign, dump_record
 from benchbook.content.validation import machine_problems, record_problems
-from benchbook.machines.accelerators import Found, ask_torch
+from benchbook.machines.accelerators import Accelerators, ask_torch
 from benchbook.machines.allocators import Allocator, find_allocator
 from benchbook.machines.circumstances import DeviceWatch
 from benchbook.machines.description import describe, dump_machine
@@ -99,7 +99,9 @@ def test_what_is_recorded_passes_validation(name: str, monkeypatch: pytest.Monke
         assert record["variants"]["default"]["runs"][0]["cells"]["work"]["device_memory_peak"] is not None
 
 
-def record_on(machine: str, torch: Any, nvml: Nvml | None, visible: str | None, found: Found | None) -> Any:
+def record_on(
+    machine: str, torch: Any, nvml: Nvml | None, visible: str | None, found: Accelerators | None
+) -> Any:
     devices = found.identities if found is not None and found.kind == "cuda" else ()
     watch = DeviceWatch(nvml if devices else None, devices)
     variant = replace(SCRIPT.variants((machine,))[0], repeats=3)
@@ -121,7 +123,9 @@ def record_on(machine: str, torch: Any, nvml: Nvml | None, visible: str | None, 
     return record
 
 
-def result(place: int, torch: Any, nvml: Nvml | None, visible: str | None, found: Found | None) -> Result:
+def result(
+    place: int, torch: Any, nvml: Nvml | None, visible: str | None, found: Accelerators | None
+) -> Result:
     identities = found.identities if found is not None and found.kind == "cuda" and nvml is not None else ()
     handles = find_all(nvml, identities, visible) if nvml is not None else {}
     sampler = Sampler(nvml, handles)

@@ -11,14 +11,14 @@ from benchbook.checking.status import project_status
 from benchbook.content.problems import BenchbookError
 from benchbook.content.records import Record
 from benchbook.content.script import machine_kinds, parse_script
-from benchbook.query.freshness import Verdict, input_digests, judge
+from benchbook.query.freshness import Verdict, input_digests, judge_record
 from builders import MACHINE, SCRIPT, SWEEP, make_project, make_record, with_table, write
 
 
 def verdict(now: str, record: Record | None, name: str = "default") -> Verdict:
     script = parse_script(now, "snippets/sums/add.py", "sums/add.py")
     variants = {variant.name: variant for variant in script.variants(machine_kinds("cpu", MACHINE))}
-    return judge(script, variants[name], record, {})
+    return judge_record(script, variants[name], record, {})
 
 
 def test_a_record_of_the_script_as_it_stands_is_fresh() -> None:
@@ -51,10 +51,11 @@ def test_editing_an_input_makes_it_stale(tmp_path: Path) -> None:
     write(tmp_path / "data.txt", "one")
     record = make_record(source, inputs=input_digests(script, tmp_path))
     (variant,) = script.variants(machine_kinds("cpu", MACHINE))
-    assert judge(script, variant, record, input_digests(script, tmp_path)).state == "fresh"
+    assert judge_record(script, variant, record, input_digests(script, tmp_path)).state == "fresh"
     write(tmp_path / "data.txt", "two")
     assert (
-        judge(script, variant, record, input_digests(script, tmp_path)).reason == "input changed (data.txt)"
+        judge_record(script, variant, record, input_digests(script, tmp_path)).reason
+        == "input changed (data.txt)"
     )
 
 

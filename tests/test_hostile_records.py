@@ -15,7 +15,7 @@ from benchbook.content.problems import Problem
 from benchbook.content.records import dump_json, dump_record, record_from
 from benchbook.content.script import parse_script
 from benchbook.content.validation import machine_problems, parse_json, record_problems
-from benchbook.query.freshness import judge
+from benchbook.query.freshness import judge_record
 from builders import GPU_JSON, MACHINE_JSON, SCRIPT, make_record
 
 SOURCE = SCRIPT.replace("dependencies = []", 'dependencies = ["torch>=2"]')
@@ -85,7 +85,7 @@ def test_a_damaged_record_is_refused_or_can_be_used(table: Any) -> None:
     if not problems:
         record = record_from(table)
         assert record_from(json.loads(dump_record(record).encode())) == record
-        judge(PARSED, PARSED.variants(("cpu",))[0], record, {})
+        judge_record(PARSED, PARSED.variants(("cpu",))[0], record, {})
         list(plausibility_problems(table, MACHINE, PARSED, "record.json"))
 
 

@@ -10,13 +10,13 @@ import pytest
 
 from benchbook.content.problems import BenchbookError
 from benchbook.contributing.hosting import MARK, comment_on_pull_request, propose_records, publish_notebooks
-from benchbook.contributing.report import Recorded, Report
+from benchbook.contributing.report import ChangeReport, RecordChange
 from builders import MACHINE, SCRIPT, make_project, write
 from hosts import FakeHost, serving
 from repositories import commit_all, git
 
 HEAD = "b" * 40
-REPORT = Report("a" * 40, HEAD, stale=(Recorded("@all", "<b>", "x", "y"),))
+REPORT = ChangeReport("a" * 40, HEAD, stale=(RecordChange("@all", "<b>", "x", "y"),))
 PULLS = "/repos/owner/name/pulls"
 THREAD = "/repos/owner/name/issues/7/comments"
 EVENT = {
@@ -73,7 +73,7 @@ def test_a_report_of_another_commit_is_not_shown(tmp_path: Path, monkeypatch: py
     with serving({}) as host:
         run_in(monkeypatch, host, tmp_path)
         with pytest.raises(BenchbookError, match="the report is of cccccccccccc"):
-            comment_on_pull_request(Report("a", "c" * 40))
+            comment_on_pull_request(ChangeReport("a", "c" * 40))
     assert host.asked == []
 
 

@@ -17,7 +17,7 @@ from benchbook.content.validation import machine_problems
 from benchbook.machines.accelerators import ask_torch, find_accelerators
 from benchbook.machines.description import (
     NAME,
-    Machine,
+    MachineDescription,
     describe,
     describe_cpu,
     dump_machine,
@@ -32,9 +32,9 @@ from fakes import MIB, FakeGpu, FakeModule, FakeNvml, fake_torch, nvidia
 GIB = 2**30
 
 
-def machine(kind: str, accelerator: dict[str, Any] | None, owner: str | None = None) -> Machine:
+def machine(kind: str, accelerator: dict[str, Any] | None, owner: str | None = None) -> MachineDescription:
     cpu = {"model": None, "vendor": None, "cores": 16, "threads_per_core": None, "flags": []}
-    return named(Machine("", kind, "", "", owner, accelerator, cpu, 64 * GIB - 1, None, {}))
+    return named(MachineDescription("", kind, "", "", owner, accelerator, cpu, 64 * GIB - 1, None, {}))
 
 
 def recorded(vendor: str, name: str, memory: int | None, count: int = 1) -> dict[str, Any]:

@@ -105,6 +105,15 @@ def test_arrows_between_the_rooms_run_one_way(room: str) -> None:
     assert set().union(*found.values()) - {"__version__"} == ROOMS[room]
 
 
+def test_a_public_name_stands_for_one_thing_in_the_whole_package() -> None:
+    places: dict[str, list[str]] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(path.relative_to(PACKAGE).as_posix())
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
 def test_every_declared_package_is_pinned() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     lines = [

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchbook.predictor.caching_allocator import MIB, CachingAllocator, rounded
+from benchbook.predictor.caching_allocator import MIB, CachingAllocator, round_size
 
 pytestmark = pytest.mark.torch
 
@@ -184,7 +184,7 @@ def test_any_order_of_requests_and_releases_adds_up(requests: list[tuple[int, in
         for _ in range(min(releases, len(alive))):
             allocator.release(alive.pop(releases % len(alive))[1])
         held = sum(allocator.size_of(address) for _, address in alive)
-        assert allocator.allocated == held >= sum(rounded(size) for size, _ in alive)
+        assert allocator.allocated == held >= sum(round_size(size) for size, _ in alive)
         assert held <= allocator.reserved
         spans = sorted((address, address + allocator.size_of(address)) for _, address in alive)
         assert all(end <= start for (_, end), (start, _) in pairwise(spans))

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from benchbook.checking.bundles import import_bundles
-from benchbook.checking.checks import Report, check_project
+from benchbook.checking.checks import CheckReport, check_project
 from benchbook.checking.status import print_status, project_status
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.content.records import (
     Publication,
+    PublicationSource,
     Record,
     Run,
-    Source,
     VariantRecord,
     dump_record,
     load_record,
@@ -51,7 +51,7 @@ CHART = "```chart\nscript: memory/methods.py\nx: batch_size\ny: peak_memory\nser
 
 def quoted_record() -> Record:
     """A figure of the script of `make_project`, as an imaginary paper gives it."""
-    source = Source("https://example.org/paper?page=2#table", "A paper on adding", "2019-05")
+    source = PublicationSource("https://example.org/paper?page=2#table", "A paper on adding", "2019-05")
     publication = Publication(source, measured="2019-04-30", recorded_by="Ada", packages={}, state={})
     variant = VariantRecord(
         campaign="paper",
@@ -80,7 +80,7 @@ def project(tmp_path: Path) -> Project:
     return project
 
 
-def report(project: Project) -> Report:
+def report(project: Project) -> CheckReport:
     return check_project(Project(project.root))
 
 
@@ -99,7 +99,7 @@ def test_a_quoted_record_is_read_as_it_was_written(project: Project) -> None:
 
 
 def test_it_holds_its_promises_as_it_is(project: Project) -> None:
-    assert report(project) == Report((), ())
+    assert report(project) == CheckReport((), ())
 
 
 def test_it_is_published_whatever_becomes_of_the_code(project: Project) -> None:
@@ -119,12 +119,12 @@ def test_status_names_the_publication(project: Project, capsys: pytest.CaptureFi
 def test_what_no_publication_names_is_not_missing(project: Project) -> None:
     project.record_path(OLD, "sums/add.py").unlink()
     assert {row.machine for row in project_status(project)} == {MACHINE}
-    assert report(project) == Report((), ())
+    assert report(project) == CheckReport((), ())
 
 
 def test_it_blocks_nothing_where_its_machine_is_said_to_block(project: Project) -> None:
     edit(project.root / "pyproject.toml", f'["{MACHINE}"]', f'["{MACHINE}", "{OLD}"]')
-    assert report(project) == Report((), ())
+    assert report(project) == CheckReport((), ())
 
 
 Mixing = Callable[[dict[str, Any]], object]

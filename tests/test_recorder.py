@@ -28,7 +28,7 @@ from benchbook.content.project import Project
 from benchbook.content.records import Record, load_record
 from benchbook.content.script import Variant
 from benchbook.content.validation import machine_problems, record_problems
-from benchbook.machines.accelerators import Found
+from benchbook.machines.accelerators import Accelerators
 from benchbook.machines.circumstances import DeviceWatch, commit
 from benchbook.machines.description import describe
 from benchbook.machines.nvml import Identity, Nvml
@@ -813,7 +813,7 @@ def test_a_variant_that_no_script_has_is_a_problem_of_each(
 
 def on_a_gpu(monkeypatch: pytest.MonkeyPatch, gpu: FakeGpu) -> str:
     description = {"name": gpu.name, "vendor": "NVIDIA", "memory_bytes": gpu.total, "count": 1}
-    found = Found("cuda", description, (Identity(gpu.uuid),))
+    found = Accelerators("cuda", description, (Identity(gpu.uuid),))
     monkeypatch.setattr(recording, "find_accelerators", lambda *_: found)
     monkeypatch.setattr("benchbook.recording.sitting.open_nvml", lambda: Nvml(FakeNvml(gpu)))
     return describe(found).name

@@ -19,9 +19,9 @@ from benchbook.content.revisions import BENCHMARKS, laid_out
 from benchbook.contributing.benchmark_results import BenchmarkResult, keep_results, load_results
 from benchbook.contributing.report import (
     Change,
+    ChangeReport,
     Moved,
-    Recorded,
-    Report,
+    RecordChange,
     Timed,
     dump_report,
     make_report,
@@ -77,10 +77,10 @@ def test_a_record_that_became_stale_is_named_with_the_reason(project: Project) -
     write(project.snippets / "sums/add.py", SCRIPT.replace("range(steps)", "range(1, steps)"))
     head = commit_all(project.root)
     assert make_report(project.root, base, head).stale == (
-        Recorded(MACHINE, "sums/add.py", "default", "stale: code changed"),
+        RecordChange(MACHINE, "sums/add.py", "default", "stale: code changed"),
     )
     assert make_report(project.root, head, base).fresh == (
-        Recorded(MACHINE, "sums/add.py", "default", "stale: code changed"),
+        RecordChange(MACHINE, "sums/add.py", "default", "stale: code changed"),
     )
 
 
@@ -192,7 +192,7 @@ HOSTILE = [
     " ",
     "",
 ]
-REPORT = Report("a" * 40, "b" * 40)
+REPORT = ChangeReport("a" * 40, "b" * 40)
 
 
 def cells(text: str) -> list[Token]:
@@ -208,8 +208,8 @@ def is_literal(token: Token) -> bool:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_words_are_shown_and_never_markup(text: str) -> None:
     change = Change(text, text, text, text, text, 1.0, 2.0, 2.0, (1.5, 2.5), True)
-    recorded = Recorded(text, text, text, text)
-    report = Report(
+    recorded = RecordChange(text, text, text, text)
+    report = ChangeReport(
         text,
         text,
         claims=(Moved(text, text, text, None),),
@@ -233,15 +233,18 @@ def test_any_text_is_one_literal_cell(text: str) -> None:
 
 
 def test_a_report_stays_below_what_a_comment_may_hold() -> None:
-    many = tuple(Recorded("m" * 200, "s" * 200, str(n), "w" * 200) for n in range(5000))
-    said = markdown(Report("a", "b", came=many))
+    many = tuple(RecordChange("m" * 200, "s" * 200, str(n), "w" * 200) for n in range(5000))
+    said = markdown(ChangeReport("a", "b", came=many))
     assert f"... and {5000 - MOST_ROWS} more." in said
     assert len(said) <= LONGEST
-    assert len(markdown(Report("a", "b", claims=(), came=many, went=many, stale=many, fresh=many))) <= LONGEST
+    assert (
+        len(markdown(ChangeReport("a", "b", claims=(), came=many, went=many, stale=many, fresh=many)))
+        <= LONGEST
+    )
 
 
 def test_a_report_survives_its_way(project: Project, tmp_path: Path) -> None:
-    report = Report(
+    report = ChangeReport(
         "a" * 40,
         "b" * 40,
         claims=(Moved("x", MACHINE, "holds", None),),

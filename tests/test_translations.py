@@ -10,10 +10,10 @@ from benchbook.content.page_source import parse_page
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.translations import leftovers, numbers, parity, terms, untranslated
-from benchbook.translations.bodies import constant_of, lines_for_readers
+from benchbook.translations.bodies import lines_for_readers, untranslated_part
 from benchbook.translations.gates import check_translations
 from benchbook.translations.matching import Matching, PhraseIndex
-from benchbook.translations.rules import Register, Rules, Term, load_rules, missing_terms
+from benchbook.translations.rules import Register, Rules, Term, glossary_gaps, load_rules
 from benchbook.translations.sections import Section, sections_of
 from builders import write
 
@@ -79,16 +79,20 @@ def test_a_section_knows_the_line_of_each_of_its_pieces() -> None:
 def test_what_readers_see_of_a_fence_is_text_and_the_rest_is_constant() -> None:
     chart = 'x: step\ntitle: "A title"\n'
     assert lines_for_readers("chart", chart) == {2}
-    assert constant_of("chart", chart) == constant_of("chart", "title: 題名\nx: step\n")
-    assert constant_of("chart", chart) != constant_of("chart", "x: step\n")
-    assert constant_of("chart", chart) != constant_of("chart", "title: 題名\nx: steps\n")
+    assert untranslated_part("chart", chart) == untranslated_part("chart", "title: 題名\nx: step\n")
+    assert untranslated_part("chart", chart) != untranslated_part("chart", "x: step\n")
+    assert untranslated_part("chart", chart) != untranslated_part("chart", "title: 題名\nx: steps\n")
     assert lines_for_readers("table", "rows: a\nnotes:\n  x: About x\n") == {3}
-    assert constant_of("table", "notes: {x: About x}") == constant_of("table", "notes: {x: について}")
-    assert constant_of("table", "notes: {x: About x}") != constant_of("table", "notes: {y: About x}")
+    assert untranslated_part("table", "notes: {x: About x}") == untranslated_part(
+        "table", "notes: {x: について}"
+    )
+    assert untranslated_part("table", "notes: {x: About x}") != untranslated_part(
+        "table", "notes: {y: About x}"
+    )
     assert lines_for_readers('claim id="a-b"', "A sentence\nof two lines.\n") == {1, 2}
     assert lines_for_readers("cell", "a.py#b\n") == frozenset()
-    assert constant_of("cell", "a.py#b\n") == "a.py#b\n"
-    assert constant_of("chart", "title: [") == "title: ["
+    assert untranslated_part("cell", "a.py#b\n") == "a.py#b\n"
+    assert untranslated_part("chart", "title: [") == "title: ["
 
 
 def test_the_sentence_of_a_claim_is_translated_and_what_it_refers_to_is_not() -> None:
@@ -334,7 +338,7 @@ def test_every_glossary_has_the_terms_of_the_english_one(tmp_path: Path) -> None
         "glossary:\n  terms:\n    a: {approved: [x]}\n    c: {approved: [y]}\n",
     )
     project = Project(tmp_path)
-    found = missing_terms({code: load_rules(project, code) for code in project.languages}, project)
+    found = glossary_gaps({code: load_rules(project, code) for code in project.languages}, project)
     assert [(one.path, one.line, one.what) for one in found] == [
         ("docs/ja/_language.yml", 2, "its glossary lacks `b`"),
         ("docs/ja/_language.yml", 4, "its glossary has `c`, which English lacks"),

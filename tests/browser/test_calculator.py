@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from benchbook.calculator.listing import coefficients_path, listed_models, load_coefficients
 from benchbook.calculator.memory_model import calculate
-from benchbook.calculator.random_setups import draw
+from benchbook.calculator.random_setups import draw_setups
 from benchbook.content.project import Project
 from browser.addresses import LANGUAGES, PHONE, ROOT, address
 
@@ -52,7 +52,7 @@ def test_the_browser_computes_what_python_does(page: Page, site_url: str) -> Non
     models = {
         one.name: load_coefficients(coefficients_path(project, one.name)) for one in listed_models(project)
     }
-    asked = draw(models, 200, seed=3)
+    asked = draw_setups(models, 200, seed=3)
     page.goto(site_url + address("en", GUIDE))
     setups = [(name, vars(setup)) for name, setup in asked]
     found = page.evaluate(COMPUTE, ["../assets/", setups])
@@ -66,7 +66,7 @@ def test_the_browser_shards_as_python_does(page: Page, site_url: str, sharding: 
     project = Project(ROOT)
     model = listed_models(project)[-1]
     coefficients = load_coefficients(coefficients_path(project, model.name))
-    ((_, drawn),) = draw({model.name: {**coefficients, "inference": {}}}, 1, seed=4)
+    ((_, drawn),) = draw_setups({model.name: {**coefficients, "inference": {}}}, 1, seed=4)
     setup = {**vars(drawn), "gpus": 8, "sharding": sharding}
     page.goto(site_url + address("en", GUIDE))
     ((at, total),) = page.evaluate(COMPUTE, ["../assets/", [(model.name, setup)]])

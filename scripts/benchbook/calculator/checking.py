@@ -23,12 +23,12 @@ from benchbook.content.workloads import PREDICTOR
 SCHEMA = 1
 
 
-def digest(config: Mapping[str, Any]) -> str:
+def config_digest(config: Mapping[str, Any]) -> str:
     """Of what a configuration says, whatever the order of its entries."""
     return sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def stale_reason(project: Project, name: str) -> str | None:
+def stale_coefficients(project: Project, name: str) -> str | None:
     """Why the coefficients of a model or a family are to be derived anew; None where they are in order."""
     path = coefficients_path(project, name)
     if not path.is_file():
@@ -38,7 +38,7 @@ def stale_reason(project: Project, name: str) -> str | None:
         return "in another form"
     if found.get("predictor") != PREDICTOR:
         return "the predictor's rules changed"
-    if name in FAMILIES or found.get("configuration") == digest(config_of(project, name)):
+    if name in FAMILIES or found.get("configuration") == config_digest(config_of(project, name)):
         return None
     return "the model changed"
 
@@ -48,7 +48,7 @@ def coefficient_problems(project: Project) -> Iterator[Problem]:
     # A handbook without models has no calculator.
     names = derivable(project) if (project.snippets / "models").is_dir() else []
     for name in names:
-        if reason := stale_reason(project, name):
+        if reason := stale_coefficients(project, name):
             shown = project.relative(coefficients_path(project, name))
             mend = f"run `benchbook coefficients {name}`"
             yield Problem(shown, 1, f"the coefficients of {name} are stale: {reason}", mend)

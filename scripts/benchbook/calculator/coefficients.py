@@ -17,13 +17,13 @@ from benchbook.calculator.derivation import (
     Array,
     Derived,
     Domain,
-    Moment,
+    PeakCandidate,
     Shape,
     inference_moments,
     optimizer_growth,
     training_moments,
 )
-from benchbook.calculator.growth import PARTS, Growth, UnevenError
+from benchbook.calculator.growth import PARTS, Growth, UnevenGrowthError
 from benchbook.content.workloads import PREDICTOR
 from benchbook.predictor.prediction import fake_device
 from benchbook.predictor.workload import (
@@ -80,7 +80,7 @@ class _Sums:
                 pairs.append(int(rounded) if rounded.is_integer() else rounded)
         return pairs
 
-    def parts(self, found: Growth, moment: Moment) -> dict[str, Any]:
+    def parts(self, found: Growth, moment: PeakCandidate) -> dict[str, Any]:
         """The sum of each part; one that is nothing is left out, and weights, which are known."""
         sums = {
             name: self.grown(found, moment.held[place], moment.layer[place])
@@ -205,7 +205,7 @@ def _if_possible(derived: Callable[[], Any]) -> Any:
     """What is derived; None where the model has no such setup."""
     try:
         return derived()
-    except UnevenError:
+    except UnevenGrowthError:
         raise
     except UnpredictableError:
         return None

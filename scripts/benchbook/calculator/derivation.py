@@ -22,7 +22,7 @@ from benchbook.calculator.growth import (
     monomials,
     per_layer,
 )
-from benchbook.calculator.shallow import trace_inference, trace_optimizer, trace_training
+from benchbook.calculator.shallow import trace_inference, trace_optimizer, trace_shallow_training
 from benchbook.predictor.trace import Events
 from benchbook.predictor.workload import Inference, Optimizer, Training
 
@@ -53,7 +53,7 @@ class Domain:
 
 
 @dataclass(frozen=True)
-class Moment:
+class PeakCandidate:
     """One that can be the peak.
 
     Parameters:
@@ -71,7 +71,7 @@ class Moment:
 class Derived:
     """Moments that can be the peak, and the growth that they are of."""
 
-    moments: Sequence[Moment]
+    moments: Sequence[PeakCandidate]
     growth: Growth
 
 
@@ -99,7 +99,7 @@ def training_moments(shape: Shape, domain: Domain, workload: Training, kind: str
             # It comes when all gradients are there and nothing else, and holds little.
             clipping=False,
         )
-        return trace_training(shape(values, layers), asked, kind)
+        return trace_shallow_training(shape(values, layers), asked, kind)
 
     found = growth(trace, domain.values, _passes, domain.stack, workload.precision.endswith("autocast"))
     return _highest(found, domain)
@@ -184,6 +184,7 @@ def _highest(found: Growth, domain: Domain) -> Derived:
             more = layer.bytes[places][:, counted].sum(axis=1) @ values
             kept.update(places[place] for place in (few + more * (layers - found.layers)).argmax(axis=0))
     moments = [
-        Moment(shallow.moments[place], shallow.bytes[place], layer.bytes[place]) for place in sorted(kept)
+        PeakCandidate(shallow.moments[place], shallow.bytes[place], layer.bytes[place])
+        for place in sorted(kept)
     ]
     return Derived(moments, found)

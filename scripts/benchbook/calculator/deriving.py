@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import torch
 import transformers
 
-from benchbook.calculator.checking import digest, stale_reason
+from benchbook.calculator.checking import config_digest, stale_coefficients
 from benchbook.calculator.listing import (
     coefficients_path,
     config_of,
@@ -16,8 +16,8 @@ from benchbook.calculator.listing import (
     load_coefficients,
 )
 from benchbook.calculator.points import Points, write_points
-from benchbook.calculator.predicting import predicted
-from benchbook.calculator.random_setups import draw
+from benchbook.calculator.predicting import predict_setups
+from benchbook.calculator.random_setups import draw_setups
 from benchbook.calculator.shapes import FAMILIES, derive_family, derive_model
 from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
@@ -39,7 +39,7 @@ def derive_all(project: Project, names: Sequence[str], everything: bool) -> Iter
             raise BenchbookError(Problem(name, 1, "there is no such model or family", mend))
     failed: list[Problem] = []
     for name in names or known:
-        reason = stale_reason(project, name)
+        reason = stale_coefficients(project, name)
         if reason is None and not (everything or names):
             continue
         try:
@@ -47,7 +47,7 @@ def derive_all(project: Project, names: Sequence[str], everything: bool) -> Iter
                 found = derive_family(name)
             else:
                 config = config_of(project, name)
-                found = {**derive_model(config), "configuration": digest(config)}
+                found = {**derive_model(config), "configuration": config_digest(config)}
         except UnpredictableError as error:
             failed.append(Problem(f"snippets/models/{name}.json", 1, error.what, error.mend))
             yield f"failed   {name}: {error}"
@@ -65,7 +65,7 @@ def predict_points(project: Project, count: int, seed: int) -> Iterator[str]:
     models = {name: load_coefficients(coefficients_path(project, name)) for name in names}
     configs = {name: config_of(project, name) for name in names}
     found = []
-    for point in predicted(configs, draw(models, count, seed)):
+    for point in predict_setups(configs, draw_setups(models, count, seed)):
         found.append(point)
         yield f"{len(found)}/{count}  {point.model}  {point.setup.key}"
     versions = torch.__version__.partition("+")[0], transformers.__version__

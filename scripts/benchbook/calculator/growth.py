@@ -26,7 +26,7 @@ PARTS = (
 HIGHEST_POWER = 2
 
 
-class UnevenError(UnpredictableError):
+class UnevenGrowthError(UnpredictableError):
     """What is held does not grow as sums of monomials do, evenly with the layers."""
 
 
@@ -79,7 +79,7 @@ def monomials(traces: Sequence[Events], values: Mapping[str, int]) -> list[Monom
         UnevenError: Not the same storages are born and die in all traces.
     """
     if any(other.order != traces[0].order for other in traces[1:]):
-        raise UnevenError("what is allocated depends on the size", "predict the sizes you need")
+        raise UnevenGrowthError("what is allocated depends on the size", "predict the sizes you need")
     found = []
     for births in zip(*(one.births for one in traces), strict=True):
         powers = tuple(_power(birth.size / births[0].size) for birth in births[1:])
@@ -133,7 +133,7 @@ def growth(
     shallow = held_after(few, sizes, terms, choose, cast)
     deeper = held_after(more, grown, terms, choose, cast, stack)
     if shallow.moments != deeper.moments:
-        raise UnevenError("a further layer changes more than itself", "predict the whole model")
+        raise UnevenGrowthError("a further layer changes more than itself", "predict the whole model")
     return Growth(stack.layers, shallow, per_layer(shallow, deeper, stack))
 
 
@@ -162,7 +162,7 @@ def _alike(
     births = deeper.births
     outer = [place for place, birth in enumerate(births) if not stack.between(birth.layer, layers)]
     if [births[place].op for place in outer] != [birth.op for birth in shallow.births]:
-        raise UnevenError("a further layer changes more than itself", "predict the whole model")
+        raise UnevenGrowthError("a further layer changes more than itself", "predict the whole model")
     powers = {place: known for place, (known, _) in zip(outer, sizes, strict=True)}
     by_layer: dict[str, list[int]] = {}
     for place, birth in enumerate(births):
@@ -179,7 +179,7 @@ def _alike(
                 (one for one in reversed(others) if [births[place].op for place in one] == ops), None
             )
             if alike is None:
-                raise UnevenError("no layer does what another does", "predict the whole model")
+                raise UnevenGrowthError("no layer does what another does", "predict the whole model")
             powers |= {place: powers[other] for place, other in zip(places, alike, strict=True)}
     return [_monomial(powers[place], birth, values) for place, birth in enumerate(births)]
 

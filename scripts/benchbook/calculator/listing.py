@@ -21,7 +21,7 @@ FAMILIES = ("encoder", "gpt", "decoder", "decoder-tied", "decoder-full", "decode
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedModel:
     """A model of `snippets/models`: the name of its files, its title, and what kind of model it is."""
 
     name: str
@@ -51,11 +51,11 @@ def config_of(project: Project, name: str) -> dict[str, Any]:
     return config
 
 
-def all_models(project: Project) -> tuple[Listed, ...]:
+def all_models(project: Project) -> tuple[ListedModel, ...]:
     """The models of `snippets/models`, kind by kind, by title."""
     path = project.snippets / "models" / "models.toml"
     table: Mapping[str, Any] = tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
-    models = [Listed(name, entry["title"], entry["kind"]) for name, entry in table.items()]
+    models = [ListedModel(name, entry["title"], entry["kind"]) for name, entry in table.items()]
     return tuple(sorted(models, key=lambda one: (KINDS.index(one.kind), one.title.casefold())))
 
 
@@ -64,7 +64,7 @@ def derivable(project: Project) -> list[str]:
     return [*(one.name for one in all_models(project)), *FAMILIES]
 
 
-def listed_models(project: Project) -> tuple[Listed, ...]:
+def listed_models(project: Project) -> tuple[ListedModel, ...]:
     """Those that have coefficients."""
     return tuple(one for one in all_models(project) if coefficients_path(project, one.name).is_file())
 

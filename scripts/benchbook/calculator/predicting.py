@@ -15,7 +15,7 @@ from benchbook.predictor.workload import Inference, Training, Workload
 PROCESSES = 2
 
 
-def predicted(
+def predict_setups(
     configs: Mapping[str, Mapping[str, Any]], setups: Sequence[tuple[str, Setup]]
 ) -> Iterator[Point]:
     """What the predictor says of each setup, the whole model run."""

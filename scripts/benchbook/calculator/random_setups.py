@@ -17,7 +17,7 @@ OPTIMIZERS = ("adamw_fused", "adamw_foreach", "adamw_loop", "adamw_8bit", "adafa
 GENERATING = 0.25
 
 
-def draw(models: Mapping[str, Mapping[str, Any]], count: int, seed: int) -> list[tuple[str, Setup]]:
+def draw_setups(models: Mapping[str, Mapping[str, Any]], count: int, seed: int) -> list[tuple[str, Setup]]:
     """Random setups, each of a random model.
 
     Parameters:

@@ -74,7 +74,7 @@ def _undisturbed() -> Iterator[None]:
         gc.enable()
 
 
-def trace_training(config: Mapping[str, Any], workload: Training, kind: str) -> Events:
+def trace_shallow_training(config: Mapping[str, Any], workload: Training, kind: str) -> Events:
     """One training step but for the optimizer's own part, on the device of type `kind`."""
     with _undisturbed(), dispatched(workload.attention, H200) as attention:
         trace = Trace(kind, Workspaces(H200))

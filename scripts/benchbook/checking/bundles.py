@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchbook.checking.origins import difference, machine_origin_problems, record_origin_problems
+from benchbook.checking.origins import differing_key, machine_origin_problems, record_origin_problems
 from benchbook.checking.plausibility import plausibility_problems
 from benchbook.checking.quotations import quotation_problems
 from benchbook.content.problems import BenchbookError, Problem
@@ -28,7 +28,7 @@ from benchbook.content.records import (
 from benchbook.content.revisions import laid_out
 from benchbook.content.script import read_script
 from benchbook.content.validation import machine_problems, parse_json, record_problems
-from benchbook.machines.description import Machine, write_machine
+from benchbook.machines.description import MachineDescription, write_machine
 
 
 def import_bundles(project: Project, paths: Sequence[Path]) -> list[str]:
@@ -52,7 +52,7 @@ def import_bundles(project: Project, paths: Sequence[Path]) -> list[str]:
         machine = bundle["machine"]
         refused = _refusals(project, machine, bundle["records"], path.name)
         problems += refused or _repeated(bundle, path.name, seen)
-        if not refused and (odd := difference(machines.setdefault(machine["name"], machine), machine)):
+        if not refused and (odd := differing_key(machines.setdefault(machine["name"], machine), machine)):
             what = f"another of the bundles describes {machine['name']} otherwise (its {odd} differs)"
             problems.append(Problem(path.name, 1, what, "record with `--recorded-by` and your name"))
     if problems:
@@ -86,7 +86,7 @@ def _merged(project: Project, bundle: dict[str, Any]) -> dict[Path, Record]:
 
 def _put_in_place(project: Project, machine: dict[str, Any], records: dict[Path, Record]) -> list[str]:
     described = project.records / machine["name"] / "machine.json"
-    write_machine(described, Machine(**machine))
+    write_machine(described, MachineDescription(**machine))
     for target, record in records.items():
         write_record(target, record)
     return [project.relative(path) for path in (described, *records)]

@@ -14,7 +14,7 @@ from benchbook.checking.links import anchors, link_problems
 from benchbook.checking.plausibility import plausibility_problems
 from benchbook.checking.predictions import predictions_found
 from benchbook.checking.quotations import quotation_problems
-from benchbook.checking.status import Row, script_status
+from benchbook.checking.status import StatusRow, script_status
 from benchbook.content.page_source import PageSource, parse_page
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
@@ -32,14 +32,14 @@ from benchbook.translations.gates import check_translations
 
 
 @dataclass(frozen=True)
-class Report:
+class CheckReport:
     """What is wrong (a pull request must not), and what only needs doing where someone has the machine."""
 
     problems: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
 
 
-def check_project(project: Project) -> Report:
+def check_project(project: Project) -> CheckReport:
     """Hold the whole tree to its promises."""
     scripts, problems = _scripts(project)
     warnings: list[Problem] = []
@@ -82,7 +82,7 @@ def check_project(project: Project) -> Report:
     problems += translated.errors
     warnings += translated.warnings
     (problems if project.config.translation_drift == "error" else warnings).extend(translated.drift)
-    return Report(_finest(problems), _finest(warnings))
+    return CheckReport(_finest(problems), _finest(warnings))
 
 
 def _finest(problems: list[Problem]) -> tuple[Problem, ...]:
@@ -153,7 +153,7 @@ def _record_problems(
 
 def _freshness(
     project: Project, machine: str, scripts: dict[str, Script], reported: set[str]
-) -> Iterator[tuple[Row, Problem]]:
+) -> Iterator[tuple[StatusRow, Problem]]:
     kinds = kinds_of(project, machine)
     for script in scripts.values():
         known = project.relative(project.record_path(machine, script.reference)) in reported
@@ -166,7 +166,7 @@ def _freshness(
                 yield row, _unfresh(project, script, row)
 
 
-def _measured_elsewhere(project: Project, row: Row) -> bool:
+def _measured_elsewhere(project: Project, row: StatusRow) -> bool:
     """Whether what was never recorded on one machine was on another, whose numbers pages show until it is."""
     if row.state != "missing":
         return False
@@ -183,7 +183,7 @@ def _measured_elsewhere(project: Project, row: Row) -> bool:
     return False
 
 
-def _unfresh(project: Project, script: Script, row: Row) -> Problem:
+def _unfresh(project: Project, script: Script, row: StatusRow) -> Problem:
     variant = "" if row.variant == "default" else f", variant {row.variant}"
     what = f"its record on {row.machine}{variant} is {row.state}: {row.reason}"
     return Problem(script.path, 1, what, f"run `benchbook record {script.reference}` there")

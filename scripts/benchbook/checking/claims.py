@@ -14,7 +14,7 @@ from benchbook.content.page_source import CLAIM, PageSource, claim_sentences
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.languages.language import unit_words
 from benchbook.languages.prose import typed_numbers, typed_pattern
-from benchbook.query.judging import Judgement, claims_of, judge, judging_machines
+from benchbook.query.judging import Judgement, claims_of, judge_claim, judging_machines
 from benchbook.query.library import Library
 from benchbook.statistics.words import doubt_text, found_text
 
@@ -56,7 +56,7 @@ def claim_problems(library: Library, pages: Pages) -> tuple[list[Problem], list[
             mend = f'show it there with a fence ```claim id="{claim.id}"```, or remove it'
             problems.append(Problem(claim.path, claim.line, what, mend))
         try:
-            judged = [judge(library, claim, machine) for machine in machines]
+            judged = [judge_claim(library, claim, machine) for machine in machines]
         except BenchbookError as error:
             problems += error.problems
             continue

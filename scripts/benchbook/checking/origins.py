@@ -16,7 +16,7 @@ from benchbook.content.validation import RECORD_AGAIN
 from benchbook.machines.accelerators import VENDORS
 from benchbook.machines.data_sheets import sheet_of
 from benchbook.machines.description import MAINTAINERS, gigabytes, slug
-from benchbook.query.freshness import input_digests, judge
+from benchbook.query.freshness import input_digests, judge_record
 
 # What two descriptions of one machine agree on, whatever was updated between them. Where there is an
 # accelerator, it alone is the machine: the same model is lent in hosts of several makes.
@@ -56,14 +56,14 @@ def machine_origin_problems(project: Project, machine: Mapping[str, Any], path: 
         what = f"{name} belongs to {owner or 'the maintainers'}, and its name says otherwise"
         yield Problem(path, 1, what, "record with `--recorded-by` and your name, which becomes its ending")
     known = _described_here(project, name)
-    differing = difference(known, machine) if known else None
+    differing = differing_key(known, machine) if known else None
     if differing:
         what = f"{name} is here already and is another machine (its {differing} differs)"
         mend = "record with `--recorded-by` and your name, so that two owners of one model do not collide"
         yield Problem(path, 1, what, mend)
 
 
-def difference(here: Mapping[str, Any], there: Mapping[str, Any]) -> str | None:
+def differing_key(here: Mapping[str, Any], there: Mapping[str, Any]) -> str | None:
     """In what two descriptions under one name are not of one machine; None if they are."""
     return next((key for key, one, other in _compared(here, there) if one != other), None)
 
@@ -106,7 +106,7 @@ def record_origin_problems(
         if name not in known:
             yield Problem(path, 1, f"{title}: the script has no such variant", RECORD_AGAIN)
             continue
-        verdict = judge(script, known[name], record, inputs)
+        verdict = judge_record(script, known[name], record, inputs)
         if verdict.state == "stale":
             what = f"{title}: was recorded from other code, values or libraries ({verdict.reason})"
             yield Problem(path, 1, what, f"{RECORD_AGAIN} from this commit")

@@ -9,26 +9,31 @@ from pathlib import Path
 
 from benchbook.content.prediction_declarations import load_declarations
 from benchbook.content.prediction_schema import prediction_problems
-from benchbook.content.predictions import Prediction, PredictionRecord, load_predictions, prediction_from
+from benchbook.content.predictions import (
+    PredictionRecord,
+    StoredPrediction,
+    load_predictions,
+    prediction_from,
+)
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import Campaign, Record, load_record
 from benchbook.content.validation import find_line, read_json
 from benchbook.predictions.asking import Asked, Question, ask
-from benchbook.predictions.freshness import came_too_late, measured_at, stale_reason
+from benchbook.predictions.freshness import came_too_late, measured_at, stale_prediction
 from benchbook.predictions.making import read_questions
 from benchbook.query.freshness import State
 
 
 @dataclass(frozen=True)
-class Found:
+class PredictionProblems:
     """What is wrong, and what only needs doing."""
 
     problems: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
 
 
-def predictions_found(project: Project) -> Found:
+def predictions_found(project: Project) -> PredictionProblems:
     """What is wrong with the declarations and predictions of `project`, and which predictions are missing."""
     declarations, problems = load_declarations(project)
     asked = ask(project, declarations)
@@ -55,7 +60,7 @@ def predictions_found(project: Project) -> Found:
     for question in () if asked.problems else asked.questions:
         if (question.script, question.machine, question.variant) not in there:
             warnings.append(_missing(question))
-    return Found(tuple(problems), tuple(warnings))
+    return PredictionProblems(tuple(problems), tuple(warnings))
 
 
 def _missing(question: Question) -> Problem:
@@ -80,7 +85,7 @@ def _of_file(
             if not asked.problems and not settled:
                 what = f"predicts variant {variant} of {record.script}, which no predictions.toml asks for"
                 yield Problem(shown, line, what, "run `benchbook predictions`, which removes it")
-        elif reason := stale_reason(prediction, question):
+        elif reason := stale_prediction(prediction, question):
             what = f"its prediction of variant {variant} is stale: {reason}"
             yield Problem(shown, line, what, f"run `benchbook predictions {record.script}`")
         if settled and when is not None and measured is not None:
@@ -158,16 +163,16 @@ def prediction_rows(project: Project) -> list[PredictionRow]:
     for script, machine in dict.fromkeys((question.script, question.machine) for question in asked.questions):
         path = project.prediction_path(machine, script)
         known = load_predictions(path, project.relative(path))
-        predictions: Mapping[str, Prediction] = known.variants if known else {}
+        predictions: Mapping[str, StoredPrediction] = known.variants if known else {}
         for variant, question in asked.of(script, machine).items():
             rows.append(PredictionRow(script, variant, machine, *_state(predictions.get(variant), question)))
     return rows
 
 
-def _state(prediction: Prediction | None, question: Question) -> tuple[State, str]:
+def _state(prediction: StoredPrediction | None, question: Question) -> tuple[State, str]:
     if prediction is None:
         return "missing", "never predicted"
-    reason = stale_reason(prediction, question)
+    reason = stale_prediction(prediction, question)
     if reason:
         return "stale", reason
     anew = f", anew {prediction.anew.made[:10]}" if prediction.anew else ""

@@ -14,11 +14,11 @@ from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.content.records import is_published, load_record
 from benchbook.content.script import Script, read_script
-from benchbook.query.freshness import State, Verdict, input_digests, judge, kinds_of
+from benchbook.query.freshness import State, Verdict, input_digests, judge_record, kinds_of
 
 
 @dataclass(frozen=True)
-class Row:
+class StatusRow:
     """The verdict on one variant of one script on one machine, or on its prediction there."""
 
     script: str
@@ -33,7 +33,7 @@ class Row:
         return asdict(self)
 
 
-def script_status(project: Project, script: Script, machine: str, kinds: Sequence[str]) -> list[Row]:
+def script_status(project: Project, script: Script, machine: str, kinds: Sequence[str]) -> list[StatusRow]:
     """The verdicts on each variant of `script` on `machine`, of `kinds`; none if it cannot run there.
 
     On a machine whose figures are quoted, what no publication names is not missing: nobody can record it.
@@ -48,15 +48,15 @@ def script_status(project: Project, script: Script, machine: str, kinds: Sequenc
     except BenchbookError as error:
         verdicts = [Verdict("invalid", error.problems[0].what)] * len(variants)
     else:
-        verdicts = [judge(script, variant, record, digests) for variant in variants]
+        verdicts = [judge_record(script, variant, record, digests) for variant in variants]
     return [
-        Row(script.reference, variant.name, machine, verdict.state, verdict.reason)
+        StatusRow(script.reference, variant.name, machine, verdict.state, verdict.reason)
         for variant, verdict in zip(variants, verdicts, strict=True)
         if not (verdict.state == "missing" and is_published(machine))
     ]
 
 
-def project_status(project: Project) -> list[Row]:
+def project_status(project: Project) -> list[StatusRow]:
     """The verdicts on every script on every machine, scripts first, and on what is predicted of them.
 
     Raises:
@@ -78,12 +78,16 @@ def project_status(project: Project) -> list[Row]:
                 for machine, kinds in machines.items()
                 for row in script_status(project, script, machine, kinds)
             ),
-            *(Row(**asdict(row), kind="prediction") for row in predicted if row.script == script.reference),
+            *(
+                StatusRow(**asdict(row), kind="prediction")
+                for row in predicted
+                if row.script == script.reference
+            ),
         )
     ]
 
 
-def print_status(rows: Iterable[Row]) -> None:
+def print_status(rows: Iterable[StatusRow]) -> None:
     """Print the rows, script by script, with the reason of each that is not fresh."""
     console = Console(highlight=False, soft_wrap=True)
     colours = {

@@ -24,14 +24,22 @@ from benchbook.content.validation import record_problems
 from benchbook.query.judging import check_comparable, judging_machines, side_of_measurement, with_unit
 from benchbook.query.library import Library, Machine
 from benchbook.query.measurements import find_target, measure
-from benchbook.statistics.comparison import Comparison, Doubt, Side, compare, decide, direction, left_open
+from benchbook.statistics.comparison import (
+    Comparison,
+    Doubt,
+    Side,
+    compare_sides,
+    decide,
+    direction,
+    left_open,
+)
 from benchbook.statistics.words import doubt_text, found_text, interval_text
 
 ANSWERS = {"less": "A is less", "greater": "A is greater", "equal": "they are equal"}
 
 
 @dataclass(frozen=True)
-class Row:
+class SidePair:
     """Two sides of one quantity, and where they are from: a machine, and one of several variants."""
 
     machine: str
@@ -43,10 +51,10 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Answer:
+class PairVerdict:
     """What a row says: the comparison, which way it goes, and whether that was expected."""
 
-    row: Row
+    row: SidePair
     found: Comparison
     doubt: Doubt | None
     text: str
@@ -75,7 +83,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Question:
+class ComparisonOptions:
     """What is asked of every row: whether the smaller one matters, and what was expected, if anything."""
 
     ratio: float = 1.0
@@ -84,7 +92,13 @@ class Question:
 
 
 def compare_command(
-    project: Project, a: str, b: str, machine: str | None, question: Question, meters: bool, as_json: bool
+    project: Project,
+    a: str,
+    b: str,
+    machine: str | None,
+    question: ComparisonOptions,
+    meters: bool,
+    as_json: bool,
 ) -> int:
     """Compare and print; the exit code: 0, or 1 where something was expected and is not so.
 
@@ -104,7 +118,7 @@ def compare_command(
     return 0 if question.expect is None or all(answer.held for answer in answers) else 1
 
 
-def find_rows(library: Library, a: str, b: str, machine: str | None, meters: bool) -> list[Row]:
+def find_rows(library: Library, a: str, b: str, machine: str | None, meters: bool) -> list[SidePair]:
     """Everything that `a` and `b` have in common; raises as `compare_command` does."""
     machines = library.machines
     if machine is not None and machine not in machines:
@@ -118,7 +132,7 @@ def find_rows(library: Library, a: str, b: str, machine: str | None, meters: boo
     return list(_set_rows(library, first, second, meters))
 
 
-def _metric_rows(library: Library, a: str, b: str, machines: Sequence[Machine]) -> Iterator[Row]:
+def _metric_rows(library: Library, a: str, b: str, machines: Sequence[Machine]) -> Iterator[SidePair]:
     first = find_target(library, parse_reference(a))
     named = side_of(_number_or(b))
     second = with_unit(named, first.unit) if isinstance(named, Constant) else find_target(library, named)
@@ -130,7 +144,7 @@ def _metric_rows(library: Library, a: str, b: str, machines: Sequence[Machine]) 
             other = Side((second.value * second.unit.factor,))
         else:
             other = side_of_measurement(measure(library, second, machine))
-        yield Row(machine.name, "", a.partition("#")[2], first.unit, side, other)
+        yield SidePair(machine.name, "", a.partition("#")[2], first.unit, side, other)
 
 
 def _number_or(text: str) -> str | float:
@@ -142,7 +156,7 @@ def _number_or(text: str) -> str | float:
 
 def _variant_rows(
     library: Library, a: str, b: str, machines: Sequence[Machine], meters: bool
-) -> Iterator[Row]:
+) -> Iterator[SidePair]:
     if "#" in b or ".py" not in b:
         raise UnresolvedError(
             f"`{a}` is a variant, and `{b}` is none", "name two metrics, variants or record sets"
@@ -167,7 +181,7 @@ def _variant_rows(
         except UnresolvedError:
             continue  # a series has no single number to compare
         if all(side.samples for side in sides):
-            yield Row(machine.name, "", f"{name}.{meter}" if meter else name, pair[0].unit, *sides)
+            yield SidePair(machine.name, "", f"{name}.{meter}" if meter else name, pair[0].unit, *sides)
 
 
 def load_set(project: Project, text: str) -> list[Record]:
@@ -203,7 +217,7 @@ def _read(path: Path) -> list[Record]:
 
 def _set_rows(
     library: Library, first: Sequence[Record], second: Sequence[Record], meters: bool
-) -> Iterator[Row]:
+) -> Iterator[SidePair]:
     there = {record.script: record for record in second}
     for record in first:
         other = there.get(record.script)
@@ -217,7 +231,7 @@ def _set_rows(
             for quantity, unit in _quantities(library, record, name, meters):
                 sides = [_recorded_side(one, name, quantity, unit) for one in (record, other)]
                 if all(side.samples for side in sides):
-                    yield Row(where, title, ".".join(filter(None, quantity)), unit, *sides)
+                    yield SidePair(where, title, ".".join(filter(None, quantity)), unit, *sides)
 
 
 def _quantities(
@@ -250,21 +264,21 @@ def _values(variant: VariantRecord, name: str, meter: str | None) -> Iterator[fl
             yield value
 
 
-def _answer(row: Row, question: Question) -> Answer:
-    found = compare(row.first, row.second)
+def _answer(row: SidePair, question: ComparisonOptions) -> PairVerdict:
+    found = compare_sides(row.first, row.second)
     way = direction(found, question.ratio)
     held = None
     if question.expect is not None:
         held = decide(found, question.expect, question.ratio, question.tolerance)[0] == "holds"
     if found.first is None:
-        return Answer(row, found, found.doubt, "not measured", held)
+        return PairVerdict(row, found, found.doubt, "not measured", held)
     if way is not None:
-        return Answer(row, found, None, ANSWERS[way], held)
+        return PairVerdict(row, found, None, ANSWERS[way], held)
     doubt = left_open(found, question.ratio)
-    return Answer(row, found, doubt, f"too close to call: {doubt_text(doubt, found)}", held)
+    return PairVerdict(row, found, doubt, f"too close to call: {doubt_text(doubt, found)}", held)
 
 
-def _print(answers: Sequence[Answer]) -> None:
+def _print(answers: Sequence[PairVerdict]) -> None:
     console = Console(highlight=False)
     for (machine, variant), group in itertools.groupby(
         answers, key=lambda answer: (answer.row.machine, answer.row.variant)
@@ -281,7 +295,7 @@ def _print(answers: Sequence[Answer]) -> None:
         console.print(table)
 
 
-def _cells(answer: Answer) -> Iterator[str]:
+def _cells(answer: PairVerdict) -> Iterator[str]:
     found, unit = answer.found, answer.row.unit
     yield answer.row.quantity
     for value in (found.first, found.second):

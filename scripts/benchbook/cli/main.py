@@ -14,7 +14,7 @@ import typer
 from benchbook.cli.changes import comment, dependencies, notebooks, propose, report
 from benchbook.cli.coefficients import coefficients
 from benchbook.cli.kit import kit
-from benchbook.cli.predict import predict
+from benchbook.cli.predict import predict_memory
 from benchbook.cli.predictions import predictions
 from benchbook.cli.translations import new, translations
 from benchbook.content.problems import BenchbookError, Problem, lacking
@@ -185,10 +185,10 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="as JSON")] = False,
 ) -> None:
     """Compare two metrics, variants or sets of records (a machine, file or folder), with an interval."""
-    from benchbook.cli.compare import Question, compare_command
+    from benchbook.cli.compare import ComparisonOptions, compare_command
     from benchbook.content.references import UnresolvedError
 
-    question = Question(ratio, tolerance, expect)
+    question = ComparisonOptions(ratio, tolerance, expect)
     try:
         code = compare_command(find_project(), a, b, machine, question, meters, as_json)
     except UnresolvedError as error:
@@ -196,8 +196,9 @@ def compare(
     raise typer.Exit(code)
 
 
-for command in (report, comment, propose, notebooks, dependencies, predictions, predict, coefficients, kit):
+for command in (report, comment, propose, notebooks, dependencies, predictions, coefficients, kit):
     app.command()(command)
+app.command("predict")(predict_memory)
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ GENERATES = "with --inference"
 SHARDS = "with --sharding"
 
 
-def predict(
+def predict_memory(
     model: Annotated[
         str, typer.Argument(metavar="MODEL", help="a config.json, or a name in snippets/models")
     ],

@@ -45,7 +45,7 @@ def names_in(expression: object) -> frozenset[str]:
     return frozenset(node.id for node in nodes if isinstance(node, ast.Name)) - set(FUNCTIONS)
 
 
-def compute(expression: str | float, values: Mapping[str, Any]) -> float:
+def evaluate(expression: str | float, values: Mapping[str, Any]) -> float:
     """What an expression comes to.
 
     Every number in it is a float, so that no power of them takes long: it overflows.

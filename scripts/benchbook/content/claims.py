@@ -39,7 +39,7 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Source:
+class ClaimSource:
     """Who said so: what it is called, and where it stands."""
 
     title: str
@@ -75,7 +75,7 @@ class Claim:
     ratio: float = 1.0
     tolerance: float = 0.0
     times: float = 1.0
-    source: Source | None = None
+    source: ClaimSource | None = None
     lines: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -170,7 +170,7 @@ def parse_claims(text: str, path: str, guide: str) -> tuple[list[Claim], list[Pr
     return claims, problems
 
 
-def constant_of(text: str) -> Constant | None:
+def parse_constant(text: str) -> Constant | None:
     """The number with a unit that `text` is, such as "18 B/parameter"; None if it is none.
 
     Raises:
@@ -194,7 +194,7 @@ def side_of(value: object) -> Reference | Constant:
         return Constant(float(cast(float, value)))
     if not isinstance(value, str):
         raise UnresolvedError(f"{value!r} is nothing to compare with", _SIDE)
-    return constant_of(value) or parse_reference(value)
+    return parse_constant(value) or parse_reference(value)
 
 
 _SIDE = 'write "guide/script.py#metric", "18 B/parameter", or a number'
@@ -312,7 +312,7 @@ def _build(declared: Mapping[str, Any], path: str, guide: str, lines: Mapping[st
         b=side_of(declared["b"]),
         relation=declared["relation"],
         machines=dict(declared["machines"]),
-        source=Source(**declared["source"]) if "source" in declared else None,
+        source=ClaimSource(**declared["source"]) if "source" in declared else None,
         lines=lines,
         **values,
     )

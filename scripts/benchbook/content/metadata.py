@@ -135,7 +135,7 @@ def is_parameter_value(value: object) -> bool:
     )
 
 
-def is_name(text: str) -> bool:
+def is_parameter_name(text: str) -> bool:
     """Whether parameters and metrics can be called so: references and records spell names in ASCII."""
     return NAME.match(text) is not None
 
@@ -146,7 +146,7 @@ def _is_strings(value: object) -> TypeGuard[list[str]]:
 
 def _is_environment(value: object) -> bool:
     return isinstance(value, dict) and all(
-        is_name(name) and isinstance(item, str) and "\0" not in item and len(item) <= 400
+        is_parameter_name(name) and isinstance(item, str) and "\0" not in item and len(item) <= 400
         for name, item in value.items()
     )
 
@@ -275,7 +275,7 @@ def _points(matrix: Any) -> list[dict[str, Any]]:
 
 
 def _metric_problems(name: str, declared: object, path: str, line: int) -> Iterator[Problem]:
-    if not is_name(name):
+    if not is_parameter_name(name):
         mend = "name it as the script does, with ASCII letters, digits and underscores"
         yield Problem(path, line, f"the metric `{name}` is no name of a script", mend)
     if not isinstance(declared, dict) or not isinstance(declared.get("unit"), str):

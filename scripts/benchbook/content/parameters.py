@@ -7,7 +7,13 @@ import re
 from collections.abc import Iterator, Mapping
 
 from benchbook.content.arithmetic import names_in
-from benchbook.content.metadata import RESERVED, ParameterValue, ScriptMetadata, is_name, is_parameter_value
+from benchbook.content.metadata import (
+    RESERVED,
+    ParameterValue,
+    ScriptMetadata,
+    is_parameter_name,
+    is_parameter_value,
+)
 from benchbook.content.problems import Problem, did_you_mean
 
 SAFE_VALUE = re.compile(r"[A-Za-z0-9_.+-]+\Z")
@@ -54,7 +60,7 @@ def shown_parameters(source: str, start: int, path: str) -> tuple[dict[str, Para
             literal = ast.literal_eval(value)
         except (ValueError, TypeError):
             literal = ()
-        if not is_name(name):
+        if not is_parameter_name(name):
             mend = "use ASCII letters, digits and underscores, 80 at most"
             problems.append(Problem(path, line, f"the parameter `{name}` cannot be referred to", mend))
         if not is_parameter_value(literal):

@@ -101,7 +101,7 @@ class Declaration:
 
     def line(self, *keys: str | int) -> int:
         """The line on which what lies below `keys` is said, or one near it."""
-        return line_of(self.text, keys)
+        return line_of_toml_key(self.text, keys)
 
 
 def load_declarations(project: Project) -> tuple[list[Declaration], list[Problem]]:
@@ -139,7 +139,7 @@ def parse_declaration(text: str, path: str, guide: str) -> Declaration:
     for index, name in enumerate(names):
         if name in names[:index]:
             what = f"`{name}` is there twice"
-            line = line_of(text, ("script", index, "name"))
+            line = line_of_toml_key(text, ("script", index, "name"))
             raise BenchbookError(Problem(path, line, what, "make one of the two, with cases"))
     return Declaration(path, guide, text, content)
 
@@ -149,14 +149,14 @@ def _problems(error: ValidationError, path: str, text: str) -> Iterator[Problem]
     for item in error.errors(include_url=False, include_input=False)[:20]:
         # Pydantic names the kinds that a value could have been behind the keys that the file has.
         keys = tuple(key for key in item["loc"] if isinstance(key, int) or re.fullmatch(r"[\w.-]+", key))
-        line = line_of(text, keys)
+        line = line_of_toml_key(text, keys)
         where = ".".join(str(key) for key in keys if not isinstance(key, int)) or "the file"
         if (line, item["type"]) not in seen:
             seen.add((line, item["type"]))
             yield Problem(path, line, f"{where}: {item['msg'].removeprefix('Value error, ')}", LIKE)
 
 
-def line_of(text: str, keys: tuple[str | int, ...]) -> int:
+def line_of_toml_key(text: str, keys: tuple[str | int, ...]) -> int:
     """The line on which the value below `keys` is set, or that of the table it belongs into.
 
     TOML's own reader keeps no lines. Heads are counted; a key is looked for below its head.

@@ -21,7 +21,7 @@ _LEFT_OUT = ("room", "fits")
 
 
 @dataclass(frozen=True)
-class Prediction:
+class StoredPrediction:
     """What the predictor said of one variant on one machine.
 
     Parameters:
@@ -71,9 +71,9 @@ class Prediction:
     room: int | None = None
     fits: bool | None = None
     digest: str = ""
-    anew: Prediction | None = None
+    anew: StoredPrediction | None = None
 
-    def sealed(self, script: str, variant: str, machine: str) -> Prediction:
+    def sealed(self, script: str, variant: str, machine: str) -> StoredPrediction:
         """It with the digest of what it says."""
         return replace(self, digest=digest_of(asdict(self), script, variant, machine))
 
@@ -84,7 +84,7 @@ class PredictionRecord:
 
     script: str
     machine: str
-    variants: dict[str, Prediction] = field(default_factory=dict)
+    variants: dict[str, StoredPrediction] = field(default_factory=dict)
     licence: str = LICENCE
     schema: int = SCHEMA
 
@@ -112,10 +112,10 @@ def prediction_from(table: Mapping[str, Any]) -> PredictionRecord:
     return PredictionRecord(**{**table, "variants": variants})
 
 
-def _one_from(table: Mapping[str, Any]) -> Prediction:
+def _one_from(table: Mapping[str, Any]) -> StoredPrediction:
     stands = {value: tuple(parts) for value, parts in table["stands_for"].items()}
     anew = _one_from(table["anew"]) if table.get("anew") else None
-    return Prediction(**{**table, "stands_for": stands, "anew": anew})
+    return StoredPrediction(**{**table, "stands_for": stands, "anew": anew})
 
 
 def load_predictions(path: Path, shown_path: str | None = None) -> PredictionRecord | None:

@@ -104,7 +104,7 @@ class Campaign:
 
 
 @dataclass(frozen=True)
-class Source:
+class PublicationSource:
     """A publication: its address, its title, and the year, month or day of its date."""
 
     url: str
@@ -124,7 +124,7 @@ class Publication:
         state: The state of the device, as far as the source shows it.
     """
 
-    source: Source
+    source: PublicationSource
     measured: str | None
     recorded_by: str
     packages: dict[str, str]
@@ -204,7 +204,7 @@ def record_from(table: Mapping[str, Any]) -> Record:
 
 def _campaign_from(table: Mapping[str, Any]) -> Campaign | Publication:
     if "source" in table:
-        return _take(Publication, table, source=_take(Source, table["source"]))
+        return _take(Publication, table, source=_take(PublicationSource, table["source"]))
     return _take(Campaign, table)
 
 

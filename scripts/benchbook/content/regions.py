@@ -40,7 +40,7 @@ class Region:
     source: str
 
 
-class UnevenError(ValueError):
+class UnevenRegionError(ValueError):
     """A region that does not begin, or end, as it must.
 
     Attributes:
@@ -67,25 +67,27 @@ def regions_of(source: str) -> tuple[Region, ...]:
         if begin := REGION.match(line):
             if opened is not None:
                 what = f"the region `{begin['name']}` begins within `{opened[1]['name']}`"
-                raise UnevenError(number, what, "end the one before the other begins")
+                raise UnevenRegionError(number, what, "end the one before the other begins")
             opened = number, begin
         elif end := END.match(line):
             if opened is None:
-                raise UnevenError(number, "a region ends that never began", "begin it with `# region name`")
+                raise UnevenRegionError(
+                    number, "a region ends that never began", "begin it with `# region name`"
+                )
             first, begin = opened
             name = begin["name"] or ""
             if end["indent"] != begin["indent"]:
                 what = f"the region `{name}` ends at another indentation than it began"
-                raise UnevenError(number, what, "indent both marks alike")
+                raise UnevenRegionError(number, what, "indent both marks alike")
             text = textwrap.dedent("\n".join(lines[first : number - 1])).strip("\n")
             if _place(ast.parse(source), first, number) is None:
                 what = f"the region `{name}` holds no statement"
-                raise UnevenError(first, what, "put whole statements between its marks")
+                raise UnevenRegionError(first, what, "put whole statements between its marks")
             found.append(Region(name, first, number, text))
             opened = None
     if opened is not None:
         mend = "end it with `# endregion`"
-        raise UnevenError(opened[0], f"the region `{opened[1]['name']}` does not end", mend)
+        raise UnevenRegionError(opened[0], f"the region `{opened[1]['name']}` does not end", mend)
     return tuple(found)
 
 

@@ -28,7 +28,7 @@ class _Blob:
     size: int
 
 
-def resolve(root: Path, revision: str) -> str:
+def commit_of(root: Path, revision: str) -> str:
     """The full name of the commit that `revision` means.
 
     Raises:
@@ -48,7 +48,7 @@ def laid_out(root: Path, revision: str) -> Iterator[Project]:
     Raises:
         BenchbookError: There is no such revision, or it cannot be laid out.
     """
-    commit = resolve(root, revision)
+    commit = commit_of(root, revision)
     with tempfile.TemporaryDirectory(prefix="benchbook-revision-") as folder:
         _lay_out(root, commit, Path(folder))
         yield Project(Path(folder).resolve())

@@ -18,7 +18,7 @@ from typing import Any
 from benchbook.content.metadata import EXACT_REPEATS, ParameterValue, ScriptMetadata, read_metadata
 from benchbook.content.parameters import axis_text, differs, override_problems, shown_parameters
 from benchbook.content.problems import BenchbookError, Problem
-from benchbook.content.regions import UnevenError, regions_of
+from benchbook.content.regions import UnevenRegionError, regions_of
 from benchbook.content.units import UNITS
 
 MARKER = re.compile(r"^# %%(?:[ \t]+(?P<name>.*?))?[ \t]*$")
@@ -371,7 +371,7 @@ def _cell_problems(cells: Sequence[Cell], path: str) -> Iterator[Problem]:
                     what = f"the region `{region.name}` is there twice (first on line {seen[region.name]})"
                     yield Problem(path, line, what, "rename one of the two")
                 seen.setdefault(region.name, line)
-        except UnevenError as error:
+        except UnevenRegionError as error:
             yield Problem(path, cell.start + error.line - 1, str(error), error.mend)
     if PARAMETERS in seen and cells[0].name != PARAMETERS:
         yield Problem(path, seen[PARAMETERS], "the `parameters` cell is not the first", "move it to the top")

@@ -31,7 +31,7 @@ ANY_QUANTITY = re.compile(f"(?:{_PART}|{_MEASURED})")
 RESERVED = "peak_reserved"
 
 
-class Lora(Strict):
+class LoraFields(Strict):
     """Low-rank adapters beside frozen weights."""
 
     rank: Count
@@ -50,7 +50,7 @@ class TrainingModel(Strict):
     accumulation: Count | None = None
     clipping: bool | None = None
     keep_gradients: bool | None = None
-    lora: Lora | None = None
+    lora: LoraFields | None = None
     dropout: Share | None = None
     lengths: list[Count] | None = None
 

@@ -17,8 +17,8 @@ from urllib.parse import urlencode
 
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
-from benchbook.content.revisions import resolve
-from benchbook.contributing.report import Report, make_report
+from benchbook.content.revisions import commit_of
+from benchbook.contributing.report import ChangeReport, make_report
 from benchbook.contributing.report_text import literal, markdown
 from benchbook.rendering.downloads import BRANCH, FOLDER
 
@@ -28,7 +28,7 @@ REPOSITORY = re.compile(r"[A-Za-z0-9._-]+/[A-Za-z0-9._-]+\Z")
 SECONDS = 60
 
 
-def comment_on_pull_request(report: Report) -> str:
+def comment_on_pull_request(report: ChangeReport) -> str:
     """Show a report on the pull request whose check wrote it; what was done, in a sentence.
 
     Which one that is, the event of this workflow says, never the report.
@@ -63,7 +63,7 @@ def propose_records(project: Project, revision: str) -> str:
     Raises:
         BenchbookError: No record changed, or the host refuses.
     """
-    base = resolve(project.root, revision)
+    base = commit_of(project.root, revision)
     folder = project.relative(project.records)
     listed = _git(project, "ls-files", "-z", "--modified", "--others", "--exclude-standard", "--", folder)
     paths = sorted({path for path in listed.split("\0") if path.endswith(".json")})

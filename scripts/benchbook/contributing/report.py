@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchbook.checking.status import Row, script_status
+from benchbook.checking.status import StatusRow, script_status
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import Record, load_record
-from benchbook.content.revisions import laid_out, resolve
+from benchbook.content.revisions import commit_of, laid_out
 from benchbook.content.script import Script, read_script
 from benchbook.content.validation import machine_problems, read_json, record_problems
 from benchbook.contributing.benchmark_results import BenchmarkResult, load_results
@@ -55,7 +55,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordChange:
     """A variant on a machine that has come, gone, gone stale or become fresh again, and why."""
 
     machine: str
@@ -98,7 +98,7 @@ class Timed:
 
 
 @dataclass(frozen=True)
-class Report:
+class ChangeReport:
     """What a change does to numbers and claims; all of it is data, none of it to be trusted as text."""
 
     base: str
@@ -106,10 +106,10 @@ class Report:
     claims: tuple[Moved, ...] = ()
     changes: tuple[Change, ...] = ()
     same: int = 0
-    came: tuple[Recorded, ...] = ()
-    went: tuple[Recorded, ...] = ()
-    stale: tuple[Recorded, ...] = ()
-    fresh: tuple[Recorded, ...] = ()
+    came: tuple[RecordChange, ...] = ()
+    went: tuple[RecordChange, ...] = ()
+    stale: tuple[RecordChange, ...] = ()
+    fresh: tuple[RecordChange, ...] = ()
     problems: tuple[str, ...] = ()
     benchmarks: tuple[Timed, ...] = ()
 
@@ -120,32 +120,32 @@ class _Side:
 
     records: dict[tuple[str, str], Record] = field(default_factory=dict)
     scripts: dict[str, Script] = field(default_factory=dict)
-    rows: dict[tuple[str, str, str], Row] = field(default_factory=dict)
+    rows: dict[tuple[str, str, str], StatusRow] = field(default_factory=dict)
     verdicts: dict[tuple[str, str], str] = field(default_factory=dict)
     problems: set[str] = field(default_factory=set)
     benchmarks: dict[tuple[str, str, str], BenchmarkResult] = field(default_factory=dict)
 
 
-def make_report(root: Path, base: str, head: str) -> Report:
+def make_report(root: Path, base: str, head: str) -> ChangeReport:
     """What lies between two revisions of the repository at `root`.
 
     Raises:
         BenchbookError: One of them is none.
     """
-    names = resolve(root, base), resolve(root, head)
+    names = commit_of(root, base), commit_of(root, head)
     with laid_out(root, names[0]) as project:
         before = _read(project)
     with laid_out(root, names[1]) as project:
         after = _read(project)
     changes, same = _changes(before, after)
     old, new = _variants(before), _variants(after)
-    return Report(
+    return ChangeReport(
         *names,
         claims=tuple(_moved(before, after)),
         changes=tuple(changes),
         same=same,
-        came=tuple(Recorded(*each) for each in sorted(new - old)),
-        went=tuple(Recorded(*each) for each in sorted(old - new)),
+        came=tuple(RecordChange(*each) for each in sorted(new - old)),
+        went=tuple(RecordChange(*each) for each in sorted(old - new)),
         stale=tuple(_turned(before, after, to_fresh=False)),
         fresh=tuple(_turned(before, after, to_fresh=True)),
         problems=tuple(sorted(after.problems - before.problems)),
@@ -275,15 +275,15 @@ def _weight(change: Change) -> tuple[Any, ...]:
     return (not change.certain, meter, *place)
 
 
-def _turned(before: _Side, after: _Side, to_fresh: bool) -> Iterator[Recorded]:
+def _turned(before: _Side, after: _Side, to_fresh: bool) -> Iterator[RecordChange]:
     for key, row in sorted(after.rows.items()):
         was = before.rows.get(key)
         if row.state == "missing" and (was is None or was.state == "missing"):
             continue
         if to_fresh and row.state == "fresh" and was is not None and was.state in {"stale", "invalid"}:
-            yield Recorded(*key, f"{was.state}: {was.reason}")
+            yield RecordChange(*key, f"{was.state}: {was.reason}")
         if not to_fresh and row.state in {"stale", "invalid"} and (was is None or was.state != row.state):
-            yield Recorded(*key, f"{row.state}: {row.reason}")
+            yield RecordChange(*key, f"{row.state}: {row.reason}")
 
 
 def _moved(before: _Side, after: _Side) -> Iterable[Moved]:
@@ -303,12 +303,12 @@ def _timed(before: _Side, after: _Side) -> Iterator[Timed]:
         yield Timed(told.benchmark, told.quantity, told.machine, told.unit, before_, after_, told.bar)
 
 
-def dump_report(report: Report) -> str:
+def dump_report(report: ChangeReport) -> str:
     """A report as JSON, for the workflow that shows it."""
     return json.dumps(asdict(report), indent=2) + "\n"
 
 
-def read_report(path: Path) -> Report:
+def read_report(path: Path) -> ChangeReport:
     """A report that was written elsewhere, by whoever: its shape is checked, its words are not.
 
     Raises:
@@ -325,7 +325,7 @@ def read_report(path: Path) -> Report:
     if len(raw) > LARGEST_REPORT:
         raise BenchbookError(Problem(path.name, 1, f"is larger than {LARGEST_REPORT >> 10} KiB", mend))
     try:
-        return TypeAdapter(Report).validate_json(raw, strict=True)
+        return TypeAdapter(ChangeReport).validate_json(raw, strict=True)
     except ValidationError as error:
         what = error.errors(include_url=False, include_input=False)[0]["msg"]
         raise BenchbookError(Problem(path.name, 1, f"is no report ({what})", mend)) from error

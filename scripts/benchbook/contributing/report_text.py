@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from benchbook.contributing.report import Change, Moved, Recorded, Report, Timed
+from benchbook.contributing.report import Change, ChangeReport, Moved, RecordChange, Timed
 
 # What a comment may hold is 65536 characters; a row takes a few hundred.
 MOST_ROWS = 40
@@ -32,7 +32,7 @@ def _is_unseen(character: str) -> bool:
     return unicodedata.category(character)[0] == "C" or unicodedata.category(character) in {"Zl", "Zp"}
 
 
-def markdown(report: Report) -> str:
+def markdown(report: ChangeReport) -> str:
     """The report, what matters most first."""
     sections = [
         _table("Claims that moved", report.claims, "| claim | machine | was | is |", _claim_row),
@@ -68,7 +68,7 @@ def markdown(report: Report) -> str:
     return text if len(text) <= LONGEST else "\n\n".join(head) + "\n\nToo much to show here.\n"
 
 
-def _summary(report: Report) -> str:
+def _summary(report: ChangeReport) -> str:
     counts = (
         (len(report.claims), "claim(s) moved"),
         (sum(change.certain for change in report.changes), "number(s) changed"),
@@ -116,10 +116,10 @@ def _timed_row(timed: Timed) -> list[str]:
     return [*map(literal, (timed.machine, name, *ends)), literal(f"{bar}, missed" if over else bar)]
 
 
-def _place_row(record: Recorded) -> list[str]:
+def _place_row(record: RecordChange) -> list[str]:
     which = "" if record.variant == "default" else f", {record.variant}"
     return [literal(record.machine), literal(f"{record.script}{which}")]
 
 
-def _record_row(record: Recorded) -> list[str]:
+def _record_row(record: RecordChange) -> list[str]:
     return [*_place_row(record), literal(record.why)]

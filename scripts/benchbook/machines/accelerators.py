@@ -35,7 +35,7 @@ VENDORS = {"cuda": "NVIDIA", "rocm": "AMD", "xpu": "Intel", "mps": "Apple"}
 
 
 @dataclass(frozen=True)
-class Found:
+class Accelerators:
     """The accelerators of a machine: their kind, how many, what they are, and (in memory only) which."""
 
     kind: str
@@ -43,7 +43,9 @@ class Found:
     identities: tuple[Identity, ...]
 
 
-def find_accelerators(python: str, path: Path, environment: Mapping[str, str] | None = None) -> Found | None:
+def find_accelerators(
+    python: str, path: Path, environment: Mapping[str, str] | None = None
+) -> Accelerators | None:
     """What torch sees in `python`, None if that is no accelerator (or there is no torch).
 
     Parameters:
@@ -54,7 +56,7 @@ def find_accelerators(python: str, path: Path, environment: Mapping[str, str] | 
     Raises:
         BenchbookError: Asking failed; what a machine has must be known, not guessed.
     """
-    start = "from benchbook.machines.accelerators import main; main()"
+    start = "from benchbook.machines.accelerators import print_accelerators; print_accelerators()"
     code = f"import sys; sys.path.insert(0, sys.argv[1]); {start}"
     try:
         answer = subprocess.run(
@@ -73,7 +75,9 @@ def find_accelerators(python: str, path: Path, environment: Mapping[str, str] | 
     table = json.loads(lines[-1])
     if table is None:
         return None
-    return Found(table["kind"], table["description"], tuple(Identity(**each) for each in table["identities"]))
+    return Accelerators(
+        table["kind"], table["description"], tuple(Identity(**each) for each in table["identities"])
+    )
 
 
 def _unknown(python: str, why: str) -> BenchbookError:
@@ -82,7 +86,7 @@ def _unknown(python: str, why: str) -> BenchbookError:
     return BenchbookError(Problem(Path(python).name, 1, what, mend))
 
 
-def main() -> None:
+def print_accelerators() -> None:
     """Print the accelerators of this process as one line of JSON."""
     try:
         import torch
@@ -96,13 +100,13 @@ def main() -> None:
     os._exit(0)
 
 
-def ask_torch(torch: Any, nvml: Nvml | None, visible: str | None) -> Found | None:
+def ask_torch(torch: Any, nvml: Nvml | None, visible: str | None) -> Accelerators | None:
     """The accelerators that this build of torch sees on this machine."""
     kind = _kind(torch)
     if kind is None:
         return None
     if kind == "mps":
-        return Found("mps", _described(vendor="Apple", name=_apple_name() or "Apple GPU", count=1), ())
+        return Accelerators("mps", _described(vendor="Apple", name=_apple_name() or "Apple GPU", count=1), ())
     module = torch.xpu if kind == "xpu" else torch.cuda
     properties = [module.get_device_properties(index) for index in range(module.device_count())]
     identities = tuple(identity_of(each) for each in properties)
@@ -124,7 +128,7 @@ def ask_torch(torch: Any, nvml: Nvml | None, visible: str | None) -> Found | Non
         if handle is not None:
             known = nvml.description(handle)
             table.update({key: value for key, value in known.items() if value is not None})
-    return Found(kind, table, identities)
+    return Accelerators(kind, table, identities)
 
 
 def identity_of(properties: Any) -> Identity:

@@ -17,7 +17,7 @@ from typing import Any
 
 from benchbook.content.records import MACHINE_NAME, OWNER_MARK, dump_json, write_text
 from benchbook.content.script import machine_kinds
-from benchbook.machines.accelerators import Found, mig_profile, model_words
+from benchbook.machines.accelerators import Accelerators, mig_profile, model_words
 
 SCHEMA = 1
 MAINTAINERS = "maintainers"
@@ -28,7 +28,7 @@ FLAGS = re.compile(r"(avx|amx|fma$|f16c$|sse4_2$|asimd|sve|sme(2|_|$)|bf16|i8mm|
 
 
 @dataclass(frozen=True)
-class Machine:
+class MachineDescription:
     """The content of `snippets/records/<machine>/machine.json`.
 
     Parameters:
@@ -64,7 +64,9 @@ class Machine:
         return machine_kinds(self.kind, self.name)
 
 
-def describe(found: Found | None, recorded_by: str = MAINTAINERS, root: Path = Path("/")) -> Machine:
+def describe(
+    found: Accelerators | None, recorded_by: str = MAINTAINERS, root: Path = Path("/")
+) -> MachineDescription:
     """This machine.
 
     Parameters:
@@ -73,7 +75,7 @@ def describe(found: Found | None, recorded_by: str = MAINTAINERS, root: Path = P
         root: Where `proc`, `sys` and `etc` lie.
     """
     cpu = describe_cpu(_text(root / "proc/cpuinfo"), _available_cores())
-    machine = Machine(
+    machine = MachineDescription(
         name="",
         kind=found.kind if found else "cpu",
         title="",
@@ -93,7 +95,7 @@ def describe(found: Found | None, recorded_by: str = MAINTAINERS, root: Path = P
     return named(machine)
 
 
-def named(machine: Machine) -> Machine:
+def named(machine: MachineDescription) -> MachineDescription:
     """`machine` with the name, title and short form that follow from what it is."""
     accelerator = machine.accelerator
     owner = f"{OWNER_MARK}{slug(machine.owner)}" if machine.owner else ""
@@ -222,18 +224,18 @@ def _text(path: Path) -> str:
         return ""
 
 
-def dump_machine(machine: Machine) -> str:
+def dump_machine(machine: MachineDescription) -> str:
     """The text of a `machine.json`."""
     return dump_json(machine_table(machine))
 
 
-def machine_table(machine: Machine) -> dict[str, Any]:
+def machine_table(machine: MachineDescription) -> dict[str, Any]:
     """`machine` as JSON objects, the schema first."""
     table = asdict(machine)
     return {"schema": table.pop("schema"), **table}
 
 
-def write_machine(path: Path, machine: Machine) -> None:
+def write_machine(path: Path, machine: MachineDescription) -> None:
     """Put the description in place, keeping the wording of an earlier one: a person may have improved it."""
     kept: Mapping[str, Any] = {}
     with contextlib.suppress(OSError, ValueError):

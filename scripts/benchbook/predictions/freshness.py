@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from benchbook.content.predictions import Prediction
+from benchbook.content.predictions import StoredPrediction
 from benchbook.content.records import Campaign, Record
 from benchbook.content.workloads import PREDICTOR
 from benchbook.predictions.asking import Question
 
 
-def stale_reason(prediction: Prediction, question: Question) -> str | None:
+def stale_prediction(prediction: StoredPrediction, question: Question) -> str | None:
     """Why `prediction` no longer answers `question`; None if it does, or what was predicted anew does."""
     reason = next(_changes(prediction, question), None)
     if reason and prediction.anew:
@@ -19,7 +19,7 @@ def stale_reason(prediction: Prediction, question: Question) -> str | None:
     return reason
 
 
-def _changes(prediction: Prediction, question: Question) -> Iterator[str]:
+def _changes(prediction: StoredPrediction, question: Question) -> Iterator[str]:
     if prediction.kind != question.kind:
         yield f"workload changed ({prediction.kind} -> {question.kind})"
     for title, old, new in (
@@ -44,7 +44,7 @@ def _differences(title: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> 
             yield f"{title} changed ({key}: {_short(before)} -> {_short(after)})"
 
 
-def _room_matters(prediction: Prediction, room: int | None) -> bool:
+def _room_matters(prediction: StoredPrediction, room: int | None) -> bool:
     """Whether a known room is another than that of a prediction, and could change whether it fits.
 
     A context that is measured at last, or again, moves the room by some MiB.
@@ -76,7 +76,7 @@ def measured_at(record: Record | None, variant: str) -> str | None:
     return min(known, default="")
 
 
-def came_too_late(prediction: Prediction, measured: str) -> bool:
+def came_too_late(prediction: StoredPrediction, measured: str) -> bool:
     """Whether a prediction was made after what it foretells was measured.
 
     Parameters:

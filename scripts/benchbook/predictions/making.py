@@ -10,8 +10,8 @@ from typing import Any
 
 from benchbook.content.prediction_declarations import load_declarations
 from benchbook.content.predictions import (
-    Prediction,
     PredictionRecord,
+    StoredPrediction,
     dump_predictions,
     load_predictions,
     write_predictions,
@@ -21,7 +21,7 @@ from benchbook.content.project import Project
 from benchbook.content.records import Record, load_record
 from benchbook.content.workloads import PREDICTOR, RESERVED, is_measured, predicted_quantity
 from benchbook.predictions.asking import Asked, Question, ask
-from benchbook.predictions.freshness import measured_at, stale_reason
+from benchbook.predictions.freshness import measured_at, stale_prediction
 from benchbook.statistics.summary import median
 
 PACKAGES = ("torch", "transformers")
@@ -155,14 +155,14 @@ def _predict_file(
     place = project.record_path(machine, script)
     record = load_record(place, project.relative(place))
     kept = {name: one for name, one in known.variants.items() if _is_settled(one, record, name)}
-    made: dict[str, Prediction] = {}
+    made: dict[str, StoredPrediction] = {}
     for name, question in questions.items():
         before = known.variants.get(name)
-        stale = stale_reason(before, question) if before else None
+        stale = stale_prediction(before, question) if before else None
         if before is not None and name in kept:
             settled = "blind, and measured since"
             if stale:
-                anew = predicted(question, predict(question), stamp, record)
+                anew = make_prediction(question, predict(question), stamp, record)
                 made[name] = replace(before, anew=anew)
                 yield Outcome(script, name, machine, "anew", f"beside one that was {settled}; {stale}")
             else:
@@ -172,7 +172,7 @@ def _predict_file(
             made[name] = before
             yield Outcome(script, name, machine, "as it was")
         else:
-            made[name] = predicted(question, predict(question), stamp, record)
+            made[name] = make_prediction(question, predict(question), stamp, record)
             yield Outcome(script, name, machine, "predicted", stale or "")
     # What is asked no longer goes, but for what was foretold and measured.
     ordered = {**made, **{name: one for name, one in kept.items() if name not in made}}
@@ -181,12 +181,14 @@ def _predict_file(
         write_predictions(path, written)
 
 
-def _is_settled(prediction: Prediction, record: Record | None, variant: str) -> bool:
+def _is_settled(prediction: StoredPrediction, record: Record | None, variant: str) -> bool:
     """Whether a prediction was made blind and has been put to the test since."""
     return prediction.blind and measured_at(record, variant) is not None
 
 
-def predicted(question: Question, answer: Answer, stamp: Stamp, record: Record | None) -> Prediction:
+def make_prediction(
+    question: Question, answer: Answer, stamp: Stamp, record: Record | None
+) -> StoredPrediction:
     """The prediction that an answer of the predictor makes.
 
     Parameters:
@@ -203,7 +205,7 @@ def predicted(question: Question, answer: Answer, stamp: Stamp, record: Record |
         name: sum(_part(part, said, question, record) for part in parts)
         for name, parts in question.values.items()
     }
-    return Prediction(
+    return StoredPrediction(
         made=stamp.clock(),
         commit=stamp.commit,
         modified=stamp.modified,

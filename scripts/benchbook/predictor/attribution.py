@@ -16,7 +16,7 @@ OPTIMIZER_MOMENTS = ("unscale", "clip", "step", "zero_grad")
 
 
 @dataclass(frozen=True)
-class Moment:
+class WorkPeak:
     """One kind of work, over all times it was done.
 
     Parameters:
@@ -51,7 +51,7 @@ class Attribution:
     categories: dict[str, int]
     layers: dict[str, int]
     unexplained: int
-    moments: dict[str, Moment]
+    moments: dict[str, WorkPeak]
     fits: bool | None
 
 
@@ -153,15 +153,15 @@ def _layer(birth: Birth, events: Events) -> str:
     return "optimizer" if moment in OPTIMIZER_MOMENTS else moment
 
 
-def _moments(events: Events, held: list[int]) -> dict[str, Moment]:
-    moments: dict[str, Moment] = {}
+def _moments(events: Events, held: list[int]) -> dict[str, WorkPeak]:
+    moments: dict[str, WorkPeak] = {}
     for place, span in enumerate(events.spans):
         end = events.spans[place + 1].first if place + 1 < len(events.spans) else len(held)
         before = held[span.first - 1] if span.first else 0
         within = held[span.first : end]
         earlier = moments.get(span.moment)
         peak = max(within, default=before)
-        moments[span.moment] = Moment(
+        moments[span.moment] = WorkPeak(
             max(peak, before, earlier.peak if earlier else 0), within[-1] if within else before
         )
     return moments

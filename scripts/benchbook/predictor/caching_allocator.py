@@ -22,7 +22,7 @@ SEGMENT_ROUNDING = 2 * MIB
 GAP = 2**30
 
 
-def rounded(size: int) -> int:
+def round_size(size: int) -> int:
     """The bytes of the block that serves a request (`round_size`)."""
     return max(BLOCK, -(-size // BLOCK) * BLOCK)
 
@@ -75,7 +75,7 @@ class CachingAllocator:
 
         What one stream has freed serves no other (`BlockPool`, whose blocks compare by stream first).
         """
-        size = rounded(size)
+        size = round_size(size)
         small = size <= SMALL
         pool = stream, small
         free = self._free[pool]

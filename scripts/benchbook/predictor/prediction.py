@@ -13,7 +13,7 @@ from torch import nn
 from transformers import PreTrainedConfig
 
 from benchbook.predictor.attention import OLD_EAGER, dispatched, register_attention
-from benchbook.predictor.attribution import Moment, attribute
+from benchbook.predictor.attribution import WorkPeak, attribute
 from benchbook.predictor.autocast import register_autocast, watched_cache
 from benchbook.predictor.fake_accelerator import FakeMode, fake_accelerator
 from benchbook.predictor.gpus import H200, Gpu
@@ -68,7 +68,7 @@ class Prediction:
     categories: dict[str, int]
     layers: dict[str, int]
     unexplained: int
-    moments: dict[str, Moment]
+    moments: dict[str, WorkPeak]
     fits: bool | None
     parameters: int
     torch: str

@@ -50,7 +50,7 @@ class Computed:
         return tuple(one.predicted for one in self.figures if one.predicted is not None)
 
 
-def compute(library: Library, spec: ValueSpec, machine: Machine) -> Computed | None:
+def compute_value(library: Library, spec: ValueSpec, machine: Machine) -> Computed | None:
     """What the inline value `spec` amounts to on `machine`; None if nothing is known of a part there.
 
     What was measured is never compared with what was predicted.

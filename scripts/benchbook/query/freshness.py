@@ -29,7 +29,7 @@ class Verdict:
     reason: str
 
 
-def judge(script: Script, variant: Variant, record: Record | None, inputs: dict[str, str]) -> Verdict:
+def judge_record(script: Script, variant: Variant, record: Record | None, inputs: dict[str, str]) -> Verdict:
     """The verdict on `variant`, the same under every version of Python.
 
     Parameters:

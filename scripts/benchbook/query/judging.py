@@ -11,7 +11,7 @@ from benchbook.content.references import Target, UnresolvedError
 from benchbook.content.units import Unit
 from benchbook.query.library import Cache, Library, Machine
 from benchbook.query.measurements import Measurement, find_target, measure
-from benchbook.statistics.comparison import Comparison, Doubt, Side, compare, decide
+from benchbook.statistics.comparison import Comparison, Doubt, Side, compare_sides, decide
 
 # What a number alone can be compared with.
 _PLAIN = ("ratio", "count")
@@ -49,7 +49,7 @@ def claims_of(library: Library) -> Claims:
     return library.once(_CLAIMS, None, lambda: load_claims(library.project))
 
 
-def judge(library: Library, claim: Claim, machine: Machine) -> Judgement:
+def judge_claim(library: Library, claim: Claim, machine: Machine) -> Judgement:
     """What `machine` says of `claim`.
 
     Raises:
@@ -59,7 +59,7 @@ def judge(library: Library, claim: Claim, machine: Machine) -> Judgement:
 
 
 def _judge(library: Library, claim: Claim, machine: Machine) -> Judgement:
-    first, second = resolve(library, claim)
+    first, second = resolve_sides(library, claim)
     sides = []
     parts: list[Measurement] = []
     for key, one in (("a", first), ("b", second)):
@@ -73,7 +73,7 @@ def _judge(library: Library, claim: Claim, machine: Machine) -> Judgement:
             raise BenchbookError(error.at(claim.path, claim.at(key))) from None
         sides.append(side_of_measurement(part))
         parts += [part] if part is not None and part.samples else []
-    found = compare(sides[0], sides[1], claim.times)
+    found = compare_sides(sides[0], sides[1], claim.times)
     outcome, doubt = decide(found, claim.relation, claim.ratio, claim.tolerance, claim.times)
     return Judgement(claim, machine, outcome, doubt, found, () if found.first is None else tuple(parts))
 
@@ -91,7 +91,7 @@ def side_of_measurement(part: Measurement | None) -> Side:
     )
 
 
-def resolve(library: Library, claim: Claim) -> tuple[Target, Target | Constant]:
+def resolve_sides(library: Library, claim: Claim) -> tuple[Target, Target | Constant]:
     """What the two sides of `claim` stand for in the scripts.
 
     Raises:
@@ -147,5 +147,5 @@ def judgements(library: Library, claim: Claim) -> tuple[Judgement, ...]:
     return library.once(
         _JUDGEMENTS,
         claim.id,
-        lambda: tuple(judge(library, claim, machine) for machine in judging_machines(library)),
+        lambda: tuple(judge_claim(library, claim, machine) for machine in judging_machines(library)),
     )

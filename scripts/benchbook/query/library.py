@@ -16,7 +16,7 @@ from benchbook.content.records import Record, is_published, load_record
 from benchbook.content.references import UnresolvedError
 from benchbook.content.script import Script, Variant, machine_kinds, read_script
 from benchbook.machines.unmeasured import described
-from benchbook.query.freshness import Verdict, input_digests, judge
+from benchbook.query.freshness import Verdict, input_digests, judge_record
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
@@ -204,7 +204,7 @@ class Library:
         """Whether `record` still describes `variant`, as it runs on the record's machine now."""
         folder = self.project.snippets / script.guide
         inputs = self.once(_INPUTS, script.reference, lambda: input_digests(script, folder))
-        return judge(script, variant, record, inputs)
+        return judge_record(script, variant, record, inputs)
 
     def once(self, cache: Cache[K, T], key: K, find: Callable[[], T]) -> T:
         """What `find` gives, asked for once in this build.

@@ -18,7 +18,7 @@ from benchbook.statistics import summary as stats
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedVariant:
     """One variant of a script as one machine has it.
 
     Parameters:
@@ -69,7 +69,7 @@ class Measurement:
         blocks: Of each run, the values of the blocks that it was timed in; none where it was not.
     """
 
-    source: Recorded
+    source: RecordedVariant
     unit: Unit
     samples: tuple[float, ...]
     device_memory: bool = False
@@ -96,17 +96,17 @@ class Measurement:
         return stats.median(self.samples) if self.samples else None
 
 
-_RECORDED = Cache[tuple[str, str, str], Recorded | None]("recorded variants")
+_RECORDED = Cache[tuple[str, str, str], RecordedVariant | None]("recorded variants")
 _TARGETS = Cache[Reference, Target]("targets of references")
 
 
-def recorded(library: Library, script: Script, variant: str, machine: Machine) -> Recorded | None:
+def recorded(library: Library, script: Script, variant: str, machine: Machine) -> RecordedVariant | None:
     """The variant called `variant` as `machine` has it; None if it was never recorded there."""
     key = (script.reference, variant, machine.name)
     return library.once(_RECORDED, key, lambda: _recorded(library, script, variant, machine))
 
 
-def _recorded(library: Library, script: Script, variant: str, machine: Machine) -> Recorded | None:
+def _recorded(library: Library, script: Script, variant: str, machine: Machine) -> RecordedVariant | None:
     record = library.record(machine.name, script.reference)
     result = record.variants.get(variant) if record else None
     if record is None or result is None:
@@ -115,7 +115,9 @@ def _recorded(library: Library, script: Script, variant: str, machine: Machine) 
     if campaign is None:
         return None
     now = library.variant_on(script, variant, machine)
-    return Recorded(machine, script, now, record, result, campaign, library.verdict(script, now, record))
+    return RecordedVariant(
+        machine, script, now, record, result, campaign, library.verdict(script, now, record)
+    )
 
 
 def missing_mend(machine: Machine, scripts: str) -> str:

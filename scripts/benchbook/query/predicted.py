@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from benchbook.content.predictions import Prediction
+from benchbook.content.predictions import StoredPrediction
 from benchbook.content.references import Show, Target, UnresolvedError, Which
 from benchbook.content.script import Script
 from benchbook.content.units import UNITS, Unit
@@ -30,7 +30,7 @@ class Predicted:
     machine: Machine
     script: Script
     variant: str
-    prediction: Prediction
+    prediction: StoredPrediction
     value: int
 
     @property
@@ -81,7 +81,7 @@ def figure(
         UnresolvedError: It is a series and no item was named, or the other way round.
     """
     found = measure(library, target, machine)
-    foretold = predicted(library, target, machine, which)
+    foretold = find_prediction(library, target, machine, which)
     if show == "measured" and found is not None:
         failed = found.value is None and found.source.result.outcome != "ok"
         if found.value is not None or failed or foretold is None:
@@ -102,11 +102,13 @@ def _error(found: Measurement | None, foretold: Predicted | None) -> Figure | No
     return Figure("error", foretold.value / found.value - 1, UNITS["1"], found, foretold)
 
 
-def _parameters(prediction: Prediction) -> str:
+def _parameters(prediction: StoredPrediction) -> str:
     return repr(sorted(prediction.parameters.items()))
 
 
-def predicted(library: Library, target: Target, machine: Machine, which: Which = "first") -> Predicted | None:
+def find_prediction(
+    library: Library, target: Target, machine: Machine, which: Which = "first"
+) -> Predicted | None:
     """What was predicted of `target` on `machine`; None if nothing was."""
     reference = target.reference
     if not target.device_memory or reference.index is not None:

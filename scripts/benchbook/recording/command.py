@@ -21,12 +21,12 @@ import benchbook
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import OWNER_MARK, is_published
-from benchbook.machines.accelerators import VENDORS, Found, find_accelerators
-from benchbook.machines.description import LONGEST_NAME, MAINTAINERS, NAME, Machine, describe, slug
+from benchbook.machines.accelerators import VENDORS, Accelerators, find_accelerators
+from benchbook.machines.description import LONGEST_NAME, MAINTAINERS, NAME, MachineDescription, describe, slug
 from benchbook.query.freshness import kinds_of
 from benchbook.recording import verification
 from benchbook.recording.hosts import interpreter
-from benchbook.recording.plan import Plan, Task, expected_minutes, left, make_plan, rounded
+from benchbook.recording.plan import Plan, Task, expected_minutes, left, make_plan, rounded_minutes
 from benchbook.recording.sharing import matrix
 from benchbook.recording.sitting import Sitting
 from benchbook.recording.stores import Bundle, Checkout, Store
@@ -134,7 +134,7 @@ def record_command(
     return _report(console, (*chosen.problems, *problems))
 
 
-def planned_machine(project: Project, name: str) -> Machine | None:
+def planned_machine(project: Project, name: str) -> MachineDescription | None:
     """The machine called `name` as far as a plan needs it: its records here, or its vendor, tell its kind.
 
     None where neither does, or where it is a processor: any machine can be recorded as one.
@@ -147,10 +147,12 @@ def planned_machine(project: Project, name: str) -> Machine | None:
     else:
         vendors = {slug(vendor): kind for kind, vendor in VENDORS.items()}
         kind = vendors.get(name.partition("-")[0], "")
-    return Machine(name, kind, name, name, None, None, {}, None, None, {}) if kind else None
+    return MachineDescription(name, kind, name, name, None, None, {}, None, None, {}) if kind else None
 
 
-def this_machine(name: str | None = None, recorded_by: str | None = None) -> tuple[Machine, Found | None]:
+def this_machine(
+    name: str | None = None, recorded_by: str | None = None
+) -> tuple[MachineDescription, Accelerators | None]:
     """This machine and its accelerators, under its own name or another.
 
     Raises:
@@ -203,11 +205,11 @@ def _interrupt_once() -> dict[signal.Signals, Any]:
     return {number: signal.signal(number, interrupt) for number in numbers}
 
 
-def _print_plan(plan: Plan, machine: Machine, as_json: bool, runners: int) -> None:
+def _print_plan(plan: Plan, machine: MachineDescription, as_json: bool, runners: int) -> None:
     if as_json:
         table = {
             "machine": machine.name,
-            "expected_minutes": rounded(expected_minutes(plan.tasks)),
+            "expected_minutes": rounded_minutes(expected_minutes(plan.tasks)),
             "groups": [_group_table(worth, tasks) for worth, tasks in plan.groups],
             "scripts": [task.table() for task in plan.tasks],
             "needs_another_machine": list(plan.elsewhere),
@@ -239,7 +241,7 @@ def _print_plan(plan: Plan, machine: Machine, as_json: bool, runners: int) -> No
 
 def _group_table(worth: int, tasks: Sequence[Task]) -> dict[str, Any]:
     runs = sum(task.runs for task in tasks)
-    return {"worth": worth, "runs": runs, "expected_minutes": rounded(expected_minutes(tasks))}
+    return {"worth": worth, "runs": runs, "expected_minutes": rounded_minutes(expected_minutes(tasks))}
 
 
 def _shown(minutes: float | None, mark: str = "") -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchbook.content.arithmetic import NotArithmeticError, compute
+from benchbook.content.arithmetic import NotArithmeticError, evaluate
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.script import Script, Variant
 from benchbook.machines.data_sheets import Sheet
@@ -56,7 +56,7 @@ def work_of(script: Script, variant: Variant) -> dict[str, float]:
     amounts = {}
     for key, expression in script.metadata.work.items():
         try:
-            amounts[key] = compute(expression, variant.parameters)
+            amounts[key] = evaluate(expression, variant.parameters)
             if amounts[key] < 0:
                 raise NotArithmeticError(f"comes to {amounts[key]:g}, less than nothing")
         except NotArithmeticError as error:

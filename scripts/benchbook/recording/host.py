@@ -77,7 +77,7 @@ class Channel:
         self._open = bool(data)
 
 
-def main() -> None:
+def run_host() -> None:
     """Take a configuration, then jobs; answer each. Ends when standard input does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     recorder = os.getppid()

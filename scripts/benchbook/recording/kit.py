@@ -21,7 +21,7 @@ from packaging.utils import canonicalize_name
 
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
-from benchbook.content.revisions import laid_out, resolve
+from benchbook.content.revisions import commit_of, laid_out
 from benchbook.content.script import read_script
 from benchbook.machines.circumstances import commit
 
@@ -103,7 +103,7 @@ def pack_kit(
 def _revision(project: Project, at: str | None) -> str:
     """The commit to pack."""
     head, modified = commit(project.root)
-    packed = resolve(project.root, at) if at is not None else head
+    packed = commit_of(project.root, at) if at is not None else head
     if packed is None or (packed == head and modified):
         what = "differs from its commit, or has none: nobody could tell what a record came from"
         raise BenchbookError(Problem("snippets", 1, what, "commit first, then pack the kit"))

@@ -15,8 +15,8 @@ from benchbook.content.project import Project
 from benchbook.content.records import Record, VariantRecord
 from benchbook.content.script import Script, Variant, read_script
 from benchbook.machines.data_sheets import Sheet, sheet_of
-from benchbook.machines.description import Machine
-from benchbook.query.freshness import Verdict, input_digests, judge
+from benchbook.machines.description import MachineDescription
+from benchbook.query.freshness import Verdict, input_digests, judge_record
 from benchbook.recording.estimate import expected_seconds
 from benchbook.statistics.summary import median
 
@@ -80,7 +80,7 @@ class Task:
             "script": self.script.reference,
             "worth": self.worth,
             "runs": self.runs,
-            "expected_minutes": rounded(expected_minutes([self])),
+            "expected_minutes": rounded_minutes(expected_minutes([self])),
             "estimated": bool(self.estimated),
             "at_most_minutes": round(sum(v.repeats * v.timeout for v in self.variants) / 60, 2),
             "variants": [
@@ -122,7 +122,7 @@ class _Wanted:
 def make_plan(
     project: Project,
     scripts: Sequence[str],
-    machine: Machine,
+    machine: MachineDescription,
     load: Callable[[Script], Record | None],
     *,
     which: Which = "stale",
@@ -222,7 +222,7 @@ def _inputs(script: Script, path: Path) -> dict[str, str]:
     return inputs
 
 
-def _smallest_task(script: Script, path: Path, inputs: dict[str, str], machine: Machine) -> Task:
+def _smallest_task(script: Script, path: Path, inputs: dict[str, str], machine: MachineDescription) -> Task:
     """Every variant at its smallest, once."""
     once = tuple(replace(variant, repeats=1) for variant in script.variants(machine.kinds, smallest=True))
     verdicts = {variant.name: Verdict("missing", "at its smallest") for variant in once}
@@ -234,12 +234,12 @@ def _task(
     script: Script,
     path: Path,
     inputs: dict[str, str],
-    machine: Machine,
+    machine: MachineDescription,
     record: Record | None,
     wanted: _Wanted,
 ) -> Task:
     variants = script.variants(machine.kinds)
-    verdicts = {variant.name: judge(script, variant, record, inputs) for variant in variants}
+    verdicts = {variant.name: judge_record(script, variant, record, inputs) for variant in variants}
     everything = wanted.which == "all"
     if wanted.variant is not None:
         names = {wanted.variant}
@@ -306,6 +306,6 @@ def left(tasks: Collection[Task]) -> str:
     return f"{len(tasks)} script(s), {runs} run(s){minutes}"
 
 
-def rounded(minutes: float | None) -> float | None:
+def rounded_minutes(minutes: float | None) -> float | None:
     """Minutes as a plan in JSON writes them."""
     return None if minutes is None else round(minutes, 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from benchbook.recording.plan import Task, expected_minutes, rounded
+from benchbook.recording.plan import Task, expected_minutes, rounded_minutes
 
 # Of a script that was never timed there, half of what it may take at most is as good a guess as any.
 SHARE_OF_MOST = 0.5
@@ -25,7 +25,7 @@ def matrix(tasks: Sequence[Task], runners: int) -> dict[str, list[dict[str, Any]
             {
                 "share": number,
                 "scripts": " ".join(sorted(task.script.reference for task in share)),
-                "expected_minutes": rounded(expected_minutes(share)),
+                "expected_minutes": rounded_minutes(expected_minutes(share)),
             }
             for number, share in enumerate(shares, start=1)
         ]

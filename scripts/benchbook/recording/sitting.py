@@ -19,9 +19,9 @@ from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import Campaign
 from benchbook.content.script import Script, Variant
-from benchbook.machines.accelerators import Found
+from benchbook.machines.accelerators import Accelerators
 from benchbook.machines.circumstances import DeviceWatch, commit
-from benchbook.machines.description import Machine
+from benchbook.machines.description import MachineDescription
 from benchbook.machines.nvml import Identity, open_nvml
 from benchbook.recording import campaign as campaigns
 from benchbook.recording.hosts import Hosts, preload_names
@@ -48,8 +48,8 @@ class Sitting:
     """
 
     project: Project
-    machine: Machine
-    found: Found | None
+    machine: MachineDescription
+    found: Accelerators | None
     store: Store
     console: Console
     ends: float | None

@@ -24,7 +24,7 @@ from benchbook.content.records import (
     write_record,
     write_text,
 )
-from benchbook.machines.description import Machine, machine_table, write_machine
+from benchbook.machines.description import MachineDescription, machine_table, write_machine
 
 
 class Store(Protocol):
@@ -40,7 +40,7 @@ class Store(Protocol):
 class Checkout:
     """`snippets/records/<machine>/` of a checkout."""
 
-    def __init__(self, project: Project, machine: Machine) -> None:
+    def __init__(self, project: Project, machine: MachineDescription) -> None:
         self._project, self._machine = project, machine
 
     def load(self, script: str) -> Record | None:
@@ -68,7 +68,9 @@ class Bundle:
         BenchbookError: The file is there and is something else, or of another machine.
     """
 
-    def __init__(self, path: Path, checkout: Checkout, machine: Machine, begun: Sequence[Path] = ()) -> None:
+    def __init__(
+        self, path: Path, checkout: Checkout, machine: MachineDescription, begun: Sequence[Path] = ()
+    ) -> None:
         self._path, self._checkout, self._machine = path, checkout, machine
         named, records = self._begun(path)
         if named not in {"", machine.name}:

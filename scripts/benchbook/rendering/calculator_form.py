@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, Template
 from markupsafe import Markup
 
-from benchbook.calculator.listing import KINDS, Listed, kind_text, listed_models
+from benchbook.calculator.listing import KINDS, ListedModel, kind_text, listed_models
 from benchbook.content.references import UnresolvedError
 from benchbook.languages.language import Language
 from benchbook.rendering.calculator_errors import render_errors
@@ -125,7 +125,7 @@ def _words(language: Language) -> Any:
     return lambda name: Markup(language.words(language.text(f"calc_{name}")))
 
 
-def _by_kind(models: tuple[Listed, ...], language: Language) -> list[tuple[str, list[Listed]]]:
+def _by_kind(models: tuple[ListedModel, ...], language: Language) -> list[tuple[str, list[ListedModel]]]:
     kinds = {kind: [one for one in models if one.kind == kind] for kind in KINDS}
     return [(language.text(kind_text(kind)), found) for kind, found in kinds.items() if found]
 

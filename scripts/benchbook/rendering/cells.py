@@ -16,7 +16,7 @@ from benchbook.content.terminal import plain
 from benchbook.languages.language import Language
 from benchbook.languages.markup import plain_code
 from benchbook.query.library import Library, Machine
-from benchbook.query.measurements import Recorded, missing_mend, recorded, shown_variant
+from benchbook.query.measurements import RecordedVariant, missing_mend, recorded, shown_variant
 from benchbook.rendering.context import Build, Rendering
 from benchbook.rendering.labels import OUTCOMES
 from benchbook.rendering.provenance import details_element, render_details
@@ -31,7 +31,7 @@ _COUNTED_ID = re.compile(r'\b(id|for|name)="exec-\d+--')
 _OUTPUT = "benchbook-output-goes-here"
 
 
-def resolve_cell(library: Library, guide: str, text: str) -> tuple[Script, Cell, Variant, Recorded]:
+def resolve_cell(library: Library, guide: str, text: str) -> tuple[Script, Cell, Variant, RecordedVariant]:
     """What the body of a `cell` fence in `guide` shows by default.
 
     Raises:
@@ -148,7 +148,7 @@ def _with_source(build: Build, cell: Cell, place: str, options: Mapping[str, str
     return build.rendered[made_from]
 
 
-def _render_output(build: Build, key: str, cell: Cell, source: Recorded) -> str:
+def _render_output(build: Build, key: str, cell: Cell, source: RecordedVariant) -> str:
     rendering = _rendering(build, cell, source)
     inside = rendering.parts[""]
     return (
@@ -157,7 +157,7 @@ def _render_output(build: Build, key: str, cell: Cell, source: Recorded) -> str:
     )
 
 
-def _rendering(build: Build, cell: Cell, source: Recorded) -> Rendering:
+def _rendering(build: Build, cell: Cell, source: RecordedVariant) -> Rendering:
     """What a cell printed, and what is to be said of it; it does not show where there is neither."""
     language = build.here.language
     text, cut = bounded(source.result.output.get(cell.name, ""))
@@ -179,7 +179,7 @@ def _rendering(build: Build, cell: Cell, source: Recorded) -> Rendering:
     )
 
 
-def _notes(cell: Cell, source: Recorded, printed: bool, language: Language) -> list[str]:
+def _notes(cell: Cell, source: RecordedVariant, printed: bool, language: Language) -> list[str]:
     notes = []
     if source.result.outcome != "ok":
         notes.append(language.text(OUTCOMES[source.result.outcome]))

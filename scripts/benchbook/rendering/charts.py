@@ -17,13 +17,13 @@ from benchbook.content.script import Script, Variant
 from benchbook.content.units import Unit
 from benchbook.languages.language import Language
 from benchbook.query.library import Library, Machine
-from benchbook.query.measurements import Measurement, Recorded, measure_series, missing_mend, recorded
+from benchbook.query.measurements import Measurement, RecordedVariant, measure_series, missing_mend, recorded
 from benchbook.rendering.context import Build, Rendering
-from benchbook.rendering.drawing import MAX_SERIES, SHAPES, Line, draw, line_ends
+from benchbook.rendering.drawing import MAX_SERIES, SHAPES, Line, draw_chart, line_ends
 from benchbook.rendering.labels import axis_label, name_label
 from benchbook.rendering.pictures import axis_name, drawings_folder, picture
 from benchbook.rendering.provenance import render_details, repeats_text
-from benchbook.rendering.specs import Quantity, quantity_of, read_spec, variants_of
+from benchbook.rendering.specs import ShownQuantity, quantity_of, read_spec, variants_of
 
 KEYS = ("script", "x", "y", "series", "where", "title", "log", "zero", "machine")
 STEP = "step"
@@ -53,7 +53,7 @@ class Chart:
     key: str
     script: Script
     x: str
-    y: Quantity
+    y: ShownQuantity
     series: str | None
     variants: tuple[Variant, ...]
     log: tuple[str, ...]
@@ -192,7 +192,7 @@ def _drawing(build: Build, chart: Chart, drawn: Drawn) -> str:
     made_from = repr((drawn.lines, chart.log, chart.zero))
     if made_from not in build.rendered:
         logs = ("x" in chart.log, "y" in chart.log)
-        build.rendered[made_from] = draw(drawn.lines, *logs, chart.zero, drawings_folder(build))
+        build.rendered[made_from] = draw_chart(drawn.lines, *logs, chart.zero, drawings_folder(build))
     return build.rendered[made_from]
 
 
@@ -287,7 +287,7 @@ def _points(library: Library, chart: Chart, variant: Variant, machine: Machine) 
     return [(place, measured.value)]
 
 
-def _repeats(library: Library, chart: Chart, sources: Sequence[Recorded], language: Language) -> str:
+def _repeats(library: Library, chart: Chart, sources: Sequence[RecordedVariant], language: Language) -> str:
     if chart.x == STEP:
         runs = max((len(source.result.runs) for source in sources), default=0)
         return language.text("median_of", n=runs)

@@ -20,7 +20,7 @@ from benchbook.content.claims import OUTCOMES, Claim, Outcome, claim_anchor
 from benchbook.content.problems import BenchbookError, did_you_mean
 from benchbook.content.references import UnresolvedError
 from benchbook.languages.language import FALLBACK, Language
-from benchbook.query.judging import claims_of, judge, judgements, judging_machines
+from benchbook.query.judging import claims_of, judge_claim, judgements, judging_machines
 from benchbook.query.library import Cache, Library
 from benchbook.rendering.claim_words import outcome_word
 from benchbook.rendering.claims import (
@@ -189,7 +189,7 @@ def _counts(build: Build, key: str, claims: Sequence[Claim]) -> str:
     language, reference = build.here.language, build.library.reference_machine(build.here.guide)
     for machine in judging_machines(build.library):
         if machine.name != reference:
-            outcomes = Counter(judge(build.library, claim, machine).outcome for claim in claims)
+            outcomes = Counter(judge_claim(build.library, claim, machine).outcome for claim in claims)
             build.keep_block(key, machine, Rendering({"": _counted(outcomes, language)}))
     shown = _counted(Counter(listed_outcome(build, claim) for claim in claims), language)
     return (

@@ -9,7 +9,7 @@ from typing import Any
 from benchbook.content.problems import Problem
 from benchbook.languages.language import Language
 from benchbook.query.library import Cache, Library, Machine
-from benchbook.query.measurements import Recorded
+from benchbook.query.measurements import RecordedVariant
 from benchbook.query.predicted import Predicted
 from benchbook.rendering.provenance import Commits, Origin, origin, origin_key, render_rows
 
@@ -117,7 +117,7 @@ class Build:
         self.keep("blocks", key, machine, {"attributes": attributes, "parts": rendering.parts})
 
     def keep_origin(
-        self, sources: Sequence[Recorded], predictions: Sequence[Predicted] = (), offered: bool = True
+        self, sources: Sequence[RecordedVariant], predictions: Sequence[Predicted] = (), offered: bool = True
     ) -> tuple[str, Origin]:
         """Remember where `sources` and `predictions`, variants on one machine, come from: key and origin."""
         self.here.scripts.update(source.script.reference for source in sources)

@@ -45,7 +45,7 @@ class Line:
     points: tuple[tuple[float, float], ...]
 
 
-def draw(
+def draw_chart(
     lines: Sequence[Line],
     log_x: bool = False,
     log_y: bool = False,
@@ -72,7 +72,7 @@ def draw_points(
     Parameters:
         places: x and y of each point, in the units of the axes; None for one that is left out.
         front: The indices of those at the front.
-        cache: As for `draw`.
+        cache: As for `draw_chart`.
     """
     shown = [(index, place) for index, place in enumerate(places) if place is not None]
     spec = _specification([Line(tuple(place for _, place in shown))], False, False, True)
@@ -172,7 +172,7 @@ def line_ends(svg: str, lines: int) -> list[float | None]:
     """How far below the top of a drawing the name of each line belongs: by its end, none on another.
 
     Parameters:
-        svg: What `draw` made.
+        svg: What `draw_chart` made.
         lines: How many lines it may have.
 
     Returns:

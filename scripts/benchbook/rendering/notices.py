@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchbook.content.page_source import parse_page
 from benchbook.languages.language import Language
-from benchbook.translations.digests import digest
+from benchbook.translations.digests import section_digest
 from benchbook.translations.sections import DESCRIPTION, sections_of
 
 # The digests of English pages by file, with the time stamp they were read at: every language asks for them.
@@ -23,7 +23,10 @@ def english_digests(path: Path) -> Mapping[str, str]:
     if kept is None or kept[0] != stamp:
         text = path.read_text("utf-8")
         sections = sections_of(parse_page(text), text)
-        kept = _kept[path] = (stamp, {one.key: digest(one) for one in sections if one.key != DESCRIPTION})
+        kept = _kept[path] = (
+            stamp,
+            {one.key: section_digest(one) for one in sections if one.key != DESCRIPTION},
+        )
     return kept[1]
 
 

@@ -18,7 +18,7 @@ from benchbook.content.records import Campaign, Publication
 from benchbook.content.units import Unit
 from benchbook.languages.formatting import NO_BREAK_SPACE
 from benchbook.languages.language import Language
-from benchbook.query.measurements import Measurement, Recorded
+from benchbook.query.measurements import Measurement, RecordedVariant
 from benchbook.query.predicted import Predicted
 from benchbook.rendering.downloads import notebook_path, record_path, script_path
 from benchbook.rendering.machine_names import machine_short, machine_title
@@ -77,7 +77,7 @@ class Commits:
         return found
 
 
-def origin_key(sources: Sequence[Recorded], predictions: Sequence[Predicted] = ()) -> str:
+def origin_key(sources: Sequence[RecordedVariant], predictions: Sequence[Predicted] = ()) -> str:
     """A short name for the origin of `sources` and `predictions` that is the same in every language."""
     parts = sorted(
         {f"{s.machine.name}|{s.script.reference}|{s.result.campaign}|{s.verdict.state}" for s in sources}
@@ -90,7 +90,7 @@ def origin_key(sources: Sequence[Recorded], predictions: Sequence[Predicted] = (
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:10]
 
 
-def environment_text(sources: Sequence[Recorded]) -> str:
+def environment_text(sources: Sequence[RecordedVariant]) -> str:
     """The variables set for `sources`, as a shell sets them; with their variants where not all had them."""
     variants: dict[str, list[str]] = {}
     for source in sources:
@@ -102,7 +102,7 @@ def environment_text(sources: Sequence[Recorded]) -> str:
 
 
 def origin(
-    sources: Sequence[Recorded],
+    sources: Sequence[RecordedVariant],
     predictions: Sequence[Predicted],
     language: Language,
     project: Project,
@@ -278,7 +278,7 @@ def _address(to: str) -> str:
     return to if to.startswith("https://") else f"{ROOT}{to}"
 
 
-def _each_once(sources: Sequence[Recorded]) -> list[Recorded]:
+def _each_once(sources: Sequence[RecordedVariant]) -> list[RecordedVariant]:
     return list({source.result.campaign: source for source in sources}.values())
 
 
@@ -310,7 +310,7 @@ def _state(state: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _citation(sources: Sequence[Recorded], project: Project, commits: Commits) -> list[Row]:
+def _citation(sources: Sequence[RecordedVariant], project: Project, commits: Commits) -> list[Row]:
     repository = project.config.repository.rstrip("/")
     rows: list[Row] = []
     for script in dict.fromkeys(source.script.reference for source in sources):
@@ -327,7 +327,7 @@ def _citation(sources: Sequence[Recorded], project: Project, commits: Commits) -
     return rows
 
 
-def _bibtex(source: Recorded, year: str, address: str) -> str:
+def _bibtex(source: RecordedVariant, year: str, address: str) -> str:
     title = re.sub(r"[^\w\s,.()+/-]", "", f"{source.script.reference} on {source.machine.title}")
     key = re.sub(r"[^a-z0-9]+", "-", f"{source.script.reference} {source.machine.name}".lower())
     return "\n".join(

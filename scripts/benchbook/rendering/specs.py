@@ -34,7 +34,7 @@ METRICS = "metrics"
 
 
 @dataclass(frozen=True)
-class Quantity:
+class ShownQuantity:
     """What a column or an axis shows.
 
     Parameters:
@@ -136,7 +136,7 @@ def variants_of(spec: Mapping[str, Any], script: Script) -> tuple[Variant, ...]:
     return tuple(variant for variant in script.variants(()) if variant.name in kept)
 
 
-def quantity_of(item: Any, script: Script, options: Sequence[str] = ()) -> Quantity:
+def quantity_of(item: Any, script: Script, options: Sequence[str] = ()) -> ShownQuantity:
     """The quantity that a column or axis of a block names.
 
     Parameters:
@@ -160,7 +160,7 @@ def quantity_of(item: Any, script: Script, options: Sequence[str] = ()) -> Quant
     shown = check_unit(unit, table.get("unit"))
     bar, ratio = (name in options and bool(table.get(name)) for name in ("bar", "ratio"))
     show, which = _show_of(table)
-    quantity = Quantity(
+    quantity = ShownQuantity(
         reference.name, reference.meter, reference.index, unit, shown, device_memory, bar, ratio, show, which
     )
     check_predictable(quantity.target(script, script.variants(())[0]), show)

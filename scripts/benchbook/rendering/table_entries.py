@@ -11,7 +11,7 @@ from benchbook.languages.language import Language
 from benchbook.query.measurements import check_one_campaign
 from benchbook.query.predicted import Figure
 from benchbook.rendering.labels import OUTCOMES
-from benchbook.rendering.specs import Quantity
+from benchbook.rendering.specs import ShownQuantity
 from benchbook.rendering.table_rows import Table
 from benchbook.rendering.values import raw
 
@@ -69,7 +69,7 @@ def column_entries(
     return entries
 
 
-def _column(cells: Sequence[Figure | None], quantities: Sequence[Quantity]) -> Column:
+def _column(cells: Sequence[Figure | None], quantities: Sequence[ShownQuantity]) -> Column:
     amounts = [
         (cell.value, quantity.unit)
         for cell, quantity in zip(cells, quantities, strict=True)
@@ -82,7 +82,9 @@ def _column(cells: Sequence[Figure | None], quantities: Sequence[Quantity]) -> C
     return Column(largest, shared_unit(amounts), ratios and any(value % 1 for value, _ in amounts))
 
 
-def _entry(cell: Figure | None, quantity: Quantity, ref: str, column: Column, language: Language) -> Entry:
+def _entry(
+    cell: Figure | None, quantity: ShownQuantity, ref: str, column: Column, language: Language
+) -> Entry:
     if cell is None:
         return Entry(MISSING, ref=ref, words=True)
     if cell.value is None:

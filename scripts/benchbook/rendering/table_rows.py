@@ -16,7 +16,7 @@ from benchbook.content.script import CHECKS, PARAMETERS, Script, Variant
 from benchbook.content.units import METERS
 from benchbook.query.judging import claims_of
 from benchbook.query.library import Library, Machine
-from benchbook.rendering.specs import CELLS, METRICS, Quantity, quantity_of, read_spec, variants_of
+from benchbook.rendering.specs import CELLS, METRICS, ShownQuantity, quantity_of, read_spec, variants_of
 
 # What a column may say beside its metric and unit.
 OPTIONS = ("bar", "ratio", "predicted", "error")
@@ -36,7 +36,7 @@ KEYS = (
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """A row: how it is called, and what each of its columns shows.
 
     Parameters:
@@ -50,7 +50,7 @@ class Row:
 
     names: tuple[tuple[str, ParameterValue], ...]
     variant: Variant
-    quantities: tuple[Quantity, ...]
+    quantities: tuple[ShownQuantity, ...]
     link: str = ""
     note: str = ""
     marks: tuple[tuple[Claim, str], ...] = ()
@@ -88,7 +88,7 @@ class Table:
     script: Script
     axes: tuple[str, ...]
     heads: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     caption: str = ""
     order: Order | None = None
     machine: Machine | None = None
@@ -115,7 +115,9 @@ def read_table(text: str, library: Library) -> Table:
         quantities = tuple(quantity_of(column, script, OPTIONS) for column in columns)
         _check_swept(axes, script)
         names = [tuple((axis, variant.at(axis)) for axis in axes) for variant in variants]
-        rows = tuple(Row(name, variant, quantities) for name, variant in zip(names, variants, strict=True))
+        rows = tuple(
+            TableRow(name, variant, quantities) for name, variant in zip(names, variants, strict=True)
+        )
         _check_distinct(rows, axes, script)
     made_from = (script.reference, spec["rows"], columns, spec.get("where"), spec.get("cells"))
     return Table(
@@ -132,7 +134,7 @@ def read_table(text: str, library: Library) -> Table:
     )
 
 
-def _words(spec: Mapping[str, Any], key: str, rows: Sequence[Row]) -> dict[str, str]:
+def _words(spec: Mapping[str, Any], key: str, rows: Sequence[TableRow]) -> dict[str, str]:
     """What `links:` or `notes:` says of rows, by the value of their axis."""
     words = _mapping(spec, key, "value of the axis: ...")
     if words and len(rows[0].names) > 1:
@@ -153,7 +155,9 @@ def _mapping(spec: Mapping[str, Any], key: str, form: str) -> dict[Any, Any]:
     return found
 
 
-def _with_words(rows: Sequence[Row], links: Mapping[str, str], notes: Mapping[str, str]) -> tuple[Row, ...]:
+def _with_words(
+    rows: Sequence[TableRow], links: Mapping[str, str], notes: Mapping[str, str]
+) -> tuple[TableRow, ...]:
     names = [axis_text(row.names[0][1]) for row in rows]
     return tuple(
         replace(row, link=links.get(name, ""), note=notes.get(name, ""))
@@ -162,8 +166,8 @@ def _with_words(rows: Sequence[Row], links: Mapping[str, str], notes: Mapping[st
 
 
 def _marked(
-    rows: Sequence[Row], spec: Mapping[str, Any], script: Script, library: Library
-) -> tuple[Row, ...]:
+    rows: Sequence[TableRow], spec: Mapping[str, Any], script: Script, library: Library
+) -> tuple[TableRow, ...]:
     """`rows` with the claims of `marks:`, each on the row whose number it is about.
 
     Raises:
@@ -179,7 +183,7 @@ def _marked(
     return tuple(replace(row, marks=tuple(found.get(place, ()))) for place, row in enumerate(rows))
 
 
-def _row_of(claim: Claim, rows: Sequence[Row], script: Script) -> int:
+def _row_of(claim: Claim, rows: Sequence[TableRow], script: Script) -> int:
     """The place of the row that shows what `claim` is about: its first number."""
     about = claim.a
     if about.script == script.reference:
@@ -193,7 +197,7 @@ def _row_of(claim: Claim, rows: Sequence[Row], script: Script) -> int:
 
 
 def _order(
-    spec: Mapping[str, Any], columns: Sequence[Any], script: Script, rows: Sequence[Row]
+    spec: Mapping[str, Any], columns: Sequence[Any], script: Script, rows: Sequence[TableRow]
 ) -> Order | None:
     """The order that `sort:` asks for."""
     if not spec.get("sort"):
@@ -220,7 +224,7 @@ def _check_swept(axes: Sequence[str], script: Script) -> None:
             raise UnresolvedError(f"`{script.reference}` does not sweep `{axis}`", mend)
 
 
-def _check_distinct(rows: Sequence[Row], axes: Sequence[str], script: Script) -> None:
+def _check_distinct(rows: Sequence[TableRow], axes: Sequence[str], script: Script) -> None:
     seen: dict[str, Variant] = {}
     for row in rows:
         other = seen.setdefault(repr(row.names), row.variant)
@@ -230,7 +234,7 @@ def _check_distinct(rows: Sequence[Row], axes: Sequence[str], script: Script) ->
             raise UnresolvedError(what, f"add to `rows:` or fix by `where:` each of: {', '.join(open_axes)}")
 
 
-def _heads(rows: Sequence[Row]) -> tuple[str, ...]:
+def _heads(rows: Sequence[TableRow]) -> tuple[str, ...]:
     return tuple(quantity.label_key for quantity in rows[0].quantities)
 
 
@@ -243,7 +247,7 @@ def _only(script: Script, variants: Sequence[Variant], rows: str) -> Variant:
     return variants[0]
 
 
-def _metric_rows(script: Script, variants: Sequence[Variant], items: Sequence[Any]) -> tuple[Row, ...]:
+def _metric_rows(script: Script, variants: Sequence[Variant], items: Sequence[Any]) -> tuple[TableRow, ...]:
     """A row per item of `columns:`, all in the one column that compares them."""
     variant = _only(script, variants, METRICS)
     quantities = [quantity_of(item, script, ("bar", "ratio")) for item in items]
@@ -252,7 +256,7 @@ def _metric_rows(script: Script, variants: Sequence[Variant], items: Sequence[An
             first = quantities[0]
             what = f"`{quantity.name}` is in {quantity.unit.symbol}, `{first.name}` in {first.unit.symbol}"
             raise UnresolvedError(what, "compare metrics of one unit, or make each a column")
-    return tuple(Row(((METRICS, quantity.label_key),), variant, (quantity,)) for quantity in quantities)
+    return tuple(TableRow(((METRICS, quantity.label_key),), variant, (quantity,)) for quantity in quantities)
 
 
 def _chosen_cells(spec: Mapping[str, Any], script: Script) -> list[str]:
@@ -266,7 +270,7 @@ def _chosen_cells(spec: Mapping[str, Any], script: Script) -> list[str]:
 
 def _cell_rows(
     script: Script, variants: Sequence[Variant], columns: Sequence[Any], cells: Sequence[str]
-) -> tuple[Row, ...]:
+) -> tuple[TableRow, ...]:
     variant = _only(script, variants, CELLS)
     rows = []
     for cell in cells:
@@ -277,7 +281,7 @@ def _cell_rows(
             if meter not in METERS:
                 raise UnresolvedError(f"`{meter}` is no meter", did_you_mean(meter, METERS, "meter"))
             quantities.append(quantity_of({**table, "metric": f"{cell}.{meter}"}, script, OPTIONS))
-        rows.append(Row(((CELLS, cell),), variant, tuple(quantities)))
+        rows.append(TableRow(((CELLS, cell),), variant, tuple(quantities)))
     return tuple(rows)
 
 

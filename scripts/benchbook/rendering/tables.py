@@ -13,16 +13,16 @@ from benchbook.content.references import UnresolvedError
 from benchbook.languages.language import Language
 from benchbook.languages.markup import note_html
 from benchbook.query.library import Cache, Library, Machine
-from benchbook.query.measurements import Recorded, missing_mend
-from benchbook.query.predicted import Figure, Predicted, never_predicted, predicted
+from benchbook.query.measurements import RecordedVariant, missing_mend
+from benchbook.query.predicted import Figure, Predicted, find_prediction, never_predicted
 from benchbook.rendering.claims import claim_mark, show_once
 from benchbook.rendering.context import Build, PageContext, Rendering
 from benchbook.rendering.labels import axis_label, head_label, name_label
 from benchbook.rendering.prediction_words import predicted_mark
 from benchbook.rendering.provenance import details_element, render_details, repeats_text
-from benchbook.rendering.specs import CELLS, METRICS, Quantity
+from benchbook.rendering.specs import CELLS, METRICS, ShownQuantity
 from benchbook.rendering.table_entries import MISSING, Entry, column_entries
-from benchbook.rendering.table_rows import Order, Row, Table, read_table
+from benchbook.rendering.table_rows import Order, Table, TableRow, read_table
 
 _SINGULAR = {CELLS: "cell", METRICS: "metric"}
 # Up to so many characters, the head of a column stays on one line.
@@ -92,7 +92,7 @@ def _check_predicted(library: Library, table: Table) -> None:
     for index, quantity in enumerate(table.rows[0].quantities):
         targets = [row.quantities[index].target(script, row.variant) for row in table.rows]
         if quantity.show != "measured" and not any(
-            predicted(library, target, machine) for target in targets for machine in machines
+            find_prediction(library, target, machine) for target in targets for machine in machines
         ):
             raise never_predicted(f"`{quantity.label_key}` of `{script.reference}`", script.reference)
 
@@ -235,12 +235,12 @@ def _ordered(order: Order | None, entries: Sequence[Sequence[Entry]]) -> list[in
     return sorted(places, key=lambda place: (not values[place], sign * json.loads(values[place] or "0")))
 
 
-def _marks(row: Row, build: Build, machine: Machine) -> str:
+def _marks(row: TableRow, build: Build, machine: Machine) -> str:
     """The HTML of the claims that a row shows where the table shows `machine`."""
     return "".join(f" {claim_mark(build, claim, sentence, machine)}" for claim, sentence in row.marks)
 
 
-def _linked(name: str, row: Row, page: PageContext) -> str:
+def _linked(name: str, row: TableRow, page: PageContext) -> str:
     """The HTML of a row's name with what the page adds to it."""
     if row.link:
         name = f'<a href="{escape(page.address(row.link))}">{name}</a>'
@@ -250,7 +250,7 @@ def _linked(name: str, row: Row, page: PageContext) -> str:
     return name
 
 
-def _told(quantity: Quantity) -> str:
+def _told(quantity: ShownQuantity) -> str:
     """The attribute of a cell whose head says that it was not measured."""
     return "" if quantity.show == "measured" else f' data-show="{quantity.show}"'
 
@@ -260,7 +260,7 @@ def _kept_whole(label: str) -> str:
     return ' class="bb-short"' if len(label) <= _SHORT else ""
 
 
-def _cell_html(entry: Entry, quantity: Quantity, machine: Machine, language: Language) -> str:
+def _cell_html(entry: Entry, quantity: ShownQuantity, machine: Machine, language: Language) -> str:
     bar = (
         f'<span class="bb-bar" aria-hidden="true" style="--bb-share:{entry.share or 0:.3f}"></span>'
         if quantity.bar
@@ -277,7 +277,7 @@ def _cell_html(entry: Entry, quantity: Quantity, machine: Machine, language: Lan
     )
 
 
-def _measured(figures: Sequence[Figure]) -> list[Recorded]:
+def _measured(figures: Sequence[Figure]) -> list[RecordedVariant]:
     """The recorded variants behind `figures`, each once."""
     found = (one.measured.source for one in figures if one.measured is not None)
     return list({source.variant.name: source for source in found}.values())

@@ -25,13 +25,13 @@ from benchbook.content.script import Script, Variant
 from benchbook.content.units import Unit
 from benchbook.languages.language import Language
 from benchbook.query.library import Library, Machine
-from benchbook.query.measurements import Measurement, Recorded, check_one_campaign, missing_mend
+from benchbook.query.measurements import Measurement, RecordedVariant, check_one_campaign, missing_mend
 from benchbook.rendering.context import Build, Rendering
 from benchbook.rendering.drawing import draw_points
 from benchbook.rendering.labels import axis_label
 from benchbook.rendering.pictures import axis_name, drawings_folder, picture
 from benchbook.rendering.provenance import render_details, repeats_text
-from benchbook.rendering.specs import Quantity, quantity_of, read_spec, variants_of
+from benchbook.rendering.specs import ShownQuantity, quantity_of, read_spec, variants_of
 
 KEYS = ("script", "points", "x", "y", "where", "title", "machine")
 MOST_POINTS = 30
@@ -55,8 +55,8 @@ class Tradeoff:
     key: str
     script: Script
     points: str
-    x: Quantity
-    y: Quantity
+    x: ShownQuantity
+    y: ShownQuantity
     variants: tuple[Variant, ...]
     title: str
     machine: Machine | None = None
@@ -72,7 +72,7 @@ class Plotted:
     measured: tuple[Measurement, ...]
 
     @property
-    def sources(self) -> list[Recorded]:
+    def sources(self) -> list[RecordedVariant]:
         """The recorded variants behind it, each once."""
         return list({one.source.variant.name: one.source for one in self.measured}.values())
 
@@ -169,7 +169,7 @@ def _measured(
     return x, y
 
 
-def _higher(script: Script, quantity: Quantity) -> bool:
+def _higher(script: Script, quantity: ShownQuantity) -> bool:
     return quantity.meter is None and script.metadata.metrics[quantity.name].better == "higher"
 
 

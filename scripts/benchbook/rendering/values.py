@@ -12,7 +12,7 @@ from benchbook.content.conversion import shared_unit
 from benchbook.content.references import UnresolvedError, ValueSpec, parse_value
 from benchbook.content.units import UNITS, Unit
 from benchbook.languages.language import Language
-from benchbook.query.computing import Computed, compute
+from benchbook.query.computing import Computed, compute_value
 from benchbook.query.library import Library, Machine
 from benchbook.query.measurements import missing_mend
 from benchbook.query.predicted import never_predicted
@@ -64,10 +64,10 @@ def resolve_value(library: Library, guide: str, text: str) -> tuple[ValueSpec, M
         library.script(script)
     machines = _value_machines(library, guide, _scripts_of(spec))
     machine = machines[0]
-    computed = compute(library, spec, machine)
+    computed = compute_value(library, spec, machine)
     if computed is None and spec.show != "measured":
         # The machine that a guide shows need not be the one whose predictions it speaks of.
-        found = ((one, compute(library, spec, one)) for one in machines)
+        found = ((one, compute_value(library, spec, one)) for one in machines)
         machine, computed = next((pair for pair in found if pair[1] is not None), (machine, None))
         if computed is None:
             raise never_predicted(f"`{spec.expression}`", spec.first.script)
@@ -100,7 +100,7 @@ def render_value(build: Build, text: str) -> str:
     if not away:
         page.values[key] = _inside(spec, shown, computed, True, page.language)
     for machine in _value_machines(library, page.guide, _scripts_of(spec)):
-        found = computed if machine == shown else compute(library, spec, machine)
+        found = computed if machine == shown else compute_value(library, spec, machine)
         if found is None or _yields_nothing(found):
             continue
         page.machines[machine.name] = machine

@@ -91,7 +91,7 @@ class Comparison:
         return max(self.same[1], 1 / self.same[0])
 
 
-def compare(first: Side, second: Side, times: float = 1.0) -> Comparison:
+def compare_sides(first: Side, second: Side, times: float = 1.0) -> Comparison:
     """What two sides say of one another; `times` is the ratio that `p` holds theirs against."""
     if not first.samples or not second.samples:
         return Comparison(doubt="missing")

@@ -39,7 +39,7 @@ class Difference:
     p: float | None = None
 
 
-def difference(
+def sample_difference(
     before: Sequence[float], after: Sequence[float], unit: Unit, noisy: bool | None = None
 ) -> Difference:
     """How the samples `after` stand to those `before`.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from benchbook.content.records import Run, VariantRecord
 from benchbook.content.script import CHECKS, PARAMETERS
 from benchbook.content.units import METERS, UNITS, Unit
-from benchbook.statistics.differences import Difference, difference
+from benchbook.statistics.differences import Difference, sample_difference
 from benchbook.statistics.summary import median
 
 # What the system charges, by the page, and what is seen of the device between two looks.
@@ -18,7 +18,7 @@ SHORTEST_SECONDS = 0.01
 
 
 @dataclass(frozen=True)
-class Quantity:
+class QuantitySamples:
     """The samples of one quantity, a list per run: a single number, or the elements of a series.
 
     Parameters:
@@ -34,7 +34,7 @@ class Quantity:
     noisy: bool = False
 
 
-def quantities(variant: VariantRecord, units: dict[str, str]) -> Iterator[Quantity]:
+def quantities(variant: VariantRecord, units: dict[str, str]) -> Iterator[QuantitySamples]:
     """Every quantity of a measured variant; of the cells without those that no page shows.
 
     Parameters:
@@ -44,7 +44,7 @@ def quantities(variant: VariantRecord, units: dict[str, str]) -> Iterator[Quanti
     for name in variant.runs[0].metrics if variant.runs else ():
         if units.get(name) in UNITS:
             unit = UNITS[units[name]]
-            yield Quantity(name, unit, tuple(_elements(run, name) for run in variant.runs), unit.noisy)
+            yield QuantitySamples(name, unit, tuple(_elements(run, name) for run in variant.runs), unit.noisy)
     cells = variant.runs[0].cells if variant.runs else {}
     for cell in cells:
         for meter in METERS if cell not in {PARAMETERS, CHECKS} else ():
@@ -52,7 +52,7 @@ def quantities(variant: VariantRecord, units: dict[str, str]) -> Iterator[Quanti
             known = tuple((float(reading),) for reading in readings if reading is not None)
             if len(known) == len(readings):
                 unit = METERS[meter]
-                yield Quantity(f"{cell}.{meter}", unit, known, unit.noisy or meter in NOISY_METERS)
+                yield QuantitySamples(f"{cell}.{meter}", unit, known, unit.noisy or meter in NOISY_METERS)
 
 
 def _elements(run: Run, name: str) -> tuple[float, ...]:
@@ -62,7 +62,7 @@ def _elements(run: Run, name: str) -> tuple[float, ...]:
 
 def compared(
     before: VariantRecord, after: VariantRecord, units: dict[str, str]
-) -> Iterator[tuple[Quantity, Difference]]:
+) -> Iterator[tuple[QuantitySamples, Difference]]:
     """Every quantity of `after` that `before` holds too, and how it stands to what it was.
 
     Parameters:
@@ -72,12 +72,12 @@ def compared(
     """
     known = {each.name: each for each in quantities(before, units)}
     for now in quantities(after, units):
-        found = compare(known[now.name], now) if now.name in known else None
+        found = compare_quantity(known[now.name], now) if now.name in known else None
         if found is not None:
             yield now, found
 
 
-def compare(before: Quantity, after: Quantity) -> Difference | None:
+def compare_quantity(before: QuantitySamples, after: QuantitySamples) -> Difference | None:
     """How one quantity stands to what it was; None where nothing can be said of it.
 
     Of a series that scatters the median of each run counts, of any other the element that moved most.
@@ -92,9 +92,9 @@ def compare(before: Quantity, after: Quantity) -> Difference | None:
         sides = [[float(median(run)) for run in each.runs] for each in (before, after)]
         if before.name.endswith(".seconds") and max(map(median, sides)) < SHORTEST_SECONDS:
             return None
-        return difference(sides[0], sides[1], before.unit, noisy=True)
+        return sample_difference(sides[0], sides[1], before.unit, noisy=True)
     found = [
-        difference([run[at] for run in before.runs], [run[at] for run in after.runs], before.unit)
+        sample_difference([run[at] for run in before.runs], [run[at] for run in after.runs], before.unit)
         for at in range(lengths.pop())
     ]
     rank = {"differs": 2, "undecided": 1, "same": 0}

@@ -8,7 +8,7 @@ from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
 from benchbook.content.records import write_text
 from benchbook.languages.language import FALLBACK
-from benchbook.translations.digests import digest
+from benchbook.translations.digests import section_digest
 from benchbook.translations.documents import Document, read_documents
 from benchbook.translations.drift import recorded_digests
 from benchbook.translations.front_matter import ENTRY, with_entry
@@ -86,7 +86,7 @@ def _accepted(document: Document, section: str | None) -> tuple[dict[str, str], 
     for english in document.english.sections if document.english else ():
         key = english.key
         if section in (None, key) and key in there:
-            entry[key] = digest(english)
+            entry[key] = section_digest(english)
         elif key in before:
             entry[key] = before[key]
     # Other sections that English has no more stay, until they are accepted themselves.

@@ -18,7 +18,7 @@ def is_prose(header: str) -> bool:
     return _name(header) == CLAIM
 
 
-def constant_of(header: str, body: str) -> Any:
+def untranslated_part(header: str, body: str) -> Any:
     """What every translation of a fence repeats; to be compared, not to be read."""
     if is_prose(header):
         return bool(body.strip())

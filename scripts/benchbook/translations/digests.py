@@ -12,7 +12,7 @@ _LENGTH = 12
 _BLANKS = " \t\n"
 
 
-def digest(section: Section) -> str:
+def section_digest(section: Section) -> str:
     """The digest of a section: its level, its blocks, and their words with single spaces.
 
     Fences and indented code count with every space they hold.

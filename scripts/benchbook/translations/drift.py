@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from benchbook.content.page_source import PageSource
-from benchbook.translations.digests import digest
-from benchbook.translations.front_matter import ENTRY, line_of
+from benchbook.translations.digests import section_digest
+from benchbook.translations.front_matter import ENTRY, line_of_entry
 from benchbook.translations.sections import Section
 
 State = Literal["current", "changed", "unrecorded", "missing", "dropped"]
@@ -73,7 +73,9 @@ def _theirs(
         known = recorded.get(section.key)
         if section.key in lines:
             line = lines[section.key]
-            state: State = "current" if known == digest(section) else "changed" if known else "unrecorded"
+            state: State = (
+                "current" if known == section_digest(section) else "changed" if known else "unrecorded"
+            )
             yield Drift(section.key, state, line)
         elif recorded and known is None:
             yield Drift(section.key, "missing", line)
@@ -86,4 +88,4 @@ def _dropped(
     lines = {section.key: section.line for section in sections}
     for key in recorded:
         if key not in theirs:
-            yield Drift(str(key), "dropped", lines.get(str(key), line_of(ENTRY, text)))
+            yield Drift(str(key), "dropped", lines.get(str(key), line_of_entry(ENTRY, text)))

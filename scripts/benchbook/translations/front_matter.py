@@ -14,7 +14,7 @@ ENTRY = "sections"
 _FENCE = "---\n"
 
 
-def line_of(key: str, text: str) -> int:
+def line_of_entry(key: str, text: str) -> int:
     """The line of the entry `key`; 1 if there is none."""
     node = _entries(text).get(key)
     return node[0] + 1 if node else 1

@@ -13,9 +13,9 @@ from benchbook.languages.language import FALLBACK
 from benchbook.translations import numbers, parity, terms, untranslated
 from benchbook.translations.documents import Document, read_documents
 from benchbook.translations.drift import recorded_digests
-from benchbook.translations.front_matter import ENTRY, line_of
+from benchbook.translations.front_matter import ENTRY, line_of_entry
 from benchbook.translations.leftovers import chatter_problems, code_problems, file_problems, foreign_problems
-from benchbook.translations.rules import Rules, load_rules, missing_terms
+from benchbook.translations.rules import Rules, glossary_gaps, load_rules
 from benchbook.translations.sections import DESCRIPTION, Section
 from benchbook.translations.site_languages import language_problems
 
@@ -40,7 +40,7 @@ def check_translations(project: Project, pages: Mapping[Path, PageSource]) -> Fi
     findings = Findings()
     findings.errors.extend(language_problems(project))
     rules = dict(_rules(project, findings))
-    findings.errors.extend(missing_terms(rules, project))
+    findings.errors.extend(glossary_gaps(rules, project))
     english_rules = rules.get(FALLBACK)
     for document in read_documents(project, pages):
         its = rules.get(document.code)
@@ -82,7 +82,10 @@ def _review_problems(document: Document) -> Iterator[Problem]:
     if not (isinstance(by, str) and by.strip() and isinstance(date, datetime.date)):
         mend = "write `reviewed: {by: name, date: 2026-01-31}`, or remove it until someone has read the page"
         yield Problem(
-            document.shown, line_of("reviewed", document.text), "does not say who reviewed it, and when", mend
+            document.shown,
+            line_of_entry("reviewed", document.text),
+            "does not say who reviewed it, and when",
+            mend,
         )
 
 
@@ -107,7 +110,7 @@ def _compare(
         errors.extend(numbers.lost_names(section, other, path))
         errors.extend(untranslated.english_problems(section, other, rules, path))
         errors.extend(terms.forbidden_terms(section, other, rules, english_rules, path))
-        warnings.extend(terms.missing_terms(section, other, rules, english_rules, path))
+        warnings.extend(terms.unrendered_terms(section, other, rules, english_rules, path))
     for section in document.sections:
         errors.extend(terms.register_problems(section, rules, path))
     warnings.extend(untranslated.short_texts(current, path))
@@ -120,7 +123,9 @@ def _drift_problems(document: Document, english: Document) -> Iterator[Problem]:
     accept = f"`benchbook translations accept {document.code}/{document.name}"
     if not recorded_digests(document.page):
         what = "does not say which English sections it was made from"
-        yield Problem(document.shown, line_of(ENTRY, document.text), what, f"compare the two, then {accept}`")
+        yield Problem(
+            document.shown, line_of_entry(ENTRY, document.text), what, f"compare the two, then {accept}`"
+        )
         return
     for one in document.drift:
         if one.state == "current":

@@ -14,7 +14,7 @@ from benchbook.content.project import Project
 from benchbook.content.records import write_text
 from benchbook.languages.language import FALLBACK, FILE
 from benchbook.translations.language_file import MARK, new_language_file
-from benchbook.translations.site_languages import CONFIG, Listed, below, listed_languages
+from benchbook.translations.site_languages import CONFIG, ListedLanguages, below, listed_languages
 
 # The codes that mkdocs-static-i18n takes for a language, and for the name of its folder.
 _CODE = re.compile(r"[a-z]{2}(-[A-Z][a-z]{3})?(-[A-Z]{2})?")
@@ -57,7 +57,7 @@ def _locale(code: str) -> Locale:
         raise BenchbookError(Problem(code, 1, "is no language that CLDR knows", mend)) from error
 
 
-def _with_entry(text: str, listed: Listed, code: str, locale: Locale) -> str:
+def _with_entry(text: str, listed: ListedLanguages, code: str, locale: Locale) -> str:
     lines = text.splitlines(keepends=True)
     entry = "".join(f"{' ' * listed.indent}{line}\n" for line in _entry(text, code, locale))
     return "".join([*lines[: listed.end], entry, *lines[listed.end :]])

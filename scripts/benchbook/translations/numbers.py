@@ -11,7 +11,7 @@ from decimal import Decimal, InvalidOperation
 from benchbook.content.problems import Problem
 from benchbook.languages.prose import typed_pattern
 from benchbook.translations.rules import Rules
-from benchbook.translations.sections import Section, Unit
+from benchbook.translations.sections import Section, TextRun
 
 # Digits of any script that are no part of a name such as bf16 or GPT-2.
 _NUMBER = re.compile(r"(?<![A-Za-z_.\d])(?<![A-Za-z]-)\d(?:[\d.,\u066b\u066c]*\d)?")
@@ -76,12 +76,12 @@ def lost_names(section: Section, english: Section, path: str) -> Iterator[Proble
             yield Problem(path, section.line, what, "keep it, in Latin letters")
 
 
-def is_name(word: str) -> bool:
+def is_proper_name(word: str) -> bool:
     """Whether a word is a name that every language writes the same: AdamW, DDP, bf16."""
     return _NAME.fullmatch(word) is not None or _DEVICE.fullmatch(word) is not None
 
 
-def aligned(section: Section, english: Section) -> list[tuple[Sequence[Unit], Sequence[Unit]]]:
+def aligned(section: Section, english: Section) -> list[tuple[Sequence[TextRun], Sequence[TextRun]]]:
     """Which text stands for which: unit by unit where both sections have the same, else as a whole."""
     if [unit.kind for unit in section.units] == [unit.kind for unit in english.units]:
         return [((one,), (other,)) for one, other in zip(section.units, english.units, strict=True)]
@@ -103,12 +103,12 @@ def _implied_devices(english: Section, rules: Rules, english_rules: Rules) -> Co
     return implied
 
 
-def _said(unit: Unit, rules: Rules) -> set[str]:
+def _said(unit: TextRun, rules: Rules) -> set[str]:
     digits = {_value(found, rules) for found in _NUMBER.finditer(unit.prose)}
     return digits | _in_words(unit, rules.numerals, rules)
 
 
-def _in_words(unit: Unit, words: Mapping[int, Sequence[str]], rules: Rules) -> set[str]:
+def _in_words(unit: TextRun, words: Mapping[int, Sequence[str]], rules: Rules) -> set[str]:
     return {
         str(number * _magnitude(unit.prose[end:], rules))
         for number, names in words.items()
@@ -141,5 +141,5 @@ def _found(pattern: re.Pattern[str], section: Section) -> Iterator[str]:
     return (name for unit in section.units for name in pattern.findall(unit.prose))
 
 
-def _named(name: str, unit: Unit) -> Iterator[re.Match[str]]:
+def _named(name: str, unit: TextRun) -> Iterator[re.Match[str]]:
     return (match for match in _DEVICE.finditer(unit.prose) if match[1] == name)

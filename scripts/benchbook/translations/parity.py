@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
 
 from benchbook.content.problems import Problem
-from benchbook.translations.bodies import constant_of
-from benchbook.translations.sections import Kind, Piece, Section, Unit
+from benchbook.translations.bodies import untranslated_part
+from benchbook.translations.sections import Kind, Piece, Section, TextRun
 
 _NAMES = {
     "heading_open": "a heading",
@@ -75,9 +75,9 @@ def order_problems(sections: Sequence[Section], english: Sequence[Section], path
             return
 
 
-def _separate(section: Section, english: Section) -> Iterator[tuple[list[Unit], list[Unit]]]:
+def _separate(section: Section, english: Section) -> Iterator[tuple[list[TextRun], list[TextRun]]]:
     """Text that may be compared one to one, and the running text of both sections as a whole."""
-    loose: tuple[list[Unit], list[Unit]] = ([], [])
+    loose: tuple[list[TextRun], list[TextRun]] = ([], [])
     for one, other in zip(section.units, english.units, strict=True):
         if one.kind in ("item", "cell"):
             yield [one], [other]
@@ -88,7 +88,7 @@ def _separate(section: Section, english: Section) -> Iterator[tuple[list[Unit], 
 
 
 def _piece_problems(
-    kind: Kind, ours: Sequence[Unit], theirs: Sequence[Unit], section: Section, path: str
+    kind: Kind, ours: Sequence[TextRun], theirs: Sequence[TextRun], section: Section, path: str
 ) -> Iterator[Problem]:
     name, mend = _WORDS[kind]
     here, there = ([piece for unit in side for piece in unit.of(kind)] for side in (ours, theirs))
@@ -142,7 +142,7 @@ def _shape_problem(
 def _fence_problems(section: Section, english: Section, path: str) -> Iterator[Problem]:
     mend = "copy it from the English page; translate only what readers see of it"
     for fence, other in zip(section.fences, english.fences, strict=True):
-        if constant_of(fence.header, fence.body) != constant_of(other.header, other.body):
+        if untranslated_part(fence.header, fence.body) != untranslated_part(other.header, other.body):
             yield Problem(path, fence.line, f"the `{fence.name}` fence is not the English one", mend)
 
 

@@ -163,7 +163,7 @@ def load_rules(project: Project, code: str) -> Rules:
     )
 
 
-def missing_terms(rules: Mapping[str, Rules], project: Project) -> list[Problem]:
+def glossary_gaps(rules: Mapping[str, Rules], project: Project) -> list[Problem]:
     """Terms that one language's glossary has and English, or another language, lacks."""
     problems: list[Problem] = []
     if FALLBACK not in rules:

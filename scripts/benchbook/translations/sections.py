@@ -11,7 +11,7 @@ from typing import Literal
 from markdown_it.token import Token
 
 from benchbook.content.page_source import CLAIM, VALUE, PageSource
-from benchbook.translations.front_matter import line_of
+from benchbook.translations.front_matter import line_of_entry
 
 # The key of what stands in the front matter for search engines, which is translated like a section.
 DESCRIPTION = "description"
@@ -29,7 +29,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Unit:
+class TextRun:
     """One run of text: a paragraph, heading, table cell or title.
 
     Parameters:
@@ -108,7 +108,7 @@ class Section:
         return f"section `#{self.key}`" if self.level else "the description"
 
     @cached_property
-    def units(self) -> tuple[Unit, ...]:
+    def units(self) -> tuple[TextRun, ...]:
         """Its running text, in order, the heading first."""
         return (*_units(self.tokens, "text"), *_units(self.words, "note"))
 
@@ -132,7 +132,7 @@ def sections_of(page: PageSource, text: str) -> tuple[Section, ...]:
     found: list[Section] = []
     description = page.front_matter.get("description")
     if isinstance(description, str):
-        line = line_of(DESCRIPTION, text)
+        line = line_of_entry(DESCRIPTION, text)
         inline = Token("inline", "", 0, map=[line - 1, line], content=description)
         inline.children = [Token("text", "", 0, content=description)]
         found.append(Section(DESCRIPTION, 0, line, description, (inline,)))
@@ -157,7 +157,7 @@ def _line(token: Token) -> int:
     return token.map[0] + 1 if token.map else 1
 
 
-def _units(tokens: Sequence[Token], loose: str) -> Iterator[Unit]:
+def _units(tokens: Sequence[Token], loose: str) -> Iterator[TextRun]:
     """The running text of `tokens`; `loose` is the kind of what stands in no block."""
     holders: list[str] = []
     line = 1
@@ -169,7 +169,7 @@ def _units(tokens: Sequence[Token], loose: str) -> Iterator[Unit]:
         elif token.nesting == -1 and holders:
             holders.pop()
         elif token.type == "inline":
-            yield Unit(
+            yield TextRun(
                 line, _kind(holders or [loose]), tuple(_pieces(token.children or (), line, holders[-1:]))
             )
 

@@ -15,7 +15,7 @@ CONFIG = "mkdocs.yml"
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedLanguages:
     """The languages of mkdocs.yml.
 
     Parameters:
@@ -29,7 +29,7 @@ class Listed:
     indent: int
 
 
-def listed_languages(text: str) -> Listed | None:
+def listed_languages(text: str) -> ListedLanguages | None:
     """The languages that the text of mkdocs.yml lists; None where it lists none."""
     try:
         node: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -44,7 +44,7 @@ def listed_languages(text: str) -> Listed | None:
         locale = below(entry, "locale")
         if isinstance(locale, yaml.ScalarNode):
             lines[str(locale.value)] = entry.start_mark.line + 1
-    return Listed(lines, last_line(node.value[-1]), node.start_mark.column)
+    return ListedLanguages(lines, last_line(node.value[-1]), node.start_mark.column)
 
 
 def language_problems(project: Project) -> Iterator[Problem]:

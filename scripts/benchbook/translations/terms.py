@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from benchbook.content.problems import Problem
 from benchbook.translations.rules import Rules, Term
-from benchbook.translations.sections import Section, Unit
+from benchbook.translations.sections import Section, TextRun
 
 _BRACKETS = str.maketrans("（）", "()")
 # What may close a quotation: whose words end there is not for the page to choose.
@@ -26,7 +26,7 @@ def forbidden_terms(
                     yield Problem(path, unit.line_at(place), what, f"write {_choice(term)}")
 
 
-def missing_terms(
+def unrendered_terms(
     section: Section, english: Section, rules: Rules, english_rules: Rules, path: str
 ) -> Iterator[Problem]:
     """Terms of the English section that the translation renders in no approved way."""
@@ -85,7 +85,7 @@ def register_problems(section: Section, rules: Rules, path: str) -> Iterator[Pro
             yield from _plain_sentences(unit, rules, path)
 
 
-def _plain_sentences(unit: Unit, rules: Rules, path: str) -> Iterator[Problem]:
+def _plain_sentences(unit: TextRun, rules: Rules, path: str) -> Iterator[Problem]:
     register = rules.register
     end = 0
     *sentences, _ = unit.prose.split(register.stop)

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 
 from benchbook.content.problems import Problem
 from benchbook.translations.matching import words_of
-from benchbook.translations.numbers import is_name
+from benchbook.translations.numbers import is_proper_name
 from benchbook.translations.rules import Rules
-from benchbook.translations.sections import Section, Unit
+from benchbook.translations.sections import Section, TextRun
 
 # So many words in a row are no name: they are a sentence.
 _SENTENCE = 4
@@ -57,9 +57,9 @@ def short_texts(pairs: Sequence[Pair], path: str) -> Iterator[Problem]:
             yield Problem(path, unit.line, what, "translate every sentence of it")
 
 
-def _words(unit: Unit) -> list[str]:
+def _words(unit: TextRun) -> list[str]:
     """The words of a text but for numbers and names."""
-    return [word for word in words_of(unit.prose) if word[0].isalpha() and not is_name(word)]
+    return [word for word in words_of(unit.prose) if word[0].isalpha() and not is_proper_name(word)]
 
 
 def _is_latin(text: str) -> bool:
