@@ -13,7 +13,7 @@ from benchbook.content.units import METERS, UNITS
 from benchbook.languages.formatting import format_percent
 from benchbook.languages.language import Language, load_language, load_languages, missing_strings
 from benchbook.query.library import Machine
-from benchbook.rendering.machine_names import machine_short, machine_title
+from benchbook.rendering.provenance import machine_short, machine_title
 from builders import make_project, write
 from handbooks import FIXTURE
 

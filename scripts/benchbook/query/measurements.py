@@ -5,13 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
+from benchbook.content.conversion import shared_unit, unit_beside
 from benchbook.content.metadata import ParameterValue
 from benchbook.content.parameters import differs
+from benchbook.content.predictions import StoredPrediction
 from benchbook.content.records import Campaign, MetricValue, Publication, Record, Run, VariantRecord
-from benchbook.content.references import Reference, Target, UnresolvedError, target_of
+from benchbook.content.references import (
+    Reference,
+    Show,
+    Target,
+    UnresolvedError,
+    ValueSpec,
+    Which,
+    check_unit,
+    target_of,
+)
 from benchbook.content.script import Script, Variant
-from benchbook.content.units import Unit
+from benchbook.content.units import UNITS, Unit
 from benchbook.query.freshness import Verdict
 from benchbook.query.library import Cache, Library, Machine
 from benchbook.statistics import summary as stats
@@ -211,3 +223,234 @@ def _value(run: Run, reference: Reference) -> float | None:
             f"`{reference.name}` is one number, not a series", f"leave `[{reference.index}]` away"
         )
     return value
+
+
+Kind = Literal["measurement", "prediction", "error"]
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """A quantity as it was predicted on a machine.
+
+    Parameters:
+        machine: Where it was not measured, or was foretold.
+        script: The script.
+        variant: The name of its variant.
+        prediction: The whole prediction.
+        value: Its bytes.
+    """
+
+    machine: Machine
+    script: Script
+    variant: str
+    prediction: StoredPrediction
+    value: int
+
+    @property
+    def fits_not(self) -> bool:
+        """Whether the run needs more memory than the machine's device has room for."""
+        return self.prediction.fits is False
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A quantity as a page shows it.
+
+    Parameters:
+        kind: What its value is.
+        value: The number, in `unit`; None where there is none.
+        unit: The unit it is in.
+        measured: What was measured, if anything.
+        predicted: What was predicted, where that is shown or compared.
+        device_memory: Whether it counts bytes of the device's memory.
+    """
+
+    kind: Kind
+    value: float | None
+    unit: Unit
+    measured: Measurement | None = None
+    predicted: Predicted | None = None
+    device_memory: bool = False
+
+    @property
+    def flag(self) -> bool:
+        """Whether it is a yes or a no."""
+        return self.kind == "measurement" and self.measured is not None and self.measured.flag
+
+    @property
+    def fits_not(self) -> bool:
+        """Whether it is of a run that is predicted to run out of memory."""
+        return self.kind == "prediction" and self.predicted is not None and self.predicted.fits_not
+
+
+def figure(
+    library: Library, target: Target, machine: Machine, show: Show = "measured", which: Which = "first"
+) -> Figure | None:
+    """What a page shows of `target` on `machine`; None if it was neither measured nor predicted there.
+
+    A run that went wrong is a finding, which no prediction hides.
+
+    Raises:
+        UnresolvedError: It is a series and no item was named, or the other way round.
+    """
+    found = measure(library, target, machine)
+    foretold = find_prediction(library, target, machine, which)
+    if show == "measured" and found is not None:
+        failed = found.value is None and found.source.result.outcome != "ok"
+        if found.value is not None or failed or foretold is None:
+            return Figure("measurement", found.value, target.unit, found, None, target.device_memory)
+    if show == "error":
+        return _error(found, foretold)
+    if foretold is None:
+        return None
+    return Figure("prediction", foretold.value, target.unit, None, foretold, True)
+
+
+def _error(found: Measurement | None, foretold: Predicted | None) -> Figure | None:
+    """How far the prediction is off what was measured, as a share of that; None without two of the same."""
+    if found is None or foretold is None or not found.value:
+        return None
+    if repr(sorted(found.source.result.parameters.items())) != _parameters(foretold.prediction):
+        return None
+    return Figure("error", foretold.value / found.value - 1, UNITS["1"], found, foretold)
+
+
+def _parameters(prediction: StoredPrediction) -> str:
+    return repr(sorted(prediction.parameters.items()))
+
+
+def find_prediction(
+    library: Library, target: Target, machine: Machine, which: Which = "first"
+) -> Predicted | None:
+    """What was predicted of `target` on `machine`; None if nothing was."""
+    reference = target.reference
+    if not target.device_memory or reference.index is not None:
+        return None
+    record = library.predictions(machine.name, target.script.reference)
+    prediction = record.variants.get(target.variant.name) if record else None
+    if prediction is not None and which == "anew":
+        prediction = prediction.anew or prediction
+    name = f"{reference.name}.{reference.meter}" if reference.meter else reference.name
+    if prediction is None or name not in prediction.values:
+        return None
+    return Predicted(machine, target.script, target.variant.name, prediction, prediction.values[name])
+
+
+def check_predictable(target: Target, show: Show) -> None:
+    """Raise UnresolvedError if no prediction can be of `target`."""
+    if show != "measured" and not target.device_memory:
+        what = f"`{target.reference}` counts no bytes of the device's memory, which alone is predicted"
+        raise UnresolvedError(what, 'name what the allocator counts, or a metric with `memory = "device"`')
+
+
+def never_predicted(what: str, script: str) -> UnresolvedError:
+    """The problem that nothing was predicted of what a page wants to show."""
+    guide = script.partition("/")[0]
+    mend = f"declare it in snippets/{guide}/predictions.toml and run `benchbook predictions {script}`"
+    return UnresolvedError(f"{what} was never predicted", mend)
+
+
+@dataclass(frozen=True)
+class Computed:
+    """What an inline value shows on a machine.
+
+    Parameters:
+        value: The number, in `unit`; None where the machine has none.
+        unit: The unit it is in.
+        shown: The unit to show it in; None for a sensible one.
+        figures: What it is made of, all of one kind.
+    """
+
+    value: float | None
+    unit: Unit
+    shown: Unit | None
+    figures: tuple[Figure, ...]
+
+    @property
+    def kind(self) -> Kind:
+        """Whether it was measured, predicted, or tells how far these two differ."""
+        return self.figures[0].kind
+
+    @property
+    def parts(self) -> tuple[Measurement, ...]:
+        """The measurements it is made of."""
+        return tuple(one.measured for one in self.figures if one.measured is not None)
+
+    @property
+    def fits_not(self) -> bool:
+        """Whether it shows a prediction of a run that does not fit the machine."""
+        return any(one.fits_not for one in self.figures)
+
+    @property
+    def predictions(self) -> tuple[Predicted, ...]:
+        """The predictions it is made of."""
+        return tuple(one.predicted for one in self.figures if one.predicted is not None)
+
+
+def compute_value(library: Library, spec: ValueSpec, machine: Machine) -> Computed | None:
+    """What the inline value `spec` amounts to on `machine`; None if nothing is known of a part there.
+
+    What was measured is never compared with what was predicted.
+
+    Raises:
+        UnresolvedError: It means nothing, or compares times of two campaigns.
+    """
+    first = find_target(library, spec.first)
+    check_predictable(first, spec.show)
+    if spec.second is None:
+        shown = UNITS["percent"] if spec.show == "error" else check_unit(first.unit, spec.unit)
+        found = figure(library, first, machine, spec.show)
+        if found is not None and spec.beside is not None:
+            shown = _unit_beside(library, spec.beside, found, machine)
+        return None if found is None else Computed(found.value, found.unit, shown, (found,))
+    second = find_target(library, spec.second)
+    check_predictable(second, spec.show)
+    _check_comparable(first, second)
+    parts = _of_one_kind(library, first, second, machine, spec.show)
+    if parts is None:
+        return None
+    if parts[0].measured is not None and parts[1].measured is not None:
+        check_one_campaign(parts[0].measured, parts[1].measured)
+    shown = UNITS["percent"] if spec.unit == "percent" else None
+    values = (parts[0].value, parts[1].value)
+    if values[0] is None or values[1] is None:
+        return Computed(None, UNITS["1"], shown, parts)
+    scaled = (values[0] * first.unit.factor, values[1] * second.unit.factor)
+    value = (stats.saving if spec.form == "saving" else stats.ratio)(*scaled)
+    if value is None:
+        raise UnresolvedError(
+            f"`{spec.second}` is 0 on {machine.name}", "compare with a quantity that is not 0"
+        )
+    return Computed(value, UNITS["1"], shown, parts)
+
+
+def _unit_beside(library: Library, beside: Reference, found: Figure, machine: Machine) -> Unit | None:
+    """The unit for `found` in a sentence that compares it with `beside`; None where there is no such two."""
+    target = find_target(library, beside)
+    if target.unit.dimension != found.unit.dimension:
+        what = f"`{beside}` is in {target.unit.symbol}, not in {found.unit.symbol}"
+        raise UnresolvedError(what, "name a quantity of the same kind after `beside`")
+    other = figure(library, target, machine)
+    if other is None or other.value is None or found.value is None:
+        return None
+    shared = shared_unit([(found.value, found.unit), (other.value, other.unit)])
+    return unit_beside(found.value, found.unit, shared)
+
+
+def _of_one_kind(
+    library: Library, first: Target, second: Target, machine: Machine, show: Show
+) -> tuple[Figure, Figure] | None:
+    """Two figures, both measured or both predicted; None where there are no such two."""
+    ways: tuple[Show, ...] = (show, "predicted")
+    for way in ways:
+        one, other = (figure(library, target, machine, way) for target in (first, second))
+        if one is not None and other is not None and one.kind == other.kind:
+            return one, other
+    return None
+
+
+def _check_comparable(first: Target, second: Target) -> None:
+    """Raise UnresolvedError if a ratio of the two means nothing."""
+    if first.unit.dimension != second.unit.dimension:
+        what = f"`{first.reference}` is in {first.unit.symbol}, `{second.reference}` in {second.unit.symbol}"
+        raise UnresolvedError(what, "compare two quantities of one kind")

@@ -9,8 +9,8 @@ from typing import Any
 from benchbook.languages.language import Language
 from benchbook.query.library import Machine
 from benchbook.rendering.context import Build, PageContext
-from benchbook.rendering.machine_names import marked_title
 from benchbook.rendering.page_data import data_folder
+from benchbook.rendering.provenance import marked_title
 
 # Texts that the scripts of a page need in its language.
 _STRINGS = (

@@ -22,7 +22,6 @@ from benchbook.content.references import UnresolvedError
 from benchbook.languages.language import FALLBACK, Language
 from benchbook.query.judging import claims_of, judge_claim, judgements, judging_machines
 from benchbook.query.library import Cache, Library
-from benchbook.rendering.claim_words import outcome_word
 from benchbook.rendering.claims import (
     LIST,
     SIGNS,
@@ -31,6 +30,7 @@ from benchbook.rendering.claims import (
     claim_list_page,
     listed_on,
     listed_outcome,
+    outcome_word,
     split,
     words_html,
 )

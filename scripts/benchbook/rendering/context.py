@@ -9,8 +9,7 @@ from typing import Any
 from benchbook.content.problems import Problem
 from benchbook.languages.language import Language
 from benchbook.query.library import Cache, Library, Machine
-from benchbook.query.measurements import RecordedVariant
-from benchbook.query.predicted import Predicted
+from benchbook.query.measurements import Predicted, RecordedVariant
 from benchbook.rendering.provenance import Commits, Origin, origin, origin_key, render_rows
 
 

@@ -8,7 +8,7 @@ from benchbook.content.problems import BenchbookError
 from benchbook.languages.formatting import NO_BREAK_SPACE
 from benchbook.rendering.context import Build
 from benchbook.rendering.downloads import colab_address, notebook_path, record_path, script_path
-from benchbook.rendering.machine_names import machine_short
+from benchbook.rendering.provenance import machine_short
 
 
 def append_files(build: Build, html: str) -> str:

@@ -25,8 +25,7 @@ from benchbook.content.script import Script, Variant
 from benchbook.content.units import Unit
 from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
 from benchbook.query.library import Library, Machine
-from benchbook.query.measurements import Measurement, measure
-from benchbook.query.predicted import Figure, check_predictable, figure
+from benchbook.query.measurements import Figure, Measurement, check_predictable, figure, measure
 
 # What `rows:` names in place of an axis: a row per cell, or a row per metric of one variant.
 CELLS = "cells"

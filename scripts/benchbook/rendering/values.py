@@ -12,21 +12,20 @@ from benchbook.content.conversion import shared_unit
 from benchbook.content.references import UnresolvedError, ValueSpec, parse_value
 from benchbook.content.units import UNITS, Unit
 from benchbook.languages.language import Language
-from benchbook.query.computing import Computed, compute_value
 from benchbook.query.library import Library, Machine
-from benchbook.query.measurements import missing_mend
-from benchbook.query.predicted import never_predicted
+from benchbook.query.measurements import Computed, compute_value, missing_mend, never_predicted
 from benchbook.rendering.context import Build
 from benchbook.rendering.labels import OUTCOMES
-from benchbook.rendering.machine_names import machine_short
-from benchbook.rendering.prediction_words import predicted_mark, value_rows
 from benchbook.rendering.provenance import (
     Row,
+    machine_short,
+    predicted_mark,
     render_line,
     render_rows,
     repeats_text,
     result_rows,
     stale_mark,
+    value_rows,
 )
 
 
