@@ -9,8 +9,7 @@ from torch.profiler import ProfilerActivity, profile, record_function
 
 from benchbook.predictor.inference import generate
 from benchbook.predictor.models import draw_batch, read_config, ready_for_training
-from benchbook.predictor.optimizers import make_optimizer
-from benchbook.predictor.training import prepare, train
+from benchbook.predictor.training import make_optimizer, prepare, train
 from benchbook.predictor.workload import Training
 
 WORK = "work"

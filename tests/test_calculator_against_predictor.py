@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from benchbook.calculator.deriving import predict_setups
 from benchbook.calculator.listing import FAMILIES, coefficients_path, config_of, load_coefficients
 from benchbook.calculator.memory_model import Setup, calculate
-from benchbook.calculator.points import error
-from benchbook.calculator.predicting import predict_setups
-from benchbook.calculator.random_setups import draw_setups
+from benchbook.calculator.points import draw_setups, error
 from benchbook.calculator.shapes import FAMILIES as SHAPES
 from benchbook.calculator.shapes import derive_model
 from benchbook.content.project import Project

@@ -10,8 +10,13 @@ from hypothesis import strategies as st
 
 from benchbook.content.records import Run, VariantRecord
 from benchbook.content.units import UNITS
-from benchbook.statistics.differences import rank_sum_p, sample_difference
-from benchbook.statistics.samples import QuantitySamples, compare_quantity, quantities
+from benchbook.statistics.differences import (
+    QuantitySamples,
+    compare_quantity,
+    quantities,
+    rank_sum_p,
+    sample_difference,
+)
 
 SECONDS, BYTES, COUNT = UNITS["s"], UNITS["B"], UNITS["count"]
 EIGHT = [1.0, 1.01, 1.02, 0.99, 0.98, 1.03, 1.005, 0.995]

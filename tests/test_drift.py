@@ -13,10 +13,9 @@ from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.languages.language import load_language
 from benchbook.rendering.notices import with_notices
-from benchbook.translations.accept import accept
-from benchbook.translations.digests import section_digest
+from benchbook.translations.accept import accept, translation_states
+from benchbook.translations.drift import section_digest
 from benchbook.translations.front_matter import line_of_entry, with_entry
-from benchbook.translations.report import translation_states
 from benchbook.translations.sections import sections_of
 from builders import PAGE as ENGLISH
 from builders import make_project, write

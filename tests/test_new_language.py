@@ -12,10 +12,8 @@ from babel import Locale
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.languages.language import load_language
-from benchbook.translations.language_file import MARK
-from benchbook.translations.new_language import new_language
-from benchbook.translations.report import translation_states, untranslated_lines
-from benchbook.translations.site_languages import language_problems, listed_languages
+from benchbook.translations.accept import translation_states, untranslated_lines
+from benchbook.translations.new_language import MARK, language_problems, listed_languages, new_language
 from builders import make_project, write
 from handbooks import build_site
 from lessons import copied_tree, found_in, small_site

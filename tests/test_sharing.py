@@ -13,8 +13,7 @@ from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.content.script import parse_script
 from benchbook.recording import command as recording
-from benchbook.recording.plan import Task
-from benchbook.recording.sharing import matrix
+from benchbook.recording.plan import Task, matrix
 from builders import MACHINE_JSON, SCRIPT, make_project, with_table, write
 
 

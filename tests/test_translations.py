@@ -9,12 +9,18 @@ import pytest
 from benchbook.content.page_source import parse_page
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
-from benchbook.translations import leftovers, numbers, parity, terms, untranslated
-from benchbook.translations.bodies import lines_for_readers, untranslated_part
+from benchbook.translations import leftovers, numbers, parity, terms
 from benchbook.translations.gates import check_translations
-from benchbook.translations.matching import Matching, PhraseIndex
-from benchbook.translations.rules import Register, Rules, Term, glossary_gaps, load_rules
-from benchbook.translations.sections import Section, sections_of
+from benchbook.translations.rules import (
+    Matching,
+    PhraseIndex,
+    Register,
+    Rules,
+    Term,
+    glossary_gaps,
+    load_rules,
+)
+from benchbook.translations.sections import Section, lines_for_readers, sections_of, untranslated_part
 from builders import write
 
 PATH = "docs/ja/sums.md"
@@ -300,9 +306,9 @@ def test_names_alone_are_no_english_heading() -> None:
     rules = Rules("ja", TEXT, terms={"Transformer": Term(approved=["Transformer"])})
     for title in ("XLA", "Transformer", "AdamW"):
         one = section("", f"# {title} {{ #t }}")
-        assert list(untranslated.english_problems(one, one, rules, PATH)) == []
+        assert list(leftovers.english_problems(one, one, rules, PATH)) == []
     next_one = section("", "# Next { #t }")
-    assert whats(list(untranslated.english_problems(next_one, next_one, rules, PATH))) == [
+    assert whats(list(leftovers.english_problems(next_one, next_one, rules, PATH))) == [
         "the heading `Next` is in English"
     ]
 
@@ -310,8 +316,8 @@ def test_names_alone_are_no_english_heading() -> None:
 def test_a_language_in_latin_letters_is_not_taken_for_english() -> None:
     ours = section("Ceci est une phrase assez longue.", "# Titre { #t }")
     english = section("This is a sentence that is long.", "# Title { #t }")
-    assert list(untranslated.english_problems(ours, english, Rules("fr"), PATH)) == []
-    assert len(list(untranslated.english_problems(english, english, Rules("fr"), PATH))) == 2
+    assert list(leftovers.english_problems(ours, english, Rules("fr"), PATH)) == []
+    assert len(list(leftovers.english_problems(english, english, Rules("fr"), PATH))) == 2
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from benchbook.calculator.listing import coefficients_path, listed_models, load_coefficients
 from benchbook.calculator.memory_model import calculate
-from benchbook.calculator.random_setups import draw_setups
+from benchbook.calculator.points import draw_setups
 from benchbook.content.project import Project
 from browser.addresses import LANGUAGES, PHONE, ROOT, address
 

@@ -1,29 +1,65 @@
-"""Write what is derived: the coefficients of models and families, and the points they are held against."""
+"""Write what is derived: the coefficients of models and families, and predictions to hold them against."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import Any
 
 import torch
 import transformers
 
-from benchbook.calculator.checking import config_digest, stale_coefficients
 from benchbook.calculator.listing import (
     coefficients_path,
+    config_digest,
     config_of,
     derivable,
     listed_models,
     load_coefficients,
+    stale_coefficients,
 )
-from benchbook.calculator.points import Points, write_points
-from benchbook.calculator.predicting import predict_setups
-from benchbook.calculator.random_setups import draw_setups
+from benchbook.calculator.memory_model import Setup
+from benchbook.calculator.points import Point, Points, draw_setups, write_points
 from benchbook.calculator.shapes import FAMILIES, derive_family, derive_model
 from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
 from benchbook.content.records import dump_json, write_text
 from benchbook.content.workloads import PREDICTOR
-from benchbook.predictor.workload import UnpredictableError
+from benchbook.predictor.prediction import predict
+from benchbook.predictor.workload import Inference, Training, UnpredictableError, Workload
+
+PROCESSES = 2
+
+
+def predict_setups(
+    configs: Mapping[str, Mapping[str, Any]], setups: Sequence[tuple[str, Setup]]
+) -> Iterator[Point]:
+    """What the predictor says of each setup, the whole model run."""
+    # Processes of their own: what is registered for the fake device is not for two threads.
+    with ProcessPoolExecutor(PROCESSES, get_context("spawn")) as pool:
+        yield from pool.map(_predicted, setups, [configs[name] for name, _ in setups])
+
+
+def _predicted(named: tuple[str, Setup], config: Mapping[str, Any]) -> Point:
+    name, setup = named
+    found = predict(config, workload_of(setup))
+    return Point(name, setup, found.peak_requested, found.peak_allocated)
+
+
+def workload_of(setup: Setup) -> Workload:
+    """A setup in the words of the predictor."""
+    fields: dict[str, Any] = {"precision": setup.precision, "attention": setup.attention}
+    if setup.mode == "inference":
+        return Inference(setup.batch, setup.sequence, setup.tokens, **fields)
+    return Training(
+        setup.batch,
+        setup.sequence,
+        optimizer=setup.optimizer,  # type: ignore[arg-type]
+        checkpointing=setup.checkpointing,
+        accumulation=setup.accumulation,
+        **fields,
+    )
 
 
 def derive_all(project: Project, names: Sequence[str], everything: bool) -> Iterator[str]:

@@ -15,10 +15,9 @@ from benchbook.predictor.attention import dispatched
 from benchbook.predictor.gpus import H200
 from benchbook.predictor.inference import cache_tensors, generate
 from benchbook.predictor.models import build_model, draw_batch, read_config, ready_for_training
-from benchbook.predictor.optimizers import make_optimizer
 from benchbook.predictor.prediction import IN_BF16, adopt_weights
 from benchbook.predictor.trace import Events, Trace
-from benchbook.predictor.training import prepare, train
+from benchbook.predictor.training import make_optimizer, prepare, train
 from benchbook.predictor.workload import Inference, Optimizer, Training, UnpredictableError, Workload
 from benchbook.predictor.workspaces import Workspaces
 

@@ -16,7 +16,7 @@ from benchbook.languages.language import unit_words
 from benchbook.languages.prose import typed_numbers, typed_pattern
 from benchbook.query.judging import Judgement, claims_of, judge_claim, judging_machines
 from benchbook.query.library import Library
-from benchbook.statistics.words import doubt_text, found_text
+from benchbook.statistics.comparison import doubt_text, found_text
 
 Pages = Mapping[Path, PageSource]
 

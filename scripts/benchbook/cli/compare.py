@@ -31,9 +31,11 @@ from benchbook.statistics.comparison import (
     compare_sides,
     decide,
     direction,
+    doubt_text,
+    found_text,
+    interval_text,
     left_open,
 )
-from benchbook.statistics.words import doubt_text, found_text, interval_text
 
 ANSWERS = {"less": "A is less", "greater": "A is greater", "equal": "they are equal"}
 

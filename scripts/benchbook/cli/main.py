@@ -12,10 +12,9 @@ from typing import Annotated, Literal
 import typer
 
 from benchbook.cli.changes import comment, dependencies, notebooks, propose, report
-from benchbook.cli.coefficients import coefficients
 from benchbook.cli.kit import kit
 from benchbook.cli.predict import predict_memory
-from benchbook.cli.predictions import predictions
+from benchbook.cli.predictions import coefficients, predictions
 from benchbook.cli.translations import new, translations
 from benchbook.content.problems import BenchbookError, Problem, lacking
 from benchbook.content.project import find_project

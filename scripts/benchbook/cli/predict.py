@@ -6,15 +6,16 @@ from typing import Annotated
 
 import typer
 
-from benchbook.predictor.sharding import Kind, Sharding
 from benchbook.predictor.workload import (
     Attention,
     Cache,
     Device,
     Inference,
+    Kind,
     Lora,
     Optimizer,
     Precision,
+    Sharding,
     Training,
     UnpredictableError,
     Workload,

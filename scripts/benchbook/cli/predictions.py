@@ -1,4 +1,4 @@
-"""The command that makes predictions, which pages show where nothing was measured."""
+"""The commands that make predictions, and that derive what the memory calculator computes from."""
 
 from __future__ import annotations
 
@@ -25,3 +25,22 @@ def predictions(
     ):
         reason = f" ({one.reason})" if one.reason else ""
         typer.echo(f"{one.what:9}  {one.machine}  {one.script}  {one.variant}{reason}")
+
+
+def coefficients(
+    models: Annotated[
+        list[str] | None, typer.Argument(metavar="[MODEL]...", help="names in snippets/models, or families")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="whatever is up to date too")] = False,
+    points: Annotated[
+        int, typer.Option(min=0, help="predict so many random setups instead, to compare with")
+    ] = 0,
+    seed: Annotated[int, typer.Option(help="with --points: another one draws other setups")] = 1,
+) -> None:
+    """Derive coefficients into snippets/coefficients: what is missing or stale, or what is named."""
+    from benchbook.calculator.deriving import derive_all, predict_points
+
+    project = find_project()
+    lines = predict_points(project, points, seed) if points else derive_all(project, models or (), everything)
+    for line in lines:
+        typer.echo(line)

@@ -15,7 +15,7 @@ translations = typer.Typer(no_args_is_help=True, help="How the translations stan
 @translations.command("status")
 def translations_status(as_json: Annotated[bool, typer.Option("--json", help="as JSON")] = False) -> None:
     """List pages and languages: translated, reviewed, and which sections English has left behind."""
-    from benchbook.translations.report import print_states, translation_states, untranslated_lines
+    from benchbook.translations.accept import print_states, translation_states, untranslated_lines
 
     project = find_project()
     states = translation_states(project)

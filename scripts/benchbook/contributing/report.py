@@ -19,7 +19,7 @@ from benchbook.contributing.benchmark_results import BenchmarkResult, load_resul
 from benchbook.query.freshness import kinds_of
 from benchbook.query.judging import claims_of, judgements
 from benchbook.query.library import Library
-from benchbook.statistics.samples import compared
+from benchbook.statistics.differences import compared
 
 # A report of more is no longer read by anyone.
 LARGEST_REPORT = 2**20

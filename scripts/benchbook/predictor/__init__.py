@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from benchbook.predictor.sharding import Sharding
-from benchbook.predictor.workload import Inference, Lora, Training, UnpredictableError
+from benchbook.predictor.workload import Inference, Lora, Sharding, Training, UnpredictableError
 
 if TYPE_CHECKING:
     from benchbook.predictor.prediction import Prediction, predict

@@ -16,8 +16,7 @@ from benchbook.content.project import Project, find_project
 from benchbook.predictor.gpus import H200
 from benchbook.predictor.prediction import Prediction, predict
 from benchbook.predictor.room import ASSUMED_FROM, Room, room_of
-from benchbook.predictor.sharding import Sharding
-from benchbook.predictor.workload import Device, Training, UnpredictableError, Workload
+from benchbook.predictor.workload import Device, Sharding, Training, UnpredictableError, Workload
 
 MIB = 2**20
 SHOWN_LAYERS = 8

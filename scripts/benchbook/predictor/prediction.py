@@ -28,9 +28,8 @@ from benchbook.predictor.models import (
     read_config,
     ready_for_training,
 )
-from benchbook.predictor.optimizers import make_optimizer
 from benchbook.predictor.trace import Trace
-from benchbook.predictor.training import STEPS, prepare, train
+from benchbook.predictor.training import STEPS, make_optimizer, prepare, train
 from benchbook.predictor.workload import Device, Inference, Training, UnpredictableError, Workload
 from benchbook.predictor.workspaces import Workspaces
 

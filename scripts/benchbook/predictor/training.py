@@ -1,17 +1,166 @@
-"""The training loop whose memory is predicted; it runs on a real device as it runs on a fake one."""
+"""The training loop whose memory is predicted, its optimizers and adapters; it runs on real devices too."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
 from torch import nn
+from transformers.optimization import Adafactor
+from transformers.pytorch_utils import Conv1D
 
 from benchbook.predictor.autocast import Scaler, autocast
-from benchbook.predictor.lora import add_adapters
-from benchbook.predictor.optimizers import by_mesh
-from benchbook.predictor.workload import Training
+from benchbook.predictor.workload import Lora, Optimizer, Training, UnpredictableError
+
+# As far as memory goes, any factor beside the adapter does.
+SCALING = 1.0
+
+
+class Adapted(nn.Module):
+    """A frozen linear layer with an adapter beside it (Hu et al. 2021, arXiv 2106.09685, equation 3).
+
+    The factors are kept in fp32, and the input is cast to it, whatever the layer's own type is (peft:
+    `autocast_adapter_dtype`, `_cast_input_dtype`).
+    """
+
+    def __init__(self, base: nn.Module, inputs: int, outputs: int, rank: int) -> None:
+        super().__init__()
+        weight: Any = base.weight
+        options: dict[str, Any] = {"bias": False, "device": weight.device, "dtype": torch.float32}
+        self.base = base
+        self.down = nn.Linear(inputs, rank, **options)
+        self.up = nn.Linear(rank, outputs, **options)
+
+    @property
+    def weight(self) -> torch.Tensor:
+        """The layer's own: some models ask for its type."""
+        weight: torch.Tensor = self.base.get_parameter("weight")
+        return weight
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        """The layer's result and the adapter's, in the layer's type."""
+        result: torch.Tensor = self.base(hidden)
+        dtype = result.dtype
+        # Under autocast too, which casts it back (peft `layer.py`: `Linear.forward`).
+        hidden = hidden.to(self.down.weight.dtype)
+        adapted: torch.Tensor = result + self.up(self.down(hidden)) * SCALING
+        return adapted.to(dtype)
+
+
+def add_adapters(model: nn.Module, lora: Lora) -> None:
+    """Freeze a model and adapt the linear layers of its blocks.
+
+    Parameters:
+        model: Changed in place.
+        lora: Without targets, every linear layer inside a numbered block; the head stays as it is.
+
+    Raises:
+        UnpredictableError: No linear layer goes by any of the names.
+    """
+    model.requires_grad_(False)
+    chosen = [
+        (name, module)
+        for name, module in model.named_modules()
+        if isinstance(module, nn.Linear | Conv1D) and _targeted(name, lora)
+    ]
+    if not chosen:
+        raise UnpredictableError(
+            f"no linear layer is named {' or '.join(lora.targets) or 'by a number'}",
+            "name others as targets of LoRA",
+        )
+    for name, module in chosen:
+        inputs, outputs = _dimensions(module)
+        parent, _, last = name.rpartition(".")
+        setattr(model.get_submodule(parent), last, Adapted(module, inputs, outputs, lora.rank))
+
+
+def _targeted(name: str, lora: Lora) -> bool:
+    parts = name.split(".")
+    return parts[-1] in lora.targets if lora.targets else any(part.isdigit() for part in parts)
+
+
+def _dimensions(module: nn.Linear | Conv1D) -> tuple[int, int]:
+    if isinstance(module, nn.Linear):
+        return module.in_features, module.out_features
+    inputs, outputs = module.weight.shape
+    return inputs, outputs
+
+
+RATE = 1e-5
+
+
+class EightBitAdamW(torch.optim.Optimizer):
+    """The states of bitsandbytes' AdamW8bit, whose kernels run on a GPU only, and need no temporaries.
+
+    Two bytes per value and two scales of fp32 per block of 256; smaller parameters keep two states of fp32
+    (Dettmers et al. 2021, arXiv 2110.02861; bitsandbytes `optim/optimizer.py`: `Optimizer2State.init_state`,
+    `min_8bit_size` 4096).
+    """
+
+    BLOCK = 256
+    SMALLEST = 4096
+    MAP = 256
+
+    def __init__(self, parameters: Iterable[dict[str, Any]]) -> None:
+        super().__init__(parameters, {})
+        self._maps: list[torch.Tensor] = []
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> Any:
+        """Create what is missing of the states; values are of no interest."""
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None and not self.state[parameter]:
+                    self.state[parameter].update(self._states(parameter))
+
+    def _states(self, parameter: torch.Tensor) -> dict[str, torch.Tensor]:
+        device = parameter.device
+        if parameter.numel() < self.SMALLEST:
+            names = ("state1", "state2")
+            return {name: torch.zeros_like(parameter, dtype=torch.float32) for name in names}
+        if not self._maps:
+            self._maps = [torch.zeros(self.MAP, device=device) for _ in range(2)]
+        blocks = -(-parameter.numel() // self.BLOCK)
+        states = {}
+        for number, quantization_map in enumerate(self._maps, start=1):
+            states[f"state{number}"] = torch.zeros_like(parameter, dtype=torch.uint8)
+            states[f"qmap{number}"] = quantization_map
+            states[f"absmax{number}"] = torch.zeros(blocks, device=device)
+        return states
+
+
+def make_optimizer(name: Optimizer, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+    """A new optimizer of these parameters.
+
+    `fused`, `foreach` and `loop` differ in their temporaries: torch's AdamW over lists holds as much as the
+    gradients beside them, the loop as much as one parameter, the fused kernel nothing.
+    """
+    groups: list[dict[str, Any]] = [{"params": group} for group in by_mesh(parameters)]
+    makers: dict[str, Callable[[], torch.optim.Optimizer]] = {
+        "adamw_fused": lambda: torch.optim.AdamW(groups, lr=RATE, fused=True),
+        "adamw_foreach": lambda: torch.optim.AdamW(groups, lr=RATE, foreach=True),
+        "adamw_loop": lambda: torch.optim.AdamW(groups, lr=RATE, foreach=False, fused=False),
+        "sgd": lambda: torch.optim.SGD(groups, lr=RATE),
+        "sgd_momentum": lambda: torch.optim.SGD(groups, lr=RATE, momentum=0.9),
+        "adafactor": lambda: Adafactor(
+            groups, lr=RATE, relative_step=False, scale_parameter=False, warmup_init=False
+        ),
+        "adamw_8bit": lambda: EightBitAdamW(groups),
+    }
+    return makers[name]()
+
+
+def by_mesh(parameters: list[nn.Parameter]) -> list[list[nn.Parameter]]:
+    """Parameters on one mesh of ranks together, and those on none: no operation takes both.
+
+    As transformers' Trainer groups them (`create_optimizer`).
+    """
+    groups: dict[Any, list[nn.Parameter]] = {}
+    for parameter in parameters:
+        groups.setdefault(getattr(parameter, "device_mesh", None), []).append(parameter)
+    return list(groups.values())
+
 
 Mark = Callable[[str], None]
 # The first step creates the optimizer's states, the second runs with them, the third repeats it.

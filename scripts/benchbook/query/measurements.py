@@ -1,4 +1,4 @@
-"""What a reference amounts to on a machine: the median, its samples, and where they come from."""
+"""What a reference or an inline value amounts to on a machine: what was measured, or else predicted."""
 
 from __future__ import annotations
 

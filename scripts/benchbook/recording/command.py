@@ -26,8 +26,7 @@ from benchbook.machines.description import LONGEST_NAME, MAINTAINERS, NAME, Mach
 from benchbook.query.freshness import kinds_of
 from benchbook.recording import verification
 from benchbook.recording.hosts import interpreter
-from benchbook.recording.plan import Plan, Task, expected_minutes, left, make_plan, rounded_minutes
-from benchbook.recording.sharing import matrix
+from benchbook.recording.plan import Plan, Task, expected_minutes, left, make_plan, matrix, rounded_minutes
 from benchbook.recording.sitting import Sitting
 from benchbook.recording.stores import Bundle, Checkout, Store
 

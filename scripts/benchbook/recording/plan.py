@@ -1,4 +1,4 @@
-"""Decide what a recording runs on this machine, and estimate how long that takes."""
+"""Decide what a recording runs on this machine, for how long, and how runners of a kind divide it."""
 
 from __future__ import annotations
 
@@ -309,3 +309,34 @@ def left(tasks: Collection[Task]) -> str:
 def rounded_minutes(minutes: float | None) -> float | None:
     """Minutes as a plan in JSON writes them."""
     return None if minutes is None else round(minutes, 2)
+
+
+# Of a script that was never timed there, half of what it may take at most is as good a guess as any.
+SHARE_OF_MOST = 0.5
+
+
+def matrix(tasks: Sequence[Task], runners: int) -> dict[str, list[dict[str, Any]]]:
+    """At most `runners` shares of about the same length, as the `matrix` of a job.
+
+    A script is never divided: its variants are compared within one sitting. The longest goes first, each to
+    the runner that has least (Graham 1969, "Bounds on Multiprocessing Timing Anomalies").
+    """
+    shares: list[list[Task]] = [[] for _ in range(min(runners, len(tasks)))]
+    for task in sorted(tasks, key=lambda task: (-_seconds(task), task.script.reference)):
+        min(shares, key=lambda share: sum(map(_seconds, share))).append(task)
+    return {
+        "include": [
+            {
+                "share": number,
+                "scripts": " ".join(sorted(task.script.reference for task in share)),
+                "expected_minutes": rounded_minutes(expected_minutes(share)),
+            }
+            for number, share in enumerate(shares, start=1)
+        ]
+    }
+
+
+def _seconds(task: Task) -> float:
+    if task.seconds is not None:
+        return task.seconds
+    return SHARE_OF_MOST * sum(variant.repeats * variant.timeout for variant in task.variants)

@@ -17,8 +17,7 @@ from benchbook.content.script import Script
 from benchbook.recording.campaign import variant_record
 from benchbook.recording.plan import Plan, Task
 from benchbook.recording.sitting import Sitting
-from benchbook.statistics.differences import Difference
-from benchbook.statistics.samples import compared
+from benchbook.statistics.differences import Difference, compared
 
 OK = "ok"
 

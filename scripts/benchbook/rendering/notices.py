@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchbook.content.page_source import parse_page
 from benchbook.languages.language import Language
-from benchbook.translations.digests import section_digest
+from benchbook.translations.drift import section_digest
 from benchbook.translations.sections import DESCRIPTION, sections_of
 
 # The digests of English pages by file, with the time stamp they were read at: every language asks for them.

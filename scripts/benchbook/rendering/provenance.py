@@ -1,4 +1,4 @@
-"""Where a number comes from: one line for every reader, the details for those who ask."""
+"""Where a number comes from, and what its machine is called: a line for all, details for those who ask."""
 
 from __future__ import annotations
 

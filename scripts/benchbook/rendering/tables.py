@@ -1,4 +1,4 @@
-"""The `table` fence: the variants of a script, its cells or its metrics, as rows of what they yielded."""
+"""The `table` fence: what it asks for, and what its rows show on a machine."""
 
 from __future__ import annotations
 

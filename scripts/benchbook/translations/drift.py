@@ -1,15 +1,39 @@
-"""Say which sections of a translation its English page has left behind."""
+"""Give each section a digest, and say which sections of a translation its English page has left behind."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from benchbook.content.page_source import PageSource
-from benchbook.translations.digests import section_digest
 from benchbook.translations.front_matter import ENTRY, line_of_entry
-from benchbook.translations.sections import Section
+from benchbook.translations.sections import Section, is_prose
+
+# Long enough that no two versions of a section share one, short enough to be read in a diff.
+_LENGTH = 12
+_BLANKS = " \t\n"
+
+
+def section_digest(section: Section) -> str:
+    """The digest of a section: its level, its blocks, and their words with single spaces.
+
+    Fences and indented code count with every space they hold.
+    """
+    lines = [str(section.level)]
+    for token in section.tokens:
+        exact = token.type in ("fence", "code_block") and not is_prose(token.info)
+        lines.append(f"{token.type}\x1f{token.tag}\x1f{_closed_up(token.info)}")
+        lines.append(token.content if exact else _closed_up(token.content))
+    return hashlib.sha256("\x1e".join(lines).encode("utf-8")).hexdigest()[:_LENGTH]
+
+
+def _closed_up(text: str) -> str:
+    for blank in _BLANKS:
+        text = text.replace(blank, " ")
+    return " ".join(word for word in text.split(" ") if word)
+
 
 State = Literal["current", "changed", "unrecorded", "missing", "dropped"]
 _REASONS: dict[State, str] = {

@@ -10,14 +10,14 @@ from benchbook.content.page_source import PageSource
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.languages.language import FALLBACK
-from benchbook.translations import numbers, parity, terms, untranslated
+from benchbook.translations import leftovers, numbers, parity, terms
 from benchbook.translations.documents import Document, read_documents
 from benchbook.translations.drift import recorded_digests
 from benchbook.translations.front_matter import ENTRY, line_of_entry
 from benchbook.translations.leftovers import chatter_problems, code_problems, file_problems, foreign_problems
+from benchbook.translations.new_language import language_problems
 from benchbook.translations.rules import Rules, glossary_gaps, load_rules
 from benchbook.translations.sections import DESCRIPTION, Section
-from benchbook.translations.site_languages import language_problems
 
 
 class Findings:
@@ -108,12 +108,12 @@ def _compare(
         errors.extend(numbers.lost_numbers(section, other, rules, english_rules, path))
         errors.extend(numbers.device_problems(section, other, rules, english_rules, path))
         errors.extend(numbers.lost_names(section, other, path))
-        errors.extend(untranslated.english_problems(section, other, rules, path))
+        errors.extend(leftovers.english_problems(section, other, rules, path))
         errors.extend(terms.forbidden_terms(section, other, rules, english_rules, path))
         warnings.extend(terms.unrendered_terms(section, other, rules, english_rules, path))
     for section in document.sections:
         errors.extend(terms.register_problems(section, rules, path))
-    warnings.extend(untranslated.short_texts(current, path))
+    warnings.extend(leftovers.short_texts(current, path))
     if not behind:
         warnings.extend(terms.missing_glosses(pairs, rules, english_rules, path))
 

@@ -1,8 +1,9 @@
-"""Find what belongs on no page: confusable characters in code, syntax and chatter of other tools."""
+"""Find what belongs on no page: confusable characters, syntax of other tools, text left in English."""
 
 from __future__ import annotations
 
 import re
+import statistics
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from html.parser import HTMLParser
@@ -12,8 +13,9 @@ from markdown_it.token import Token
 
 from benchbook.content.page_source import PageSource
 from benchbook.content.problems import Problem
-from benchbook.translations.bodies import lines_for_readers
-from benchbook.translations.sections import Section
+from benchbook.translations.numbers import is_proper_name
+from benchbook.translations.rules import Rules, words_of
+from benchbook.translations.sections import Section, TextRun, lines_for_readers
 
 # Punctuation of other scripts, quotation marks that Python does not read, and what cannot be seen.
 _CONFUSABLE = frozenset(
@@ -129,3 +131,59 @@ def _foreign_text(text: str, after: Sequence[Token], line: int, path: str) -> It
         yield Problem(path, line, f"[`{code}`] links to nothing here", mend)
     elif code is not None and (role := _ROLE.search(text)):
         yield Problem(path, line, f"`{role[0]}` is syntax of another documentation tool", mend)
+
+
+# So many words in a row are no name: they are a sentence.
+_SENTENCE = 4
+# Below this share of what is usual on its page, a text has lost something; short ones vary too much to tell.
+_SHORT = 0.5
+_LONG_ENOUGH = 100
+_ENOUGH_TEXTS = 5
+
+Pair = tuple[Section, Section]
+
+
+def english_problems(section: Section, english: Section, rules: Rules, path: str) -> Iterator[Problem]:
+    """Headings and sentences that are still in English."""
+    if len(section.units) != len(english.units):
+        return
+    for unit, other in zip(section.units, english.units, strict=True):
+        words, theirs = _words(unit), _words(other)
+        left = [word for word in words if word.casefold() not in rules.kept_words]
+        english_like = words == theirs or (_is_latin(unit.prose) and rules.script != "Latn")
+        if unit.kind == "heading" and left and english_like:
+            yield Problem(path, unit.line, f"the heading `{section.title}` is in English", "translate it")
+        elif unit.kind != "heading" and len(left) >= _SENTENCE and english_like:
+            what = f"“{' '.join(words[:_SENTENCE])} …” is in English"
+            yield Problem(path, unit.line, what, "translate it; put a quoted error into a code span")
+
+
+def short_texts(pairs: Sequence[Pair], path: str) -> Iterator[Problem]:
+    """Texts much shorter beside their English ones than the rest of the page is."""
+    texts = [
+        (unit, len(unit.prose.strip()) / len(other.prose.strip()))
+        for section, english in pairs
+        if len(section.units) == len(english.units)
+        for unit, other in zip(section.units, english.units, strict=True)
+        if len(other.prose.strip()) >= _LONG_ENOUGH
+    ]
+    if len(texts) < _ENOUGH_TEXTS:
+        return
+    usual = statistics.median(share for _, share in texts)
+    for unit, share in texts:
+        if share < _SHORT * usual:
+            what = (
+                f"the text is {share / usual:.0%} as long as the page's others are beside their English ones"
+            )
+            yield Problem(path, unit.line, what, "translate every sentence of it")
+
+
+def _words(unit: TextRun) -> list[str]:
+    """The words of a text but for numbers and names."""
+    return [word for word in words_of(unit.prose) if word[0].isalpha() and not is_proper_name(word)]
+
+
+def _is_latin(text: str) -> bool:
+    """Whether all letters of a text are Latin, and there are any."""
+    letters = [letter for letter in text if letter.isalpha()]
+    return bool(letters) and all(unicodedata.name(letter, "").startswith("LATIN") for letter in letters)

@@ -1,10 +1,11 @@
-"""Begin a language: its folder with what the interface says, and its entry in mkdocs.yml."""
+"""Begin a language: its folder, its `_language.yml` marked to be translated, and its entry in mkdocs.yml."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import yaml
 from babel import Locale, UnknownLocaleError
@@ -13,8 +14,148 @@ from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import write_text
 from benchbook.languages.language import FALLBACK, FILE
-from benchbook.translations.language_file import MARK, new_language_file
-from benchbook.translations.site_languages import CONFIG, ListedLanguages, below, listed_languages
+from benchbook.translations.rules import script_of
+
+CONFIG = "mkdocs.yml"
+
+
+@dataclass(frozen=True)
+class ListedLanguages:
+    """The languages of mkdocs.yml.
+
+    Parameters:
+        lines: The line of each language's entry.
+        end: The last line of the last entry.
+        indent: How far entries are indented.
+    """
+
+    lines: dict[str, int]
+    end: int
+    indent: int
+
+
+def listed_languages(text: str) -> ListedLanguages | None:
+    """The languages that the text of mkdocs.yml lists; None where it lists none."""
+    try:
+        node: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.YAMLError:
+        return None
+    for key in ("plugins", "i18n", "languages"):
+        node = below(node, key)
+    if not isinstance(node, yaml.SequenceNode) or not node.value:
+        return None
+    lines = {}
+    for entry in node.value:
+        locale = below(entry, "locale")
+        if isinstance(locale, yaml.ScalarNode):
+            lines[str(locale.value)] = entry.start_mark.line + 1
+    return ListedLanguages(lines, last_line(node.value[-1]), node.start_mark.column)
+
+
+def language_problems(project: Project) -> Iterator[Problem]:
+    """Languages that are listed and have no folder, or have one and are not listed."""
+    path = project.root / CONFIG
+    listed = listed_languages(path.read_text("utf-8")) if path.is_file() else None
+    if listed is None:
+        return
+    for code, line in listed.lines.items():
+        if code not in project.languages:
+            mend = f"remove the entry, or make it with `benchbook new language {code}`"
+            yield Problem(CONFIG, line, f"lists `{code}`, which has no docs/{code}/{FILE}", mend)
+    for code in project.languages:
+        if code not in listed.lines:
+            mend = f"list it under the plugin i18n in {CONFIG}, or remove the folder"
+            yield Problem(f"docs/{code}/{FILE}", 1, f"is of a language that {CONFIG} does not list", mend)
+
+
+def below(node: yaml.Node | None, key: str) -> yaml.Node | None:
+    """What stands under `key` in a mapping, or in a list of mappings with one key each."""
+    if isinstance(node, yaml.SequenceNode):
+        return next((found for item in node.value if (found := below(item, key))), None)
+    if isinstance(node, yaml.MappingNode):
+        return next((value for name, value in node.value if name.value == key), None)
+    return None
+
+
+def last_line(node: yaml.Node) -> int:
+    """The last line on which something of `node` stands: the end of its last scalar."""
+    if isinstance(node, yaml.MappingNode) and node.value:
+        return max(last_line(value) for pair in node.value for value in pair)
+    if isinstance(node, yaml.SequenceNode) and node.value:
+        return max(last_line(item) for item in node.value)
+    # A mark at the very beginning of a line is the end of the line before it.
+    return node.end_mark.line + (node.end_mark.column > 0)
+
+
+# What ends a line whose text is still English.
+MARK = "  # translate"
+# Blocks whose texts readers see, and blocks that only say how the language is checked.
+_SHOWN = ("strings", "labels", "units")
+# Scripts that put no space between words, so that a term is sought in the text itself.
+_UNSPACED = frozenset({"Hans", "Hant", "Jpan", "Khmr", "Laoo", "Mymr", "Thai"})
+_HEAD = """# What belongs to this language: the words around the pages and in their blocks, and its glossary.
+# A line that ends in `# translate` is still English: translate it and take the mark off.
+"""
+_RULES = """
+# CLDR knows how the language writes units behind a number, which no page types.
+# Where people write them otherwise:
+# unit_words: [seconds, hours]
+
+# What terms of the English pages are called; other languages show what else can stand here.
+glossary:
+  match: {match}
+  terms:
+"""
+
+
+def new_language_file(english: str, locale: Locale) -> str:
+    """The text of the file for the language `locale`.
+
+    Parameters:
+        english: The text of the English file.
+        locale: The language.
+    """
+    node = yaml.compose(english, Loader=yaml.SafeLoader)
+    assert isinstance(node, yaml.MappingNode), "the English file has been loaded before"
+    blocks = {str(key.value): value for key, value in node.value}
+    lines = english.splitlines()
+    out = [_HEAD]
+    for name in _SHOWN:
+        block = blocks.get(name)
+        if isinstance(block, yaml.MappingNode) and block.value:
+            out.append(f"{name}:\n")
+            out.extend(f"{line}\n" for line in _block(block, lines, locale))
+            out.append("\n")
+    out.append(_RULES.format(match="text" if script_of(locale) in _UNSPACED else "words").lstrip("\n"))
+    terms = below(blocks.get("glossary"), "terms")
+    for key, _ in terms.value if isinstance(terms, yaml.MappingNode) else ():
+        out.append(f"    {_quoted(key.value)}: {{approved: [{_quoted(key.value)}]}}{MARK}\n")
+    return "".join(out)
+
+
+def _block(block: yaml.MappingNode, lines: list[str], locale: Locale) -> Iterator[str]:
+    """The lines of a block, comments among them, each text marked."""
+    done = block.start_mark.line
+    for key, value in block.value:
+        first = key.start_mark.line
+        yield from (line for line in lines[done:first] if line.strip().startswith("#"))
+        done = last_line(value)
+        if isinstance(value, yaml.MappingNode):
+            # The forms that count are those of the new language.
+            yield lines[first]
+            forms = {str(name.value): str(text.value) for name, text in value.value}
+            for form in sorted({*locale.plural_form.tags, "other"}):
+                yield f"    {_quoted(form)}: {_quoted(forms.get(form, forms['other']))}{MARK}"
+        else:
+            *others, last = lines[first:done]
+            yield from others
+            yield f"{last}{MARK}"
+
+
+def _quoted(text: str) -> str:
+    """A text as YAML that no reader takes for anything else."""
+    return json.dumps(text, ensure_ascii=False)
+
 
 # The codes that mkdocs-static-i18n takes for a language, and for the name of its folder.
 _CODE = re.compile(r"[a-z]{2}(-[A-Z][a-z]{3})?(-[A-Z]{2})?")

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
 
 from benchbook.content.problems import Problem
-from benchbook.translations.bodies import untranslated_part
-from benchbook.translations.sections import Kind, Piece, Section, TextRun
+from benchbook.translations.sections import Kind, Piece, Section, TextRun, untranslated_part
 
 _NAMES = {
     "heading_open": "a heading",

@@ -1,10 +1,12 @@
-"""What a language's `_language.yml` says of its translations: terms, numerals, register."""
+"""What a language's `_language.yml` says of translations, and how phrases are found in running text."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from babel import Locale, UnknownLocaleError
@@ -15,7 +17,166 @@ from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
 from benchbook.languages.language import FALLBACK, FILE, line_of_key, unit_words
-from benchbook.translations.matching import Matching, PhraseIndex, words_of
+
+# What is left of a word once a prefix is taken off has at least this many letters.
+_STEM = 2
+
+
+# Compared by identity, for results are kept by it and by the text.
+@dataclass(frozen=True, eq=False)
+class Matching:
+    """How the words of a language are found.
+
+    Parameters:
+        by: "words" where spaces separate them, "text" where nothing does.
+        prefixes: What may stand before a word, and before its article, without a space.
+        articles: What may stand before the stem of a word.
+        suffixes: What may be joined to the end of a word.
+        alike: Letters that count as another one, or as none.
+    """
+
+    by: Literal["words", "text"] = "words"
+    prefixes: tuple[str, ...] = ()
+    articles: tuple[str, ...] = ()
+    suffixes: tuple[str, ...] = ()
+    alike: tuple[tuple[str, str], ...] = ()
+
+    def places(self, phrase: str, text: str) -> Iterator[tuple[int, int]]:
+        """Where in `text` the phrase begins and ends, each time it is there."""
+        if self.by == "text":
+            wanted, _ = _closed_up(phrase)
+            there, offsets = _closed_up(text)
+            place = there.find(wanted) if wanted else -1
+            while place >= 0:
+                yield offsets[place], offsets[place + len(wanted) - 1] + 1
+                place = there.find(wanted, place + 1)
+            return
+        asked = _asked(self, phrase)
+        found, known = _stemmed(self, text)
+        if not asked or any(known.isdisjoint(stems) for stems in asked):
+            return
+        for start in range(len(found) - len(asked) + 1):
+            if all(stems & found[start + step][2] for step, stems in enumerate(asked)):
+                yield found[start][0], found[start + len(asked) - 1][1]
+
+    def has(self, phrase: str, text: str) -> bool:
+        """Whether the phrase is in `text`."""
+        return next(self.places(phrase, text), None) is not None
+
+    def stems(self, word: str, prefixes: Sequence[str], suffixes: Sequence[str]) -> frozenset[str]:
+        """What a word may be: itself, and itself without what is joined to it."""
+        word = self._folded(word)
+        lead = [self._folded(prefix) for prefix in prefixes]
+        articles = [self._folded(article) for article in self.articles]
+        forms = {word} | {word[len(start) :] for start in lead if word.startswith(start)}
+        forms |= {form[len(start) :] for form in forms for start in articles if form.startswith(start)}
+        forms |= {form.removesuffix(self._folded(end)) for form in tuple(forms) for end in suffixes}
+        return frozenset(form for form in forms if len(form) >= _STEM) | {word}
+
+    def _folded(self, word: str) -> str:
+        kept = (c for c in unicodedata.normalize("NFKD", word) if unicodedata.category(c) != "Mn")
+        alike = dict(self.alike)
+        return "".join(alike.get(letter, letter) for letter in kept).casefold()
+
+
+Stems = frozenset[str]
+
+
+@lru_cache(maxsize=8192)
+def _asked(matching: Matching, phrase: str) -> tuple[Stems, ...]:
+    """What each word of a phrase may be: a phrase stands for itself, and nothing is joined to its words."""
+    return tuple(matching.stems(word, (), ()) for word in words_of(phrase))
+
+
+@lru_cache(maxsize=8192)
+def _stemmed(matching: Matching, text: str) -> tuple[tuple[tuple[int, int, Stems], ...], Stems]:
+    """Where each word of a text begins and ends, and what it may be; and what any of them may be."""
+    found = tuple((start, start + len(word), _joined(matching, word)) for start, word in _words(text))
+    return found, frozenset(stem for _, _, stems in found for stem in stems)
+
+
+@lru_cache(maxsize=8192)
+def _joined(matching: Matching, word: str) -> Stems:
+    return matching.stems(word, matching.prefixes, matching.suffixes)
+
+
+@lru_cache(maxsize=8192)
+def _words(text: str) -> tuple[tuple[int, str], ...]:
+    """The words of `text` and where each begins; marks above and below letters belong to them."""
+    found: list[tuple[int, str]] = []
+    start = None
+    for offset, letter in enumerate(f"{text} "):
+        inside = letter.isalnum() or unicodedata.category(letter) in ("Mn", "Mc")
+        if inside and start is None:
+            start = offset
+        elif not inside and start is not None:
+            found.append((start, text[start:offset]))
+            start = None
+    return tuple(found)
+
+
+def words_of(text: str) -> list[str]:
+    """The words of `text`, in order."""
+    return [word for _, word in _words(text)]
+
+
+@lru_cache(maxsize=8192)
+def _closed_up(text: str) -> tuple[str, tuple[int, ...]]:
+    """`text` without spaces, in one width and case, and where each of its characters comes from."""
+    letters: list[str] = []
+    offsets: list[int] = []
+    for offset, letter in enumerate(text):
+        for plain in unicodedata.normalize("NFKC", letter).casefold():
+            if not plain.isspace():
+                letters.append(plain)
+                offsets.append(offset)
+    return "".join(letters), tuple(offsets)
+
+
+@dataclass
+class PhraseIndex:
+    """English phrases, found in one pass; a phrase with a capital letter is found only as it is written.
+
+    Parameters:
+        phrases: What each phrase stands for.
+    """
+
+    phrases: Mapping[str, str]
+    _by_first: dict[str, list[tuple[tuple[str, ...], str]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for phrase, key in self.phrases.items():
+            words = tuple(words_of(phrase))
+            self._by_first.setdefault(words[0], []).append((words, key))
+
+    def found_in(self, text: str) -> Counter[str]:
+        """What the phrases in `text` stand for, and how often each is there."""
+        return Counter(key for _, _, key in self._spans(text))
+
+    def whole_in(self, text: str) -> set[str]:
+        """What the phrases in `text` stand for that are no part of a longer one."""
+        spans = list(self._spans(text))
+        return {
+            key
+            for start, end, key in spans
+            if not any(one <= start and end <= other and other - one > end - start for one, other, _ in spans)
+        }
+
+    def _spans(self, text: str) -> Iterator[tuple[int, int, str]]:
+        forms = [_forms(word) for word in words_of(text)]
+        for start, first in enumerate(forms):
+            for words, key in (phrase for form in sorted(first) for phrase in self._by_first.get(form, ())):
+                end = start + len(words)
+                if end <= len(forms) and all(word in forms[start + at] for at, word in enumerate(words)):
+                    yield start, end, key
+
+
+@lru_cache(maxsize=8192)
+def _forms(word: str) -> frozenset[str]:
+    """An English word as it is written and in small letters, both also without the ending of a plural."""
+    forms = {word, word.lower()}
+    forms |= {form.removesuffix(ending) for form in tuple(forms) for ending in ("s", "es")}
+    return frozenset(forms)
 
 
 class _Table(BaseModel):

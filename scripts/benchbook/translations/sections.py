@@ -1,4 +1,4 @@
-"""Split a parsed page into its sections, and a section into running text and fences."""
+"""Split a parsed page into its sections, a section into text and fences, a fence into words and the rest."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
+import yaml
 from markdown_it.token import Token
 
-from benchbook.content.page_source import CLAIM, VALUE, PageSource
+from benchbook.content.page_source import CLAIM, VALUE, WORDS, PageSource
+from benchbook.content.yaml_text import InvalidYamlError, parse_nodes, parse_yaml
 from benchbook.translations.front_matter import line_of_entry
 
 # The key of what stands in the front matter for search engines, which is translated like a section.
@@ -202,3 +204,61 @@ def _pieces(children: Sequence[Token], line: int, holder: Sequence[str]) -> Iter
             yield Piece(line, "text", child.content)
         elif child.type == "html_inline":
             yield Piece(line, "html", child.content)
+
+
+# Fences that are YAML.
+_YAML = frozenset({"chart", "table", "tradeoff"})
+
+
+def is_prose(header: str) -> bool:
+    """Whether all that a fence holds is for readers."""
+    return _name(header) == CLAIM
+
+
+def untranslated_part(header: str, body: str) -> Any:
+    """What every translation of a fence repeats; to be compared, not to be read."""
+    if is_prose(header):
+        return bool(body.strip())
+    spec = _spec(body) if _name(header) in _YAML else {}
+    return {key: _without_words(value) if key in WORDS else value for key, value in spec.items()} or body
+
+
+def lines_for_readers(header: str, body: str) -> frozenset[int]:
+    """The lines of a body that hold words for readers, counted from 1."""
+    lines = body.splitlines()
+    if is_prose(header):
+        return frozenset(range(1, len(lines) + 1))
+    if _name(header) not in _YAML:
+        return frozenset()
+    found: set[int] = set()
+    for key, value in _entries(body):
+        if key.value in WORDS:
+            found.update(
+                range(value.start_mark.line + 1, value.end_mark.line + 1 + (value.end_mark.column > 0))
+            )
+    return frozenset(found)
+
+
+def _name(header: str) -> str:
+    return header.strip().partition(" ")[0]
+
+
+def _without_words(value: Any) -> Any:
+    return sorted(map(str, value)) if isinstance(value, dict) else True
+
+
+def _spec(body: str) -> dict[str, Any]:
+    try:
+        spec = parse_yaml(body)
+    except InvalidYamlError:
+        return {}
+    return spec if isinstance(spec, dict) else {}
+
+
+def _entries(body: str) -> list[tuple[yaml.Node, yaml.Node]]:
+    """The entries of a body that is YAML, with their places in it."""
+    try:
+        node = parse_nodes(body)
+    except InvalidYamlError:
+        return []
+    return node.value if isinstance(node, yaml.MappingNode) else []
