@@ -9,15 +9,13 @@ from typing import Any
 
 import pytest
 
+from benchbook.calculator.checking import coefficient_problems, config_digest, stale_coefficients
 from benchbook.calculator.listing import (
     all_models,
     coefficient_files,
-    coefficient_problems,
     coefficients_path,
-    config_digest,
     config_of,
     listed_models,
-    stale_coefficients,
 )
 from benchbook.calculator.memory_model import Setup, calculate
 from benchbook.calculator.points import errors, load_points

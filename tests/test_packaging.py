@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 import tomllib
+from graphlib import TopologicalSorter
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -103,6 +104,21 @@ def test_arrows_between_the_rooms_run_one_way(room: str) -> None:
     assert {path.name: more for path, rooms in found.items() if (more := rooms - ROOMS[room])} == {}
     # An arrow that nothing takes any more is taken out.
     assert set().union(*found.values()) - {"__version__"} == ROOMS[room]
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    modules = {
+        ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in PACKAGE.rglob("*.py")
+    }
+    imports: dict[str, set[str]] = {}
+    for name, path in modules.items():
+        # What is imported within a function is imported once both modules are there.
+        found = [node for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.ImportFrom)]
+        asked = {f"{node.module}.{alias.name}" for node in found for alias in node.names}
+        asked |= {str(node.module) for node in found}
+        imports[name] = {one for one in asked if one in modules}
+    TopologicalSorter(imports).prepare()  # names the modules of a cycle, if there is one
 
 
 def test_a_public_name_stands_for_one_thing_in_the_whole_package() -> None:

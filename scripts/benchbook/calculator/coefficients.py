@@ -11,6 +11,7 @@ from typing import Any, get_args
 import torch
 import transformers
 
+from benchbook.calculator.checking import SCHEMA
 from benchbook.calculator.derivation import (
     AGAIN,
     Array,
@@ -23,7 +24,6 @@ from benchbook.calculator.derivation import (
     training_moments,
 )
 from benchbook.calculator.growth import PARTS, Growth, UnevenGrowthError
-from benchbook.calculator.listing import SCHEMA
 from benchbook.content.workloads import PREDICTOR
 from benchbook.predictor.prediction import fake_device
 from benchbook.predictor.workload import (

@@ -10,14 +10,13 @@ from typing import Any
 import torch
 import transformers
 
+from benchbook.calculator.checking import config_digest, stale_coefficients
 from benchbook.calculator.listing import (
     coefficients_path,
-    config_digest,
     config_of,
     derivable,
     listed_models,
     load_coefficients,
-    stale_coefficients,
 )
 from benchbook.calculator.memory_model import Setup
 from benchbook.calculator.points import Point, Points, draw_setups, write_points

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchbook.calculator.listing import coefficient_problems
+from benchbook.calculator.checking import coefficient_problems
 from benchbook.checking.claims import claim_problems
 from benchbook.checking.guide_pattern import pattern_problems
 from benchbook.checking.links import anchors, link_problems
