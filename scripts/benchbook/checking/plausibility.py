@@ -8,10 +8,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from benchbook.content.metadata import Metric
+from benchbook.content.positions import json_line
 from benchbook.content.problems import Problem
 from benchbook.content.script import Script
 from benchbook.content.units import UNITS
-from benchbook.content.validation import RECORD_AGAIN, find_line
+from benchbook.content.validation import RECORD_AGAIN
 from benchbook.machines.data_sheets import Sheet, sheet_of
 
 # Some kernels count a process's pages in batches: two readings, one behind the other, need not quite agree.
@@ -48,14 +49,14 @@ def plausibility_problems(
         now: The present, in UTC.
     """
     for name, campaign in table["campaigns"].items():
-        line = find_line(text, ("campaigns", name))
+        line = json_line(text, ("campaigns", name))
         for what in _odd_dates(campaign, now or datetime.now(UTC)):
             yield Problem(path, line, f"campaign {name}: {what}", RECORD_AGAIN)
     yield from _odd_length(table, path, text)
     declared = script.metadata.metrics
     sheet = sheet_of(machine)
     for name, variant in table["variants"].items():
-        line = find_line(text, ("variants", name))
+        line = json_line(text, ("variants", name))
         if variant["outcome"] != "ok":
             continue
         measured = set(variant["runs"][0]["metrics"])
@@ -118,7 +119,7 @@ def _odd_length(table: Mapping[str, Any], path: str, text: str) -> Iterator[Prob
         lasted = (ended - began).total_seconds()
         if seconds > lasted + ROUNDING_SECONDS:
             what = f"campaign {name}: its runs took {seconds:.0f} s, and it lasted {lasted:.0f}"
-            yield Problem(path, find_line(text, ("campaigns", name)), what, RECORD_AGAIN)
+            yield Problem(path, json_line(text, ("campaigns", name)), what, RECORD_AGAIN)
 
 
 def _seconds(run: Mapping[str, Any]) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from benchbook.content.positions import json_line
 from benchbook.content.prediction_declarations import load_declarations
 from benchbook.content.prediction_schema import prediction_problems
 from benchbook.content.predictions import (
@@ -18,7 +19,7 @@ from benchbook.content.predictions import (
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import Campaign, Record, load_record
-from benchbook.content.validation import find_line, read_json
+from benchbook.content.validation import read_json
 from benchbook.predictions.asking import Asked, Question, ask
 from benchbook.predictions.freshness import came_too_late, measured_at, stale_prediction
 from benchbook.predictions.making import read_questions
@@ -76,7 +77,7 @@ def _of_file(
     measured = _record(project, record)
     questions = asked.of(record.script, record.machine)
     for variant, prediction in record.variants.items():
-        line = find_line(text, ("variants", variant))
+        line = json_line(text, ("variants", variant))
         when = measured_at(measured, variant)
         question = questions.get(variant)
         settled = prediction.blind and when is not None

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from benchbook.content.positions import json_line
 from benchbook.content.problems import Problem
 from benchbook.content.records import PUBLISHED
 from benchbook.content.script import Script, machine_kinds
-from benchbook.content.validation import QUOTE_AGAIN, RECORD_AGAIN, find_line
+from benchbook.content.validation import QUOTE_AGAIN, RECORD_AGAIN
 
 
 def quotation_problems(
@@ -29,7 +30,7 @@ def quotation_problems(
     variants = None if script is None else {v.name for v in script.variants(_kinds(machine))}
     problems = []
     for name, variant in table["variants"].items():
-        line = find_line(text, ("variants", name))
+        line = json_line(text, ("variants", name))
         if "source" not in table["campaigns"][variant["campaign"]]:
             if variant["code"] is None:
                 what = f"variant {name}: was measured, and holds no digest of its code"
@@ -57,7 +58,7 @@ def _mixed_campaigns(
         quoted = "source" in campaign
         if quoted == machine["published"]:
             continue
-        line = find_line(text, ("campaigns", name))
+        line = json_line(text, ("campaigns", name))
         if quoted:
             what = f"campaign {name} has a `source`, on {machine['name']}, where figures are measured"
             mend = f"put what is quoted on a machine of its own, whose name ends in `{PUBLISHED}`"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
+from benchbook.content.positions import toml_line
 from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
 from benchbook.content.records import is_published
@@ -26,7 +27,6 @@ SOURCE_KEYS = ("title", "url")
 ID = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
 # Far above all that is measured, and small enough to be scaled by a unit.
 LARGEST = 1e100
-_HEAD = re.compile(r"\s*\[\[\s*claim\s*\]\]")
 _CONSTANT = re.compile(r"(?P<value>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s+(?P<unit>\S+)\Z")
 
 
@@ -156,13 +156,14 @@ def parse_claims(text: str, path: str, guide: str) -> tuple[list[Claim], list[Pr
     for key in table:
         if key != "claim":
             mend = "begin each claim with a line [[claim]]"
-            problems.append(Problem(path, _line_of(key, text), f"has the unknown key `{key}`", mend))
+            problems.append(Problem(path, toml_line(text, (key,)), f"has the unknown key `{key}`", mend))
     tables = table.get("claim", [])
     if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
         what, mend = "`claim` is no list of tables", "begin each claim with a line [[claim]]"
-        return [], [*problems, Problem(path, _line_of("claim", text), what, mend)]
+        return [], [*problems, Problem(path, toml_line(text, ("claim",)), what, mend)]
     claims = []
-    for declared, lines in zip(tables, _lines(text, len(tables)), strict=True):
+    for number, declared in enumerate(tables):
+        lines = _lines(text, number, declared)
         wrong = list(_claim_problems(declared, path, lines))
         problems += wrong
         if not wrong:
@@ -318,21 +319,11 @@ def _build(declared: Mapping[str, Any], path: str, guide: str, lines: Mapping[st
     )
 
 
-def _lines(text: str, count: int) -> list[dict[str, int]]:
-    """The line of each claim (under "") and of its keys: TOML's own reader keeps none."""
-    found: list[dict[str, int]] = []
-    for number, line in enumerate(text.split("\n"), start=1):
-        if _HEAD.match(line):
-            found.append({"": number})
-        for key in re.findall(r'(?:^\s*|[{,]\s*|\[claim\.)"?([A-Za-z0-9_.-]+)"?\s*(?:=|\])', line):
-            if found:
-                found[-1].setdefault(key, number)
-    # Claims may also be written as one inline list, which has no heads to count.
-    return found if len(found) == count else [{"": _line_of("claim", text)} for _ in range(count)]
-
-
-def _line_of(key: str, text: str) -> int:
-    for number, line in enumerate(text.split("\n"), start=1):
-        if re.match(rf'\s*\[*\s*"?{re.escape(key)}\b', line):
-            return number
-    return 1
+def _lines(text: str, number: int, declared: Mapping[str, Any]) -> dict[str, int]:
+    """The line of the claim with that number (under "") and of its keys, those within tables of it too."""
+    found = {"": toml_line(text, ("claim", number))}
+    for key, value in declared.items():
+        for below in value if isinstance(value, dict) else ():
+            found[below] = toml_line(text, ("claim", number, key, below))
+        found[key] = toml_line(text, ("claim", number, key))
+    return found

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
 from benchbook.content.arithmetic import NotArithmeticError, names_in
+from benchbook.content.positions import toml_key_lines
 from benchbook.content.problems import Problem, did_you_mean
 from benchbook.content.units import UNITS
 
@@ -107,21 +108,11 @@ def read_metadata(source: str, path: str) -> tuple[ScriptMetadata | None, list[P
         at = re.search(r"at line (\d+)", str(error))
         line = first + (int(at[1]) if at else 1)
         return None, [Problem(path, line, f"its metadata is not valid TOML ({error})", "mend the TOML")]
-    lines = {"": first} | _key_lines(text, first)
+    lines = {"": first} | {key: first + line for key, line in toml_key_lines(text).items()}
     problems = list(_problems(table, path, lines))
     if problems:
         return None, problems
     return _build(table, lines), []
-
-
-def _key_lines(text: str, first: int) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for offset, line in enumerate(text.split("\n"), start=1):
-        key = re.match(r"\s*\[*([A-Za-z0-9_.-]+)\]*", line)
-        if key:
-            found.setdefault(key[1], first + offset)
-            found.setdefault(key[1].rpartition(".")[2], first + offset)
-    return found
 
 
 def is_parameter_value(value: object) -> bool:

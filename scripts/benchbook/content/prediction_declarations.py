@@ -35,6 +35,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StringConstraints, ValidationError
 
+from benchbook.content.positions import toml_line
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.validation import MachineName, Name, Short, Strict, Value
@@ -101,7 +102,7 @@ class Declaration:
 
     def line(self, *keys: str | int) -> int:
         """The line on which what lies below `keys` is said, or one near it."""
-        return line_of_toml_key(self.text, keys)
+        return toml_line(self.text, keys)
 
 
 def load_declarations(project: Project) -> tuple[list[Declaration], list[Problem]]:
@@ -139,7 +140,7 @@ def parse_declaration(text: str, path: str, guide: str) -> Declaration:
     for index, name in enumerate(names):
         if name in names[:index]:
             what = f"`{name}` is there twice"
-            line = line_of_toml_key(text, ("script", index, "name"))
+            line = toml_line(text, ("script", index, "name"))
             raise BenchbookError(Problem(path, line, what, "make one of the two, with cases"))
     return Declaration(path, guide, text, content)
 
@@ -149,46 +150,8 @@ def _problems(error: ValidationError, path: str, text: str) -> Iterator[Problem]
     for item in error.errors(include_url=False, include_input=False)[:20]:
         # Pydantic names the kinds that a value could have been behind the keys that the file has.
         keys = tuple(key for key in item["loc"] if isinstance(key, int) or re.fullmatch(r"[\w.-]+", key))
-        line = line_of_toml_key(text, keys)
+        line = toml_line(text, keys)
         where = ".".join(str(key) for key in keys if not isinstance(key, int)) or "the file"
         if (line, item["type"]) not in seen:
             seen.add((line, item["type"]))
             yield Problem(path, line, f"{where}: {item['msg'].removeprefix('Value error, ')}", LIKE)
-
-
-def line_of_toml_key(text: str, keys: tuple[str | int, ...]) -> int:
-    """The line on which the value below `keys` is set, or that of the table it belongs into.
-
-    TOML's own reader keeps no lines. Heads are counted; a key is looked for below its head.
-    """
-    lines = text.split("\n")
-    first, last = 0, len(lines)
-    rest = list(keys)
-    head = ""
-    while len(rest) > 1 and rest[0] in ("script", "case") and isinstance(rest[1], int):
-        head = f"{head}.{rest[0]}" if head else str(rest[0])
-        heads = [
-            at for at in range(first, last) if re.match(rf"\s*\[\[\s*{re.escape(head)}\s*\]\]", lines[at])
-        ]
-        if rest[1] >= len(heads):
-            return first + 1
-        start = heads[rest[1]]
-        ends = [at for at in range(start + 1, last) if _ends(head, lines[at])]
-        first, last = start, ends[0] if ends else last
-        rest = rest[2:]
-    found = first
-    for key in rest:
-        if isinstance(key, int):
-            continue
-        pattern = rf'(?:^\s*|[{{,.]\s*|\[[\w.]+\.)"?{re.escape(key)}"?\s*[=\].]'
-        at = next((at for at in range(found, last) if re.search(pattern, lines[at])), None)
-        if at is None:
-            break
-        found = at
-    return found + 1
-
-
-def _ends(head: str, line: str) -> bool:
-    """Whether `line` begins a table that lies outside of the one that `head` began."""
-    match = re.match(r"\s*\[\[?\s*([\w.]+)\s*\]", line)
-    return match is not None and not match[1].startswith(f"{head}.")

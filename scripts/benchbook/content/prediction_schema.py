@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, ValidationError, model_validator
 
+from benchbook.content.positions import json_line
 from benchbook.content.prediction_declarations import ValueName
 from benchbook.content.predictions import PREDICT_AGAIN, digest_of
 from benchbook.content.problems import Problem
@@ -22,7 +23,6 @@ from benchbook.content.validation import (
     Text,
     Value,
     VariantName,
-    find_line,
 )
 from benchbook.content.workloads import WORKLOADS, Quantity
 
@@ -100,11 +100,11 @@ def prediction_problems(table: Any, path: str, text: str = "") -> Iterator[Probl
         for item in error.errors(include_url=False, include_input=False)[:20]:
             keys = tuple(item["loc"])
             where = ".".join(str(key) for key in keys) or "the file"
-            yield Problem(path, find_line(text, keys), f"{where}: {item['msg']}", PREDICT_AGAIN)
+            yield Problem(path, json_line(text, keys), f"{where}: {item['msg']}", PREDICT_AGAIN)
         return
     for name, first in table["variants"].items():
         for one, keys in ((first, ()), (first.get("anew"), ("anew",))):
             if one and one["digest"] != digest_of(one, table["script"], name, table["machine"]):
                 what = f"{'.'.join(('variants', name, *keys))}: its digest is not that of what it says"
                 mend = "restore the file: predictions are not edited"
-                yield Problem(path, find_line(text, ("variants", name, *keys, "digest")), what, mend)
+                yield Problem(path, json_line(text, ("variants", name, *keys, "digest")), what, mend)

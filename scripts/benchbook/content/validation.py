@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from benchbook.content.identity import find
+from benchbook.content.positions import json_line, repeated_json_key
 from benchbook.content.problems import Problem
 from benchbook.content.records import MACHINE_NAME, PUBLISHED, is_published
 from benchbook.content.units import METERS
@@ -237,13 +238,24 @@ class MachineModel(Strict):
 
 
 def parse_json(text: str, path: str) -> tuple[Any, list[Problem]]:
-    """The value that `text` holds; a number that JSON has not is a problem, as any other damage."""
+    """The value that `text` holds; what JSON has not, or has twice, is a problem, as any other damage."""
+    repeated = False
 
     def refuse(constant: str) -> None:
-        raise ValueError(f"it holds {constant}, which is no number")
+        raise ValueError(f"it holds {constant}, which is not a number")
+
+    def table_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal repeated
+        table = dict(pairs)
+        repeated |= len(table) < len(pairs)
+        return table
 
     try:
-        return json.loads(text, parse_constant=refuse), []
+        value = json.loads(text, parse_constant=refuse, object_pairs_hook=table_of)
+        if repeated and (found := repeated_json_key(text)) is not None:
+            key, line = found
+            return None, [Problem(path, line, f"has the key `{key}` twice in one table", RECORD_AGAIN)]
+        return value, []
     except json.JSONDecodeError as error:
         return None, [Problem(path, error.lineno, f"is not JSON ({error.msg})", RECORD_AGAIN)]
     except (ValueError, RecursionError) as error:
@@ -261,24 +273,8 @@ def machine_problems(table: Any, path: str, text: str = "") -> list[Problem]:
     if not problems and table["published"] != is_published(table["name"]):
         what = f"`published` is {json.dumps(table['published'])} of a machine called {table['name']}"
         mend = f"end the name of a machine in `{PUBLISHED}` where its figures are quoted, and only there"
-        problems.append(Problem(path, find_line(text, ("published",)), what, mend))
+        problems.append(Problem(path, json_line(text, ("published",)), what, mend))
     return problems
-
-
-def find_line(text: str, keys: tuple[str | int, ...]) -> int:
-    """The line on which the value below `keys` begins in a file that `dump_record` wrote, or one near it."""
-    at = 0
-    for key in keys:
-        if isinstance(key, int):
-            if text[at:].lstrip(": ").startswith("[\n"):
-                for _ in range(key + 1):
-                    at = max(text.find("\n", at + 1), at)
-            continue
-        found = text.find(f"{json.dumps(key, ensure_ascii=False)}:", at)
-        if found < 0:
-            break
-        at = found + len(json.dumps(key, ensure_ascii=False))
-    return text.count("\n", 0, at + 1) + 1
 
 
 def read_json(path: Path, shown: str) -> tuple[Any, str, list[Problem]]:
@@ -302,14 +298,14 @@ def _shape(model: type[BaseModel], table: Any, path: str, text: str) -> Iterator
                 mend = QUOTE_AGAIN if keys[2] == "published" else RECORD_AGAIN
                 keys = (*keys[:2], *keys[3:])
             where = ".".join(str(key) for key in keys) or "the record"
-            yield Problem(path, find_line(text, keys), f"{where}: {item['msg']}", mend)
+            yield Problem(path, json_line(text, keys), f"{where}: {item['msg']}", mend)
 
 
 def _identity(value: Any, path: str, text: str, keys: tuple[str | int, ...] = ()) -> Iterator[Problem]:
     if isinstance(value, str) and (found := find(value)) is not None:
         what = f"{'.'.join(map(str, keys))} holds {found!r}, which can identify someone's machine"
         yield Problem(
-            path, find_line(text, keys), what, "remove it from what the script prints, and record again"
+            path, json_line(text, keys), what, "remove it from what the script prints, and record again"
         )
     elif len(keys) > DEEPEST:
         return

@@ -16,6 +16,7 @@ from babel import Locale, UnknownLocaleError, dates
 from babel.core import get_global
 from babel.units import format_unit
 
+from benchbook.content.positions import yaml_line
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.units import Unit
@@ -314,19 +315,19 @@ def _problems(table: dict[str, Any], code: str, path: str, text: str) -> Iterabl
     # It stands in the head of every page, where a tag would end it.
     if not isinstance(table.get("style") or "", str) or "<" in (table.get("style") or ""):
         yield Problem(
-            path, line_of_key("style", text), "`style:` is no CSS", "write rules as text, without tags"
+            path, yaml_line(text, ("style",)), "`style:` is no CSS", "write rules as text, without tags"
         )
     words = table.get("unit_words") or []
     if not (isinstance(words, list) and all(isinstance(word, str) and word for word in words)):
         mend = "list words: `unit_words: [seconds, hours]`"
-        yield Problem(path, line_of_key("unit_words", text), "`unit_words:` is no list of words", mend)
+        yield Problem(path, yaml_line(text, ("unit_words",)), "`unit_words:` is no list of words", mend)
     for title in ("strings", "labels", "units"):
         if not isinstance(table.get(title) or {}, dict):
             yield Problem(path, 1, f"`{title}:` is no mapping", "write `key: text` below it")
             return
         for key, value in (table.get(title) or {}).items():
             if found := _entry_problem(key, value, categories if title == "strings" else set()):
-                yield Problem(path, line_of_key(str(key), text), *found)
+                yield Problem(path, yaml_line(text, (title, str(key))), *found)
 
 
 def _entry_problem(key: object, value: object, categories: set[str]) -> tuple[str, str] | None:
@@ -344,11 +345,3 @@ def _entry_problem(key: object, value: object, categories: set[str]) -> tuple[st
     if not all(isinstance(form, str) for form in value.values()):
         return f"a plural form of `{key}` is no text", "put it in quotes"
     return None
-
-
-def line_of_key(key: str, text: str) -> int:
-    """The line of a YAML text that begins with `key`; 1 if none does."""
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.strip().strip("\"'").startswith(key):
-            return number
-    return 1

@@ -13,10 +13,11 @@ from babel import Locale, UnknownLocaleError
 from babel.core import get_global
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from benchbook.content.positions import yaml_line
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
-from benchbook.languages.language import FALLBACK, FILE, line_of_key, unit_words
+from benchbook.languages.language import FALLBACK, FILE, unit_words
 
 # What is left of a word once a prefix is taken off has at least this many letters.
 _STEM = 2
@@ -335,16 +336,16 @@ def glossary_gaps(rules: Mapping[str, Rules], project: Project) -> list[Problem]
         text = (project.docs / code / FILE).read_text("utf-8")
         for key in sorted(set(english) - set(its.terms)):
             mend = "add it with a rendering that a native speaker would choose"
-            problems.append(Problem(shown, line_of_key("terms:", text), f"its glossary lacks `{key}`", mend))
+            problems.append(
+                Problem(shown, yaml_line(text, ("glossary", "terms")), f"its glossary lacks `{key}`", mend)
+            )
         for key in sorted(set(its.terms) - set(english)):
             mend = f"add it to docs/{FALLBACK}/{FILE} with the words to find it by, or remove it"
             what = f"its glossary has `{key}`, which English lacks"
-            problems.append(Problem(shown, line_of_key(f"{key}: {{", text), what, mend))
+            problems.append(Problem(shown, yaml_line(text, ("glossary", "terms", key)), what, mend))
     return problems
 
 
 def _problem(found: dict[str, Any], path: str, text: str) -> Problem:
-    where = [str(part) for part in found["loc"]]
-    names = [name for name in where if not name.isdigit()]
-    what = f"{'.'.join(where)}: {found['msg']}"
-    return Problem(path, line_of_key(names[-1] if names else "", text), what, "mend it as its neighbours are")
+    what = f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
+    return Problem(path, yaml_line(text, found["loc"]), what, "mend it as its neighbours are")
