@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from benchbook.content.page_source import FENCES
 from benchbook.content.project import Project
 from benchbook.languages.language import load_language
 from benchbook.query.library import Library
-from benchbook.rendering.places import FENCES
 from handbooks import FIXTURE
 
 ROOT = Path(__file__).parents[1]

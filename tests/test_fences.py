@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.content.page_source import parse_page
+from benchbook.content.page_source import FENCES, parse_page
 from benchbook.content.problems import Problem
 from benchbook.content.project import Project
 from benchbook.content.records import load_record, write_record
@@ -16,6 +16,7 @@ from benchbook.content.references import UnresolvedError
 from benchbook.content.script import read_script
 from benchbook.query.library import Library
 from benchbook.rendering.cells import bounded
+from benchbook.rendering.fences import custom_fences
 from benchbook.rendering.places import check_page, page_references
 from benchbook.rendering.values import resolve_value
 from handbooks import (
@@ -366,3 +367,7 @@ def test_no_line_begins_with_the_full_stop_after_a_value() -> None:
     assert "</button>。</span>次へ" in shown
     shown = render(start(Project(FIXTURE)), f"It is `#!value {ONE}#peak_memory`. Next")
     assert "</button>.</span> Next" in shown
+
+
+def test_every_fence_is_known_to_what_reads_pages_and_to_what_draws_them() -> None:
+    assert {one["name"] for one in custom_fences()} == set(FENCES)

@@ -875,7 +875,7 @@ def test_who_measured_is_shown(project: Project) -> None:
 
 def test_the_recorder_needs_neither_torch_nor_what_builds_pages() -> None:
     code = (
-        "import sys; import benchbook.recording.command, benchbook.recording.host\n"
+        "import sys; import benchbook.recording.command, benchbook.recording.host_process\n"
         "print([name for name in ('torch', 'mkdocs', 'pydantic', 'babel', 'markdown_it') if name in sys.modules])"
     )
     answer = subprocess.run(

@@ -10,8 +10,9 @@ from benchbook.content.page_source import parse_page
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.translations import leftovers, numbers, parity, terms
-from benchbook.translations.gates import check_translations
-from benchbook.translations.rules import (
+from benchbook.translations.checks import check_translations
+from benchbook.translations.sections import Section, lines_for_readers, sections_of, untranslated_part
+from benchbook.translations.settings import (
     Matching,
     PhraseIndex,
     Register,
@@ -20,7 +21,6 @@ from benchbook.translations.rules import (
     glossary_gaps,
     load_rules,
 )
-from benchbook.translations.sections import Section, lines_for_readers, sections_of, untranslated_part
 from builders import write
 
 PATH = "docs/ja/sums.md"

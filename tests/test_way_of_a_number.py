@@ -16,7 +16,7 @@ from handbooks import build_site, copy_handbook, edit
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "scripts/benchbook"
 STEP = re.compile(r"^(\d+)\. `([a-z]+/[a-z_]+\.py)`", re.MULTILINE)
-# Runs in processes of its own, of which `host.py` is the parent.
+# Runs in processes of its own, of which `host_process.py` is the parent.
 WORKER = "recording/worker.py"
 SCRIPT = "memory/losses.py"
 
@@ -60,7 +60,9 @@ def test_a_number_takes_the_way_that_the_readme_tells(tmp_path: Path) -> None:
     written = told.index("content/records.py")
     assert set(told[: written + 1]) <= recorded
     assert set(told[written:]) <= shown
-    assert WORKER.removesuffix(".py").replace("/", ".") in (PACKAGE / "recording/host.py").read_text("utf-8")
+    assert WORKER.removesuffix(".py").replace("/", ".") in (PACKAGE / "recording/host_process.py").read_text(
+        "utf-8"
+    )
 
 
 def test_the_readme_has_a_line_for_each_room() -> None:

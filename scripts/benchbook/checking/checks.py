@@ -28,7 +28,7 @@ from benchbook.query.library import Library
 from benchbook.recording.estimate import work_problems
 from benchbook.rendering.error_texts import error_text_problems
 from benchbook.rendering.places import check_page
-from benchbook.translations.gates import check_translations
+from benchbook.translations.checks import check_translations
 
 
 @dataclass(frozen=True)

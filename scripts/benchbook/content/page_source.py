@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -17,8 +17,18 @@ from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
 WORDS = ("caption", "title", "notes", "marks")
 _LINKS = "links"
 _MARKS = "marks"
-_FENCES = (["table"], ["chart"], ["tradeoff"])
 CLAIM = "claim"
+# Every fence that the site draws, and what stands in it: YAML, words of the page, or a reference.
+FENCES: Mapping[str, Literal["yaml", "words", "reference"]] = {
+    "cell": "reference",
+    "table": "yaml",
+    "chart": "yaml",
+    "tradeoff": "yaml",
+    CLAIM: "words",
+    "claims": "reference",
+    "calculator": "reference",
+    "error-field": "reference",
+}
 # How an inline value begins.
 VALUE = "#!value "
 
@@ -141,7 +151,7 @@ def _claim_words(tokens: Sequence[Token], parser: MarkdownIt) -> Iterator[Token]
 def _fence_words(tokens: Sequence[Token], parser: MarkdownIt) -> Iterator[Token]:
     """The words and links in the YAML of tables and pictures, as running text on their lines."""
     for token in tokens:
-        if token.type != "fence" or token.map is None or token.info.split(maxsplit=1)[:1] not in _FENCES:
+        if token.map is None or FENCES.get(fence_name(token)) != "yaml":
             continue
         try:
             spec = parse_yaml(token.content)

@@ -29,7 +29,7 @@ PRELOADED = ("torch", "transformers", "accelerate", "numpy")
 MOST_HOSTS = 4
 START_SECONDS = 300.0
 LONGEST_FOLDER = 30
-CODE = "from benchbook.recording.host import run_host; run_host()"
+CODE = "from benchbook.recording.host_process import run_host; run_host()"
 
 
 class HostError(Exception):

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchbook.content.page_source import CLAIM, VALUE, PageSource, fence_name, fence_options, parse_page
+from benchbook.content.page_source import (
+    CLAIM,
+    FENCES,
+    VALUE,
+    PageSource,
+    fence_name,
+    fence_options,
+    parse_page,
+)
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.references import UnresolvedError
 from benchbook.languages.language import Language, load_language
@@ -17,8 +25,6 @@ from benchbook.rendering.context import Build
 from benchbook.rendering.tables import resolve_table
 from benchbook.rendering.tradeoffs import resolve_tradeoff
 from benchbook.rendering.values import resolve_value
-
-FENCES = ("cell", "table", "chart", "tradeoff", CLAIM, "claims", "calculator")
 
 # Where a page refers to records: the line, the kind (a fence or "value") and the text.
 Place = tuple[int, str, str]

@@ -14,8 +14,8 @@ from markdown_it.token import Token
 from benchbook.content.page_source import PageSource
 from benchbook.content.problems import Problem
 from benchbook.translations.numbers import is_proper_name
-from benchbook.translations.rules import Rules, words_of
 from benchbook.translations.sections import Section, TextRun, lines_for_readers
+from benchbook.translations.settings import Rules, words_of
 
 # Punctuation of other scripts, quotation marks that Python does not read, and what cannot be seen.
 _CONFUSABLE = frozenset(

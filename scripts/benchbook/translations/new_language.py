@@ -14,7 +14,7 @@ from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import write_text
 from benchbook.languages.language import FALLBACK, FILE
-from benchbook.translations.rules import script_of
+from benchbook.translations.settings import script_of
 
 CONFIG = "mkdocs.yml"
 

@@ -10,8 +10,8 @@ from decimal import Decimal, InvalidOperation
 
 from benchbook.content.problems import Problem
 from benchbook.languages.prose import typed_pattern
-from benchbook.translations.rules import Rules
 from benchbook.translations.sections import Section, TextRun
+from benchbook.translations.settings import Rules
 
 # Digits of any script that are no part of a name such as bf16 or GPT-2.
 _NUMBER = re.compile(r"(?<![A-Za-z_.\d])(?<![A-Za-z]-)\d(?:[\d.,\u066b\u066c]*\d)?")

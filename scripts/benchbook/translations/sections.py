@@ -11,7 +11,7 @@ from typing import Any, Literal
 import yaml
 from markdown_it.token import Token
 
-from benchbook.content.page_source import CLAIM, VALUE, WORDS, PageSource
+from benchbook.content.page_source import CLAIM, FENCES, VALUE, WORDS, PageSource
 from benchbook.content.yaml_text import InvalidYamlError, parse_nodes, parse_yaml
 from benchbook.translations.front_matter import line_of_entry
 
@@ -206,20 +206,16 @@ def _pieces(children: Sequence[Token], line: int, holder: Sequence[str]) -> Iter
             yield Piece(line, "html", child.content)
 
 
-# Fences that are YAML.
-_YAML = frozenset({"chart", "table", "tradeoff"})
-
-
 def is_prose(header: str) -> bool:
     """Whether all that a fence holds is for readers."""
-    return _name(header) == CLAIM
+    return FENCES.get(_name(header)) == "words"
 
 
 def untranslated_part(header: str, body: str) -> Any:
     """What every translation of a fence repeats; to be compared, not to be read."""
     if is_prose(header):
         return bool(body.strip())
-    spec = _spec(body) if _name(header) in _YAML else {}
+    spec = _spec(body) if FENCES.get(_name(header)) == "yaml" else {}
     return {key: _without_words(value) if key in WORDS else value for key, value in spec.items()} or body
 
 
@@ -228,7 +224,7 @@ def lines_for_readers(header: str, body: str) -> frozenset[int]:
     lines = body.splitlines()
     if is_prose(header):
         return frozenset(range(1, len(lines) + 1))
-    if _name(header) not in _YAML:
+    if FENCES.get(_name(header)) != "yaml":
         return frozenset()
     found: set[int] = set()
     for key, value in _entries(body):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from benchbook.content.problems import Problem
-from benchbook.translations.rules import Rules, Term
 from benchbook.translations.sections import Section, TextRun
+from benchbook.translations.settings import Rules, Term
 
 _BRACKETS = str.maketrans("（）", "()")
 # What may close a quotation: whose words end there is not for the page to choose.

@@ -16,8 +16,8 @@ from benchbook.translations.drift import recorded_digests
 from benchbook.translations.front_matter import ENTRY, line_of_entry
 from benchbook.translations.leftovers import chatter_problems, code_problems, file_problems, foreign_problems
 from benchbook.translations.new_language import language_problems
-from benchbook.translations.rules import Rules, glossary_gaps, load_rules
 from benchbook.translations.sections import DESCRIPTION, Section
+from benchbook.translations.settings import Rules, glossary_gaps, load_rules
 
 
 class Findings:
