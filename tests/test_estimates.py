@@ -15,7 +15,7 @@ from benchbook.content.arithmetic import NotArithmeticError, evaluate, names_in
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project, find_project
 from benchbook.content.script import Script
-from benchbook.machines.data_sheets import sheets
+from benchbook.machines.gpus import sheets
 from benchbook.recording import command as recording
 from benchbook.recording.estimate import SHARE, START_SECONDS, expected_seconds
 from benchbook.recording.plan import make_plan

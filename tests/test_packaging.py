@@ -56,7 +56,7 @@ ROOMS: dict[str, set[str]] = {
     "calculator": {"content", "predictor"},
     "recording": {"content", "statistics", "machines", "query"},
     "translations": {"content", "languages"},
-    "rendering": {"content", "statistics", "languages", "query", "calculator", "translations"},
+    "rendering": {"content", "statistics", "machines", "languages", "query", "calculator", "translations"},
     "checking": {
         *(
             "content",

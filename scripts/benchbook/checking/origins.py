@@ -14,8 +14,8 @@ from benchbook.content.records import OWNER_MARK, Publication, load_record, reco
 from benchbook.content.script import Script, machine_kinds
 from benchbook.content.validation import RECORD_AGAIN
 from benchbook.machines.accelerators import VENDORS
-from benchbook.machines.data_sheets import sheet_of
 from benchbook.machines.description import MAINTAINERS, gigabytes, slug
+from benchbook.machines.gpus import sheet_of
 from benchbook.query.freshness import input_digests, judge_record
 
 # What two descriptions of one machine agree on, whatever was updated between them. Where there is an

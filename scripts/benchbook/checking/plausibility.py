@@ -13,7 +13,7 @@ from benchbook.content.problems import Problem
 from benchbook.content.script import Script
 from benchbook.content.units import UNITS
 from benchbook.content.validation import RECORD_AGAIN
-from benchbook.machines.data_sheets import Sheet, sheet_of
+from benchbook.machines.gpus import Sheet, sheet_of
 
 # Some kernels count a process's pages in batches: two readings, one behind the other, need not quite agree.
 SLACK = 0.95

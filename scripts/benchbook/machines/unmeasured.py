@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from benchbook.machines.accelerators import VENDORS
-from benchbook.machines.data_sheets import sheets
 from benchbook.machines.description import slug
+from benchbook.machines.gpus import sheets
 
 _NAME = re.compile(r"(?P<vendor>[a-z]+)-(?P<model>[a-z0-9-]+)-(?P<size>\d+)gb")
 

@@ -5,26 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from benchbook.machines.accelerators import model_words
+from benchbook.machines.gpus import compute_capabilities
 from benchbook.predictor.workload import UnpredictableError
 
 MIB = 2**20
-# From https://developer.nvidia.com/cuda-gpus, by the words of the name that make up the model.
-CAPABILITIES = {
-    "V100": (7, 0),
-    "T4": (7, 5),
-    "A100": (8, 0),
-    "A10": (8, 6),
-    "A40": (8, 6),
-    "RTX 3090": (8, 6),
-    "L4": (8, 9),
-    "L40": (8, 9),
-    "L40S": (8, 9),
-    "RTX 4090": (8, 9),
-    "H100": (9, 0),
-    "H200": (9, 0),
-    "B200": (10, 0),
-    "RTX 5090": (12, 0),
-}
 HOPPER = 9
 BLACKWELL = (10, 12)
 
@@ -61,7 +45,7 @@ class Gpu:
         return self.capability[0] in (HOPPER, BLACKWELL[0])
 
 
-H200 = Gpu("H200", CAPABILITIES["H200"])
+H200 = Gpu("H200", compute_capabilities()["H200"])
 
 
 def gpu_named(name: str) -> Gpu:
@@ -71,8 +55,9 @@ def gpu_named(name: str) -> Gpu:
         UnpredictableError: Its model is not among the known ones.
     """
     words = [word.upper() for word in model_words(name)]
-    for model in sorted(CAPABILITIES, key=lambda each: -len(each.split())):
+    known = compute_capabilities()
+    for model in sorted(known, key=lambda each: -len(each.split())):
         wanted = model.split()
         if any(words[place : place + len(wanted)] == wanted for place in range(len(words))):
-            return Gpu(model, CAPABILITIES[model])
-    raise UnpredictableError(f"{name} is no known GPU", f"use one of {', '.join(CAPABILITIES)}")
+            return Gpu(model, known[model])
+    raise UnpredictableError(f"{name} is no known GPU", f"use one of {', '.join(known)}")

@@ -11,7 +11,7 @@ from typing import Any
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.content.records import load_record
-from benchbook.machines.data_sheets import sheet_of
+from benchbook.machines.gpus import sheet_of
 from benchbook.predictor.gpus import Gpu, gpu_named
 from benchbook.predictor.workload import UnpredictableError
 

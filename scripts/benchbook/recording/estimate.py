@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from benchbook.content.arithmetic import NotArithmeticError, evaluate
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.script import Script, Variant
-from benchbook.machines.data_sheets import Sheet
+from benchbook.machines.gpus import Sheet
 
 # Of the sheet's rates, what models of this size come to. The best published trainings reach 0.6 in bf16,
 # eager ones of a billion parameters less; without tensor cores arithmetic is so slow that little else counts.

@@ -14,8 +14,8 @@ from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
 from benchbook.content.records import Record, VariantRecord
 from benchbook.content.script import Script, Variant, read_script
-from benchbook.machines.data_sheets import Sheet, sheet_of
 from benchbook.machines.description import MachineDescription
+from benchbook.machines.gpus import Sheet, sheet_of
 from benchbook.query.freshness import Verdict, input_digests, judge_record
 from benchbook.recording.estimate import expected_seconds
 from benchbook.statistics.summary import median

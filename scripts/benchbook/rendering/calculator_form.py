@@ -14,6 +14,7 @@ from markupsafe import Markup
 from benchbook.calculator.listing import KINDS, ListedModel, kind_text, listed_models
 from benchbook.content.references import UnresolvedError
 from benchbook.languages.language import Language
+from benchbook.machines.gpus import offered_gpus
 from benchbook.rendering.calculator_errors import render_errors
 from benchbook.rendering.context import Build
 
@@ -93,7 +94,7 @@ def render_calculator(build: Build, text: str) -> str:
     if not models:
         raise UnresolvedError("no model has coefficients", "derive them with `benchbook coefficients`")
     build.here.asks_gpu = True
-    gpus = json.loads((build.library.project.docs / "assets" / "gpus.json").read_text("utf-8"))
+    gpus = offered_gpus()
     own_gpu = ("own", language.text("calc_gpu_size"))
     named = [(one["id"], f"{one['name']} · {one['memory_gb']} GB") for one in gpus]
     return _template("form.html").render(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import posixpath
 from functools import partial
@@ -26,6 +27,7 @@ from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.references import UnresolvedError
 from benchbook.languages.language import FALLBACK, load_languages
+from benchbook.machines.gpus import offered_gpus
 from benchbook.query.library import Cache, Library
 from benchbook.rendering import downloads, page_data
 from benchbook.rendering.choice import insert_choice, page_settings
@@ -177,6 +179,7 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         build = self._current()
         site = Path(config.site_dir)
         write_error_texts(build.library.project, site)
+        write_files(site / "assets", {"gpus.json": json.dumps(offered_gpus(), separators=(",", ":"))})
         for name, files in (
             (page_data.FOLDER, self._data),
             (downloads.FOLDER, self._downloads.files(build.library)),

@@ -1,0 +1,132 @@
+"""The GPUs that the project knows, `gpus.json`: their memory, what decides their kernels, and their ceilings.
+
+A row has what its source says, and no more; compute capabilities are those of
+https://developer.nvidia.com/cuda-gpus.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from benchbook.machines.accelerators import model_words
+
+FILE = Path(__file__).with_name("gpus.json")
+
+
+@dataclass(frozen=True)
+class KnownGpu:
+    """A row of the table.
+
+    Parameters:
+        name: As its vendor writes it: "NVIDIA H200".
+        source: Where that, and all that follows, is said.
+        id: A short name for addresses; None for one that no reader is offered.
+        memory_gb: Of one device, as it is sold.
+        capability: Its compute capability, which decides kernels and workspaces; of NVIDIA's alone.
+        memory_mib: The memory as the driver reports it.
+        gigabytes_per_second: To and from that memory.
+        tflops: Matrix products by number format, dense.
+    """
+
+    name: str
+    source: str
+    id: str | None = None
+    memory_gb: int | None = None
+    capability: tuple[int, int] | None = None
+    memory_mib: int | None = None
+    gigabytes_per_second: float | None = None
+    tflops: dict[str, float] | None = None
+
+    @property
+    def model(self) -> str:
+        """The words of its name that tell it from others: "H200", "RTX 4090"."""
+        return " ".join(model_words(self.name))
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The ceilings of one model, which no honest measurement exceeds: what its data sheet promises at most.
+
+    Parameters:
+        model: The words of its name that tell it from others.
+        memory_gb: Of one device, as it is sold.
+        memory_mib: The same as the driver reports it (https://thundergolfer.com/blog/nvidia-gpu-memory-capacity
+            lists what NVML says of each model); None where no source was found.
+        gigabytes_per_second: To and from that memory.
+        tflops: Matrix products by number format, dense: a sheet's headline is often twice that, for sparse
+            ones. "bf16" is fp16, too.
+        source: The sheet.
+    """
+
+    model: str
+    memory_gb: int
+    memory_mib: int | None
+    gigabytes_per_second: float
+    tflops: dict[str, float]
+    source: str
+
+    @property
+    def most_tflops(self) -> float:
+        """In its fastest format."""
+        return max(self.tflops.values())
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the driver reports, or at least what the name says."""
+        return self.memory_gb * 10**9 if self.memory_mib is None else self.memory_mib * 2**20
+
+
+@cache
+def known_gpus() -> tuple[KnownGpu, ...]:
+    """Every row, in the order in which readers are offered them."""
+    rows = json.loads(FILE.read_text("utf-8"))
+    return tuple(
+        KnownGpu(**{**row, "capability": tuple(row["capability"]) if "capability" in row else None})
+        for row in rows
+    )
+
+
+@cache
+def compute_capabilities() -> dict[str, tuple[int, int]]:
+    """The compute capability of each model that has one."""
+    return {gpu.model: gpu.capability for gpu in known_gpus() if gpu.capability is not None}
+
+
+def offered_gpus() -> list[dict[str, Any]]:
+    """What a page knows of the GPUs that a reader can name: id, name and memory."""
+    return [
+        {"id": gpu.id, "name": gpu.name, "memory_gb": gpu.memory_gb}
+        for gpu in known_gpus()
+        if gpu.id is not None
+    ]
+
+
+@cache
+def sheets() -> tuple[Sheet, ...]:
+    """Every known sheet, the most specific names first."""
+    found = [
+        Sheet(gpu.model, gpu.memory_gb, gpu.memory_mib, gpu.gigabytes_per_second, gpu.tflops, gpu.source)
+        for gpu in known_gpus()
+        if gpu.memory_gb and gpu.gigabytes_per_second and gpu.tflops
+    ]
+    return tuple(sorted(found, key=lambda sheet: -len(sheet.model.split())))
+
+
+def sheet_of(machine: Mapping[str, Any]) -> Sheet | None:
+    """The sheet of a machine's accelerator, None where there is none for it.
+
+    Parameters:
+        machine: A machine description of the right shape.
+    """
+    accelerator = machine.get("accelerator") or {}
+    words = [word.upper() for word in model_words(accelerator.get("name") or "")]
+    for sheet in sheets():
+        wanted = sheet.model.upper().split()
+        if words[: len(wanted)] == wanted:
+            return sheet
+    return None
