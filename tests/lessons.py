@@ -114,7 +114,7 @@ class Damage:
         old: What stands there.
         new: What stands there then.
         what: A part of the problem.
-        mend: A part of its mend.
+        fix: A part of its fix.
         at: What the line holds that the problem names, if not the first line of `new`.
         warning: Whether it is only a warning.
     """
@@ -123,7 +123,7 @@ class Damage:
     old: str
     new: str
     what: str
-    mend: str = ""
+    fix: str = ""
     at: str | None = None
     warning: bool = False
 

@@ -132,7 +132,7 @@ def test_a_changed_model_is_told_from_a_missing_one_and_from_old_rules(tmp_path:
     path.write_text(path.read_text("utf-8").replace('"predictor": ', '"predictor": 9'), "utf-8")
     assert stale_coefficients(project, name) == "the predictor's rules changed"
     problem = next(one for one in coefficient_problems(project) if name in one.path)
-    assert problem.mend == f"run `benchbook coefficients {name}`"
+    assert problem.fix == f"run `benchbook coefficients {name}`"
     assert problem in check_project(project).problems
 
 

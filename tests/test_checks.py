@@ -1,4 +1,4 @@
-"""`benchbook check` names every problem of the tree in one run, each with file, line and mend."""
+"""`benchbook check` names every problem of the tree in one run, each with file, line and fix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`claims.toml`: every mistake is one problem with its line and a mend."""
+"""`claims.toml`: every mistake is one problem with its line and a fix."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_declaration_is_read_with_its_lines() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "line", "what", "mend"),
+    ("old", "new", "line", "what", "fix"),
     [
         ('id = "first"', 'id = "First one"', 4, "the `id`", "lower-case"),
         ('id = "first"\n', "", 3, "lacks `id`", "add it"),
@@ -92,18 +92,18 @@ def test_a_declaration_is_read_with_its_lines() -> None:
         ('title = "A guide"', 'name = "A guide"', 21, "no key `name`", "title"),
         ("[claim.source]", "[claim.sources]", 20, "unknown key `sources`", "source"),
         ('[[claim]]\nid = "first"', '[[claims]]\nid = "first"', 3, "unknown key `claims`", "[[claim]]"),
-        ('relation = "less"', "relation = less", 6, "is not valid TOML", "mend the TOML"),
+        ('relation = "less"', "relation = less", 6, "is not valid TOML", "fix the TOML"),
     ],
 )
-def test_each_mistake_is_named_with_its_line_and_mend(
-    old: str, new: str, line: int, what: str, mend: str
+def test_each_mistake_is_named_with_its_line_and_fix(
+    old: str, new: str, line: int, what: str, fix: str
 ) -> None:
     assert old in CLAIM
     found = problems(CLAIM.replace(old, new, 1))
     fitting = [problem for problem in found if what in problem.what]
     assert fitting, found
     assert (fitting[0].path, fitting[0].line) == ("snippets/sums/claims.toml", line)
-    assert mend in fitting[0].mend
+    assert fix in fitting[0].fix
 
 
 def test_a_mistake_in_one_claim_leaves_the_others() -> None:
@@ -123,7 +123,7 @@ def test_a_constant_is_a_number_with_its_unit() -> None:
 def test_no_text_makes_the_reader_fail(text: str) -> None:
     claims, wrong = parse_claims(text, "claims.toml", "sums")
     assert claims == []
-    assert all(problem.line >= 1 and problem.mend for problem in wrong)
+    assert all(problem.line >= 1 and problem.fix for problem in wrong)
 
 
 VALUES = st.recursive(

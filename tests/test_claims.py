@@ -234,9 +234,9 @@ def test_one_sample_that_turns_a_claim_fails_it_and_names_every_place(project: P
     assert f"`checkpointing-saves-memory` is declared as 'holds' on {CPU}" in first.what
     assert "too close to call (0.5x [0.5, 1]" in first.what
     assert "3 pair(s) of runs are fewer than the 8" in first.what
-    assert first.mend.endswith("docs/en/asserted.md:6, docs/ar/asserted.md:6")
+    assert first.fix.endswith("docs/en/asserted.md:6, docs/ar/asserted.md:6")
     assert "checkpointing-halves-memory" in second.what
-    assert second.mend.endswith("docs/en/asserted.md:10, docs/ar/asserted.md:10")
+    assert second.fix.endswith("docs/en/asserted.md:10, docs/ar/asserted.md:10")
     record.write_text(whole, "utf-8")
     assert about_claims(project) == []
 
@@ -314,7 +314,7 @@ def test_a_number_alone_is_no_amount_of_memory(project: Project) -> None:
     path = project.root / CLAIMS
     other = 'b = "memory/methods.py?method=plain&batch_size=2#peak_memory"\nratio'
     edit(path, other, "b = 4\nratio")
-    assert any('write its unit: "4 B"' in problem.mend for problem in about_claims(project))
+    assert any('write its unit: "4 B"' in problem.fix for problem in about_claims(project))
     edit(path, "b = 4\nratio", 'b = "4 GiB"\nratio')
     assert about_claims(project) == []
 
@@ -342,7 +342,7 @@ def test_a_claim_of_the_handbook_falls_with_one_sample_and_names_every_page(tmp_
     (problem,) = [problem for problem in held(handbook) if fallen in problem.what]
     assert problem.path == "snippets/comparing_setups/claims.toml"
     for code in handbook.languages:
-        assert re.search(rf"docs/{code}/comparing_setups\.md:\d+", problem.mend)
+        assert re.search(rf"docs/{code}/comparing_setups\.md:\d+", problem.fix)
     record.write_text(whole, "utf-8")
     assert not any(fallen in problem.what for problem in held(handbook))
 
@@ -393,7 +393,7 @@ def test_a_list_of_claims_names_a_page_that_says_one() -> None:
     render(build, "```claims\nasserting.md\n```\n")
     (problem,) = build.problems
     assert problem.what == "no claim stands on `asserting.md`"
-    assert "asserted.md" in problem.mend
+    assert "asserted.md" in problem.fix
 
 
 def test_a_verdict_that_one_machine_alone_has_is_there_but_not_shown_for_the_others() -> None:

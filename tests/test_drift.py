@@ -75,7 +75,7 @@ def test_a_change_of_english_names_that_section_in_each_translation(tree: Tree) 
     for problem in warnings:
         lines = (tree.project.root / problem.path).read_text("utf-8").splitlines()
         assert lines[problem.line - 1].endswith("{ #first-remedy }")
-        assert f"follow docs/en/{PAGE}:" in problem.mend
+        assert f"follow docs/en/{PAGE}:" in problem.fix
 
 
 def test_a_warning_fails_a_strict_check_alone(tmp_path: Path) -> None:

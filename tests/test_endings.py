@@ -66,8 +66,8 @@ def test_the_innermost_line_of_the_script_is_named() -> None:
     assert explain(error, "small.py", "work").line == 2
 
 
-def test_out_of_memory_is_mended_by_less() -> None:
-    assert "smaller" in explain(raised("raise MemoryError('no')"), "small.py", "work").mend
+def test_out_of_memory_is_fixed_by_less() -> None:
+    assert "smaller" in explain(raised("raise MemoryError('no')"), "small.py", "work").fix
 
 
 def test_a_message_of_many_lines_becomes_one_of_bounded_length() -> None:
@@ -96,7 +96,7 @@ def test_a_tensor_is_told_how_to_become_a_number() -> None:
     with pytest.raises(MetricError) as caught:
         read_metrics(["loss"], {"loss": torch.tensor(1.0)}, "loss = 1")
     assert "Tensor" in caught.value.failure.what
-    assert ".item()" in caught.value.failure.mend
+    assert ".item()" in caught.value.failure.fix
 
 
 def test_a_number_that_no_float_can_hold_is_refused() -> None:

@@ -316,7 +316,7 @@ def test_what_cannot_be_resolved_is_a_box_and_a_problem_with_its_line(
     (problem,) = build.problems
     assert what in problem.what
     assert (problem.path, problem.line) == ("docs/en/memory.md", 5)
-    assert problem.mend
+    assert problem.fix
     assert problem in checked(project, page)
 
 

@@ -44,7 +44,7 @@ def reviews(page: str, **changes: Any) -> str:
     numbers |= changes
     value = '[[review.value]]\nreference = "sums/add.py#total"\npage = "7"\nrecomputed = "7"\n'
     journey = f'[[review.journey]]\nquestion = "How much?"\ntaps = {numbers["taps"]}\nstopped = "On top."\n'
-    answers = ", ".join(['"Mended."'] * numbers["answers"])
+    answers = ", ".join(['"Fixed."'] * numbers["answers"])
     return (
         f'[[review]]\nrole = "verifier"\ndate = "2026-11-22"\nread = "{READ}"\n'
         f'findings = ["Too short."]\nanswers = [{answers}]\n{value * numbers["values"]}\n'

@@ -60,7 +60,7 @@ def test_a_reference_is_parsed_or_answered(text: str) -> None:
         try:
             answer = str(parse(text))
         except UnresolvedError as error:
-            answer = error.mend
+            answer = error.fix
         assert answer
 
 

@@ -40,7 +40,7 @@ def test_a_tree_is_checked_without_what_only_unix_has() -> None:
 
 
 def test_what_is_taken_away_would_be_missed() -> None:
-    done = run_without("import benchbook.recording.sitting")
+    done = run_without("import benchbook.recording.session")
     assert "No module named 'fcntl'" in done.stderr
 
 

@@ -163,7 +163,7 @@ def test_a_published_machine_and_an_unknown_gpu_have_no_known_room(project: Proj
     assert questions(project)[H200, "mode=plain"].room is None
 
 
-# By what is replaced in the declaration: by what, the line of the problem, a part of what is said, of the mend.
+# By what is replaced in the declaration: by what, the line of the problem, a part of what is said, of the fix.
 WRONG: dict[str, tuple[str, int, str, str]] = {
     '"$steps" }': ('"$step" }', 5, "`$step` is no parameter of `add.py`", "steps"),
     '{ mode = "lean" }': ('{ mode = "fat" }', 10, "has no variant with mode=fat", "lean, plain"),
@@ -196,21 +196,19 @@ WRONG: dict[str, tuple[str, int, str, str]] = {
     ),
     "on = ": ("off = ", 15, "script.case.off: Extra inputs are not permitted", "prediction_declarations.py"),
     "training = { batch": ("inference = { batch", 4, "is asked as training and inference", "one of the two"),
-    "[[script.case]]": ("[[script.case]", 9, "is not valid TOML", "mend the TOML"),
+    "[[script.case]]": ("[[script.case]", 9, "is not valid TOML", "fix the TOML"),
 }
 
 
 @pytest.mark.parametrize("old", WRONG)
-def test_what_is_wrong_with_a_declaration_is_said_with_its_line_and_the_mend(
-    tmp_path: Path, old: str
-) -> None:
-    new, line, what, mend = WRONG[old]
+def test_what_is_wrong_with_a_declaration_is_said_with_its_line_and_the_fix(tmp_path: Path, old: str) -> None:
+    new, line, what, fix = WRONG[old]
     assert old in DECLARED
     found = predictions_found(adding(tmp_path, DECLARED.replace(old, new))).problems
     assert any(
         (one.path, one.line) == ("snippets/sums/predictions.toml", line)
         and what in one.what
-        and mend in one.mend
+        and fix in one.fix
         for one in found
     ), found
 
@@ -684,7 +682,7 @@ def test_a_file_in_the_wrong_place_is_told_where_it_belongs(project: Project) ->
     predict(project)
     place = project.prediction_path("nvidia-h100-80gb", "sums/add.py")
     write(place, h200(project).read_text("utf-8"))
-    assert [one.mend for one in predictions_found(project).problems] == [
+    assert [one.fix for one in predictions_found(project).problems] == [
         "move it to snippets/predictions/nvidia-h200-141gb/sums/add.json"
     ]
 

@@ -179,11 +179,11 @@ WRONG = {
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_what_cannot_be_predicted_is_a_problem_with_its_line_and_a_mend(project: Project, text: str) -> None:
+def test_what_cannot_be_predicted_is_a_problem_with_its_line_and_a_fix(project: Project, text: str) -> None:
     write(project.docs / "en/memory.md", "# Memory { #memory }\n\n" + text)
     (problem,) = [one for one in check_project(project).problems if WRONG[text] in one.what]
     assert (problem.path, problem.line) == ("docs/en/memory.md", 3)
-    assert problem.mend
+    assert problem.fix
 
 
 # A table

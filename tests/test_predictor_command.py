@@ -108,7 +108,7 @@ def test_a_recorded_machine_is_a_gpu_too() -> None:
         (json.dumps(BERT | {"hidden_size": -128}), "cannot build the model"),
     ],
 )
-def test_a_wrong_file_gets_one_line_with_a_mend(tmp_path: Path, text: str, said: str) -> None:
+def test_a_wrong_file_gets_one_line_with_a_fix(tmp_path: Path, text: str, said: str) -> None:
     path = write(tmp_path / "model.json", text)
     with pytest.raises(BenchbookError) as refused:
         predict_command(str(path), SMALL, "cuda", None, as_json=False)

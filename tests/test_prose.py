@@ -63,7 +63,7 @@ def problems(body: str, head: str = HEAD, words: frozenset[str] = WORDS) -> list
 def test_a_measured_number_in_the_text_is_found(text: str) -> None:
     (problem,) = problems(text)
     assert "is typed into the text" in problem.what
-    assert "#!value" in problem.mend
+    assert "#!value" in problem.fix
 
 
 @pytest.mark.parametrize(

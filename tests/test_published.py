@@ -214,7 +214,7 @@ MIXED: dict[str, tuple[Mixing, str, str]] = {
 
 
 @pytest.mark.parametrize("name", MIXED)
-def test_what_is_mixed_up_is_one_error_with_its_line_and_the_mend(project: Project, name: str) -> None:
+def test_what_is_mixed_up_is_one_error_with_its_line_and_the_fix(project: Project, name: str) -> None:
     apply, key, what = MIXED[name]
     path = project.record_path(OLD, "sums/add.py")
     damage(path, apply)
@@ -222,7 +222,7 @@ def test_what_is_mixed_up_is_one_error_with_its_line_and_the_mend(project: Proje
     lines = path.read_text("utf-8").splitlines()
     assert (problem.path, what in problem.what) == (project.relative(path), True)
     assert f'"{key}"' in lines[problem.line - 1]
-    assert problem.mend
+    assert problem.fix
 
 
 @pytest.mark.parametrize("name", MIXED)
@@ -253,7 +253,7 @@ def test_a_source_on_a_measuring_machine_is_an_error(project: Project) -> None:
     write(path, dump_record(quoted_record()).replace(OLD, MACHINE))
     (problem,) = report(project).problems
     assert "campaign paper has a `source`, on cpu-test, where figures are measured" in problem.what
-    assert "whose name ends in `--published`" in problem.mend
+    assert "whose name ends in `--published`" in problem.fix
 
 
 def test_what_was_measured_has_a_digest(project: Project) -> None:
@@ -337,7 +337,7 @@ def test_a_pin_to_a_machine_without_a_figure_of_it_is_a_problem() -> None:
     render(build, f"{TABLE}columns: same_weights\nmachine: {QUOTED}\n```\n")
     (problem,) = build.problems
     assert "nothing of this table was recorded on" in problem.what
-    assert "quote it in its record" in problem.mend
+    assert "quote it in its record" in problem.fix
 
 
 def test_the_details_lead_to_the_source_and_claim_no_way_to_reproduce_it(tmp_path: Path) -> None:
@@ -409,7 +409,7 @@ def test_what_is_only_published_is_shown_where_a_block_is_pinned_to_it_alone(tmp
         build.problems.clear()
         render(build, block)
         (problem,) = build.problems
-        assert "benchbook record memory/methods.py" in problem.mend
+        assert "benchbook record memory/methods.py" in problem.fix
 
 
 def test_a_notebook_claims_no_output_of_it(tmp_path: Path) -> None:

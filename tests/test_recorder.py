@@ -39,7 +39,7 @@ from benchbook.recording.hosts import preload_names
 from benchbook.recording.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT, Failure, Result
 from benchbook.recording.journal import Finished, Journal, open_journal
 from benchbook.recording.plan import Task, make_plan
-from benchbook.recording.sitting import Sitting, only_recording
+from benchbook.recording.session import Session, only_recording
 from benchbook.recording.stores import Bundle, Checkout
 from fakes import MIB, FakeGpu, FakeNvml
 from running import SWEEP, add_script, small_project
@@ -182,7 +182,7 @@ def test_a_script_that_fails_writes_nothing_and_the_next_still_runs(
     assert not project.record_path(HERE.name, "guide/a_bad.py").exists()
     assert written(project).variants
     error = capsys.readouterr().err
-    assert "snippets/guide/a_bad.py:11: ValueError in the cell `work`: ouch; mend the script" in error
+    assert "snippets/guide/a_bad.py:11: ValueError in the cell `work`: ouch; fix the script" in error
 
 
 def test_a_script_that_cannot_be_read_does_not_keep_the_others_from_running(project: Project) -> None:
@@ -536,7 +536,7 @@ def stopped(
 
     with monkeypatch.context() as patch:
         if how == "spent":
-            patch.setattr(Sitting, "_time_left", lambda _: 60.0 if next(asked, None) is not None else 0.0)
+            patch.setattr(Session, "_time_left", lambda _: 60.0 if next(asked, None) is not None else 0.0)
         else:
             patch.setattr(campaigns, "run_once", until)
         return record(project, **options)
@@ -637,7 +637,7 @@ def test_a_variant_that_fails_once_is_not_recorded_from_its_other_runs(project: 
     def run(variant: Variant, _limit: float) -> Result:
         seen[variant.name] += 1
         if variant.name == "n=1" and seen["n=1"] == 2:
-            return Result(FAILED, Failure(9, "fell", "mend it"))
+            return Result(FAILED, Failure(9, "fell", "fix it"))
         return good(variant)
 
     gathered = gather(task, journal_of(project, task), run, forever, ignore)
@@ -815,7 +815,7 @@ def on_a_gpu(monkeypatch: pytest.MonkeyPatch, gpu: FakeGpu) -> str:
     description = {"name": gpu.name, "vendor": "NVIDIA", "memory_bytes": gpu.total, "count": 1}
     found = Accelerators("cuda", description, (Identity(gpu.uuid),))
     monkeypatch.setattr(recording, "find_accelerators", lambda *_: found)
-    monkeypatch.setattr("benchbook.recording.sitting.open_nvml", lambda: Nvml(FakeNvml(gpu)))
+    monkeypatch.setattr("benchbook.recording.session.open_nvml", lambda: Nvml(FakeNvml(gpu)))
     return describe(found).name
 
 
@@ -842,7 +842,7 @@ def test_a_device_that_nothing_can_watch_is_recorded_with_a_warning(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name = on_a_gpu(monkeypatch, FakeGpu("GPU-aaaa", pids=[77]))
-    monkeypatch.setattr("benchbook.recording.sitting.open_nvml", lambda: None)
+    monkeypatch.setattr("benchbook.recording.session.open_nvml", lambda: None)
     add_script(project.root, BODY, 'needs = ["accelerator"]')
     assert record(project) == 0
     assert "install nvidia-ml-py" in capsys.readouterr().err

@@ -395,7 +395,7 @@ def damaged(sound: Tree, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_damage_is_named_with_file_line_and_mend(name: str, damaged: dict[str, tuple[Tree, Found]]) -> None:
+def test_damage_is_named_with_file_line_and_fix(name: str, damaged: dict[str, tuple[Tree, Found]]) -> None:
     damage = DAMAGES[name]
     tree, new = damaged[name]
     text = (tree.project.docs / damage.language / PAGE).read_text("utf-8")
@@ -403,7 +403,7 @@ def test_damage_is_named_with_file_line_and_mend(name: str, damaged: dict[str, t
     line = max(number for number, line in enumerate(text.split("\n"), 1) if at in line)
     path = f"docs/{damage.language}/{PAGE}"
     named = [one for one in new[damage.warning] if (one.path, one.line) == (path, line)]
-    assert [one for one in named if damage.what in one.what and damage.mend in one.mend], named
+    assert [one for one in named if damage.what in one.what and damage.fix in one.fix], named
 
 
 def test_all_damage_of_all_languages_is_named_in_one_run(damaged: dict[str, tuple[Tree, Found]]) -> None:

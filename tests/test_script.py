@@ -173,7 +173,7 @@ def test_broken_metadata_is_named_with_its_line(old: str, new: str, line: int, w
 def test_an_override_of_no_parameter_is_refused_with_the_near_one(table: str) -> None:
     (problem,) = problems(with_table(table))
     assert "`step`" in problem.what
-    assert "steps" in problem.mend
+    assert "steps" in problem.fix
 
 
 def test_two_points_of_a_matrix_must_differ_in_a_parameter() -> None:
@@ -191,6 +191,6 @@ def test_what_a_point_sets_beside_parameters_is_what_a_script_may_set(key: str) 
 
 
 def test_inputs_stay_below_the_scripts_folder() -> None:
-    assert problems(with_table('[tool.benchbook]\ninputs = ["../../secret"]'))[0].mend.endswith(
+    assert problems(with_table('[tool.benchbook]\ninputs = ["../../secret"]'))[0].fix.endswith(
         "the script's folder"
     )

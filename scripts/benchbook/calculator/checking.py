@@ -50,10 +50,10 @@ def coefficient_problems(project: Project) -> Iterator[Problem]:
     for name in names:
         if reason := stale_coefficients(project, name):
             shown = project.relative(coefficients_path(project, name))
-            mend = f"run `benchbook coefficients {name}`"
-            yield Problem(shown, 1, f"the coefficients of {name} are stale: {reason}", mend)
+            fix = f"run `benchbook coefficients {name}`"
+            yield Problem(shown, 1, f"the coefficients of {name} are stale: {reason}", fix)
     points = load_points(project)
     if points and points.predictor != PREDICTOR:
         what = "these points are stale: the predictor's rules changed"
-        mend = f"run `benchbook coefficients --points {len(points.points)}`"
-        yield Problem(project.relative(points_path(project)), 1, what, mend)
+        fix = f"run `benchbook coefficients --points {len(points.points)}`"
+        yield Problem(project.relative(points_path(project)), 1, what, fix)

@@ -70,8 +70,8 @@ def derive_all(project: Project, names: Sequence[str], everything: bool) -> Iter
     known = derivable(project)
     for name in names:
         if name not in known:
-            mend = did_you_mean(name, known, "model")
-            raise BenchbookError(Problem(name, 1, "there is no such model or family", mend))
+            fix = did_you_mean(name, known, "model")
+            raise BenchbookError(Problem(name, 1, "there is no such model or family", fix))
     failed: list[Problem] = []
     for name in names or known:
         reason = stale_coefficients(project, name)
@@ -84,7 +84,7 @@ def derive_all(project: Project, names: Sequence[str], everything: bool) -> Iter
                 config = config_of(project, name)
                 found = {**derive_model(config), "configuration": config_digest(config)}
         except UnpredictableError as error:
-            failed.append(Problem(f"snippets/models/{name}.json", 1, error.what, error.mend))
+            failed.append(Problem(f"snippets/models/{name}.json", 1, error.what, error.fix))
             yield f"failed   {name}: {error}"
             continue
         by_line = {*found["training"], "prefill", "decode"}

@@ -109,12 +109,12 @@ def _read_bundle(path: Path) -> dict[str, Any]:
     Raises:
         BenchbookError: It is not one, or damaged, or larger than any honest one.
     """
-    mend = "transfer it again, as the file that `record --bundle` wrote"
+    fix = "transfer it again, as the file that `record --bundle` wrote"
     try:
         raw = read_packed(path, LARGEST_BUNDLE)
         text = raw.decode("utf-8")
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise BenchbookError(Problem(path.name, 1, f"cannot be read ({error})", mend)) from error
+        raise BenchbookError(Problem(path.name, 1, f"cannot be read ({error})", fix)) from error
     if len(raw) > LARGEST_BUNDLE:
         what = f"is larger than {LARGEST_BUNDLE >> 20} MiB"
         raise BenchbookError(Problem(path.name, 1, what, "bundle fewer scripts at a time"))
@@ -123,15 +123,15 @@ def _read_bundle(path: Path) -> dict[str, Any]:
         raise BenchbookError(*problems)
     shape = isinstance(bundle, dict) and set(bundle) == {"schema", "digest", "machine", "records"}
     if not shape or bundle["schema"] != BUNDLE_SCHEMA or not isinstance(bundle["records"], list):
-        mend = "pass the file that `record --bundle` wrote"
-        raise BenchbookError(Problem(path.name, 1, "is not a bundle of records", mend))
+        fix = "pass the file that `record --bundle` wrote"
+        raise BenchbookError(Problem(path.name, 1, "is not a bundle of records", fix))
     try:
         digest = bundle_digest(bundle["machine"], bundle["records"])
     except (ValueError, RecursionError) as error:
-        raise BenchbookError(Problem(path.name, 1, f"is not a bundle of records ({error})", mend)) from error
+        raise BenchbookError(Problem(path.name, 1, f"is not a bundle of records ({error})", fix)) from error
     if bundle["digest"] != digest:
         what = "was changed since it was written: its digest is of other content"
-        raise BenchbookError(Problem(path.name, 1, what, mend))
+        raise BenchbookError(Problem(path.name, 1, what, fix))
     return dict(bundle)
 
 
@@ -153,8 +153,8 @@ def _refusals(project: Project, machine: Any, records: list[Any], path: str) -> 
             what = f"{reference} was recorded on {table['machine']}, not on {machine['name']}"
             problems.append(Problem(path, 1, what, "bundle the records of one machine"))
         if reference not in scripts:
-            mend = "check out the commit it was recorded from"
-            problems.append(Problem(path, 1, f"{reference} is no script of this checkout", mend))
+            fix = "check out the commit it was recorded from"
+            problems.append(Problem(path, 1, f"{reference} is no script of this checkout", fix))
             continue
         script = read_script(scripts[reference], project.root)
         if mixed := quotation_problems(table, machine, script, path):

@@ -53,14 +53,14 @@ def check_project(project: Project) -> CheckReport:
                 (problems if blocks else warnings).append(problem)
     for folder in sorted({path.parents[1] for path in project.records.glob("*/*/*.json")}):
         if folder.name not in project.machines:
-            mend = "restore its machine.json, or record on the machine again"
+            fix = "restore its machine.json, or record on the machine again"
             what = "holds records of a machine that nothing describes"
-            problems.append(Problem(project.relative(folder), 1, what, mend))
+            problems.append(Problem(project.relative(folder), 1, what, fix))
     reference = project.config.reference_machine
     if reference and reference not in project.machines:
-        mend = "record on it, or name a machine that has records"
+        fix = "record on it, or name a machine that has records"
         problems.append(
-            Problem("pyproject.toml", 1, f"the reference machine {reference} has no records", mend)
+            Problem("pyproject.toml", 1, f"the reference machine {reference} has no records", fix)
         )
     problems += coefficient_problems(project)
     foretold = predictions_found(project)
@@ -106,8 +106,8 @@ def _scripts(project: Project) -> tuple[dict[str, Script], list[Problem]]:
         for name in script.metadata.inputs:
             if not (path.parent / name).is_file():
                 line = script.metadata.line_of("inputs")
-                mend = "add the file, or remove it from `inputs`"
-                problems.append(Problem(script.path, line, f"its input `{name}` is not there", mend))
+                fix = "add the file, or remove it from `inputs`"
+                problems.append(Problem(script.path, line, f"its input `{name}` is not there", fix))
     return scripts, problems
 
 
@@ -229,8 +229,8 @@ def _page_problems(library: Library, pages: Mapping[Path, PageSource]) -> Iterat
         yield from link_problems(page, name, project.docs / language, shown, known)
         yield from check_page(path, page, library)
         if name not in english:
-            mend = "write the English page first, or remove this one"
-            yield Problem(shown, 1, "translates a page that English does not have", mend)
+            fix = "write the English page first, or remove this one"
+            yield Problem(shown, 1, "translates a page that English does not have", fix)
         elif language == "en" and not _navigable(project, name):
             yield Problem(shown, 1, "is in no navigation", "list it under `nav:` in mkdocs.yml")
 

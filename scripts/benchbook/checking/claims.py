@@ -53,8 +53,8 @@ def claim_problems(library: Library, pages: Pages) -> tuple[list[Problem], list[
         shown = places.get(claim.id, [])
         if not any(place.language == "en" for place in shown):
             what = f"the claim `{claim.id}` stands on no English page"
-            mend = f'show it there with a fence ```claim id="{claim.id}"```, or remove it'
-            problems.append(Problem(claim.path, claim.line, what, mend))
+            fix = f'show it there with a fence ```claim id="{claim.id}"```, or remove it'
+            problems.append(Problem(claim.path, claim.line, what, fix))
         try:
             judged = [judge_claim(library, claim, machine) for machine in machines]
         except BenchbookError as error:
@@ -96,8 +96,8 @@ def _fallen(judged: Judgement, places: Iterable[Place]) -> Problem:
     declared = f"the claim `{claim.id}` is declared as {claim.machines[machine]!r} on {machine}"
     what = f"{declared}, and is {_said(judged)}"
     standing = ", ".join(map(str, places))
-    mend = f"record again, or declare what is so and mend its sentence at {standing or 'its place'}"
-    return Problem(claim.path, claim.at(machine), what, mend)
+    fix = f"record again, or declare what is so and fix its sentence at {standing or 'its place'}"
+    return Problem(claim.path, claim.at(machine), what, fix)
 
 
 def _unnamed(judged: Judgement) -> Problem:
@@ -135,8 +135,8 @@ def _sentence_problems(
         if _has_link(token):
             assert token.map is not None
             what = f"the sentence of the claim `{claim.id}` holds a link"
-            mend = f"put it into the paragraph below, or name who said so under `source` in {FILE}"
-            yield Problem(path, token.map[0] + 1, what, mend)
+            fix = f"put it into the paragraph below, or name who said so under `source` in {FILE}"
+            yield Problem(path, token.map[0] + 1, what, fix)
         elif claim.source is None:
             yield from typed_numbers(token, path, typed)
 

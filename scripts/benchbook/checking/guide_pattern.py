@@ -122,11 +122,11 @@ def _guide_problems(library: Library, path: Path, page: PageSource) -> Iterator[
         what = f"has {found.claims} claims that stand alone, and a guide has at most {MOST_CLAIMS}"
         yield Problem(shown, 1, what, "make those that a table's row shows `marks:` of the table")
     if not found.measured:
-        mend = "put `{ .measured }` on a line below the paragraph that says so, with its values"
-        yield Problem(shown, 1, "does not say before its second heading what was measured", mend)
+        fix = "put `{ .measured }` on a line below the paragraph that says so, with its values"
+        yield Problem(shown, 1, "does not say before its second heading what was measured", fix)
     if not found.pasted:
-        mend = "show the first remedy there, as a `cell`"
-        yield Problem(shown, 1, "has no lines to paste before its second heading", mend)
+        fix = "show the first remedy there, as a `cell`"
+        yield Problem(shown, 1, "has no lines to paste before its second heading", fix)
     yield from _wide_cells(library, page, shown)
 
 

@@ -5,7 +5,7 @@ role = "verifier"
 date = "2026-11-22"
 read = "sha256:..."             # of the English page that was read
 findings = ["The table ..."]    # what was found, and in the same order what was answered
-answers = ["Mended."]
+answers = ["Fixed."]
 
 [[review.value]]                # of a verifier: ten numbers of the page, recomputed with other code
 reference = "guide/script.py?axis=value#metric"
@@ -17,7 +17,7 @@ question = "CUDA out of memory, pasted"
 taps = 2
 stopped = "At First remedy: two arguments to paste."
 
-[frozen]                        # once all is mended: the page as it stands, and the versions that were read
+[frozen]                        # once all is fixed: the page as it stands, and the versions that were read
 date = "2026-11-22"
 page = "sha256:..."
 """

@@ -48,15 +48,15 @@ def link_problems(page: PageSource, name: str, folder: Path, path: str, known: A
         )
         if target not in known:
             if target.endswith(".md"):
-                mend = did_you_mean(target, known, "page")
-                yield Problem(path, line, f"there is no page `{target}` to link to", mend)
+                fix = did_you_mean(target, known, "page")
+                yield Problem(path, line, f"there is no page `{target}` to link to", fix)
             elif not (folder / target).is_file():
                 yield Problem(
                     path, line, f"there is no file `{target}` to link to", "add it, or name another"
                 )
         elif anchor and anchor not in known[target]:
-            mend = did_you_mean(anchor, known[target], "heading id")
-            yield Problem(path, line, f"`{target}` has no section `#{anchor}` to link to", mend)
+            fix = did_you_mean(anchor, known[target], "heading id")
+            yield Problem(path, line, f"`{target}` has no section `#{anchor}` to link to", fix)
 
 
 def _links(page: PageSource) -> Iterator[tuple[int, str]]:

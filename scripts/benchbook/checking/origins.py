@@ -59,8 +59,8 @@ def machine_origin_problems(project: Project, machine: Mapping[str, Any], path: 
     differing = differing_key(known, machine) if known else None
     if differing:
         what = f"{name} is here already and is another machine (its {differing} differs)"
-        mend = "record with `--recorded-by` and your name, so that two owners of one model do not collide"
-        yield Problem(path, 1, what, mend)
+        fix = "record with `--recorded-by` and your name, so that two owners of one model do not collide"
+        yield Problem(path, 1, what, fix)
 
 
 def differing_key(here: Mapping[str, Any], there: Mapping[str, Any]) -> str | None:

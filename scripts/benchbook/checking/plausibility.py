@@ -85,7 +85,7 @@ def plausibility_problems(
 
 
 def _odd_dates(campaign: Mapping[str, Any], now: datetime) -> Iterator[str]:
-    """What no calendar allows; figures that are quoted have no sitting to speak of."""
+    """What no calendar allows; figures that are quoted have no session to speak of."""
     moments = {}
     for name in ("started", "finished"):
         if name not in campaign:

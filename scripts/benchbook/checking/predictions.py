@@ -111,19 +111,19 @@ def _blind(
 ) -> Iterator[Problem]:
     """What shows that a prediction which says it was blind came after what it foretells was measured."""
     prediction = record.variants[variant]
-    mend = f"take it out of the file and run `benchbook predictions {record.script}`, which says what it is"
+    fix = f"take it out of the file and run `benchbook predictions {record.script}`, which says what it is"
     if came_too_late(prediction, when):
         what = (
             f"variant {variant} says it was predicted blind, on {prediction.made}, and was measured on {when}"
         )
-        yield Problem(shown, line, what, mend)
+        yield Problem(shown, line, what, fix)
         return
     campaign = measured.campaigns.get(measured.variants[variant].campaign)
     commit = campaign.commit if isinstance(campaign, Campaign) else None
     text = _at_commit(project.root, commit, shown) if commit else None
     if text is not None and prediction.digest not in text:
         what = f"variant {variant} says it was predicted blind; commit {str(commit)[:12]}, measured, lacks it"
-        yield Problem(shown, line, what, mend)
+        yield Problem(shown, line, what, fix)
 
 
 def _at_commit(root: Path, commit: str, path: str) -> str | None:

@@ -61,11 +61,11 @@ def _mixed_campaigns(
         line = json_line(text, ("campaigns", name))
         if quoted:
             what = f"campaign {name} has a `source`, on {machine['name']}, where figures are measured"
-            mend = f"put what is quoted on a machine of its own, whose name ends in `{PUBLISHED}`"
+            fix = f"put what is quoted on a machine of its own, whose name ends in `{PUBLISHED}`"
         else:
             what = f"campaign {name} has no `source`, on {machine['name']}, where figures are quoted"
-            mend = "give it the `source` of its figures, or record on the machine under its own name"
-        yield Problem(path, line, what, mend)
+            fix = "give it the `source` of its figures, or record on the machine under its own name"
+        yield Problem(path, line, what, fix)
 
 
 def _kinds(machine: Mapping[str, Any]) -> tuple[str, ...]:

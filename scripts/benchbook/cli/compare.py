@@ -111,8 +111,8 @@ def compare_command(
     library = Library(project)
     answers = [_answer(row, question) for row in find_rows(library, a, b, machine, meters)]
     if not any(answer.found.first is not None for answer in answers):
-        mend = "record it: benchbook record, or name two that were recorded"
-        raise BenchbookError(Problem(a, 1, f"nothing was measured of both it and {b}", mend))
+        fix = "record it: benchbook record, or name two that were recorded"
+        raise BenchbookError(Problem(a, 1, f"nothing was measured of both it and {b}", fix))
     if as_json:
         print(json.dumps([answer.as_dict() for answer in answers], indent=2))
     else:
@@ -199,8 +199,8 @@ def load_set(project: Project, text: str) -> list[Record]:
     elif path.is_file():
         files = [path]
     else:
-        mend = f"name a file or a folder of records, or {did_you_mean(text, project.machines, 'machine')}"
-        raise UnresolvedError(f"`{text}` is no metric, variant or set of records", mend)
+        fix = f"name a file or a folder of records, or {did_you_mean(text, project.machines, 'machine')}"
+        raise UnresolvedError(f"`{text}` is no metric, variant or set of records", fix)
     return [record for file in files for record in _read(file)]
 
 
@@ -208,8 +208,8 @@ def _read(path: Path) -> list[Record]:
     try:
         table = json.loads(read_packed(path, LARGEST_BUNDLE)[:LARGEST_BUNDLE])
     except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
-        mend = "name a record, or a bundle that `benchbook record --bundle` wrote"
-        raise BenchbookError(Problem(str(path), 1, f"holds no records ({error})", mend)) from error
+        fix = "name a record, or a bundle that `benchbook record --bundle` wrote"
+        raise BenchbookError(Problem(str(path), 1, f"holds no records ({error})", fix)) from error
     bundled = isinstance(table, dict) and isinstance(table.get("records"), list)
     tables = table["records"] if bundled else [table]
     if problems := [problem for one in tables for problem in record_problems(one, str(path))]:

@@ -96,8 +96,8 @@ def record(
         raise typer.BadParameter("--at goes with --plan")
     if not sys.platform.startswith("linux"):
         what = f"recording needs Linux, and this is {sys.platform}"
-        mend = "record on Linux; building, serving and checking work here"
-        raise BenchbookError(Problem("benchbook record", 1, what, mend))
+        fix = "record on Linux; building, serving and checking work here"
+        raise BenchbookError(Problem("benchbook record", 1, what, fix))
     from benchbook.content.revisions import laid_out
     from benchbook.recording.command import record_command
 

@@ -111,8 +111,8 @@ class Claims:
             return self.by_id[name]
         if self.problems:
             raise BenchbookError(*self.problems)
-        mend = did_you_mean(name, self.by_id, "claim")
-        raise UnresolvedError(f"there is no claim `{name}`", f"declare it in {FILE}, or {mend}")
+        fix = did_you_mean(name, self.by_id, "claim")
+        raise UnresolvedError(f"there is no claim `{name}`", f"declare it in {FILE}, or {fix}")
 
 
 def load_claims(project: Project) -> Claims:
@@ -151,16 +151,16 @@ def parse_claims(text: str, path: str, guide: str) -> tuple[list[Claim], list[Pr
     except tomllib.TOMLDecodeError as error:
         at = re.search(r"at line (\d+)", str(error))
         line = int(at[1]) if at else text.count("\n") + 1
-        return [], [Problem(path, line, f"is not valid TOML ({error})", "mend the TOML")]
+        return [], [Problem(path, line, f"is not valid TOML ({error})", "fix the TOML")]
     problems = []
     for key in table:
         if key != "claim":
-            mend = "begin each claim with a line [[claim]]"
-            problems.append(Problem(path, toml_line(text, (key,)), f"has the unknown key `{key}`", mend))
+            fix = "begin each claim with a line [[claim]]"
+            problems.append(Problem(path, toml_line(text, (key,)), f"has the unknown key `{key}`", fix))
     tables = table.get("claim", [])
     if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
-        what, mend = "`claim` is no list of tables", "begin each claim with a line [[claim]]"
-        return [], [*problems, Problem(path, toml_line(text, ("claim",)), what, mend)]
+        what, fix = "`claim` is no list of tables", "begin each claim with a line [[claim]]"
+        return [], [*problems, Problem(path, toml_line(text, ("claim",)), what, fix)]
     claims = []
     for number, declared in enumerate(tables):
         lines = _lines(text, number, declared)
@@ -234,8 +234,8 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def _claim_problems(declared: Mapping[str, Any], path: str, lines: Mapping[str, int]) -> Iterator[Problem]:
-    def problem(key: str, what: str, mend: str) -> Problem:
-        return Problem(path, lines.get(key, lines[""]), what, mend)
+    def problem(key: str, what: str, fix: str) -> Problem:
+        return Problem(path, lines.get(key, lines[""]), what, fix)
 
     name = declared.get("id") if _is_text(declared.get("id")) else "without an id"
     for key in NEEDED:
@@ -255,12 +255,12 @@ def _claim_problems(declared: Mapping[str, Any], path: str, lines: Mapping[str, 
                     "a", "a claim begins with a number", "put it into `b`, and what was measured into `a`"
                 )
         except UnresolvedError as error:
-            yield problem(key, error.what, error.mend)
+            yield problem(key, error.what, error.fix)
     machines = declared.get("machines")
     for machine, outcome in machines.items() if isinstance(machines, dict) else ():
         if outcome not in OUTCOMES[:3]:
-            mend = f"make it one of {', '.join(OUTCOMES[:3])}"
-            yield problem(machine, f"the outcome on {machine} is {outcome!r}", mend)
+            fix = f"make it one of {', '.join(OUTCOMES[:3])}"
+            yield problem(machine, f"the outcome on {machine} is {outcome!r}", fix)
     if isinstance(declared.get("source"), dict):
         yield from _source_problems(declared["source"], problem)
 

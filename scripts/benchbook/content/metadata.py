@@ -96,8 +96,8 @@ def read_metadata(source: str, path: str) -> tuple[ScriptMetadata | None, list[P
     blocks = [match for match in BLOCK.finditer(source) if match["type"] == "script"]
     if len(blocks) != 1:
         what = "has no inline metadata" if not blocks else "has two blocks of inline metadata"
-        mend = "give it one block of comments from `# /// script` to `# ///` below the docstring"
-        return None, [Problem(path, 1, what, mend)]
+        fix = "give it one block of comments from `# /// script` to `# ///` below the docstring"
+        return None, [Problem(path, 1, what, fix)]
     first = source.count("\n", 0, blocks[0].start()) + 1
     text = "".join(
         line[2:] if line.startswith("# ") else line[1:] for line in blocks[0]["content"].splitlines(True)
@@ -107,7 +107,7 @@ def read_metadata(source: str, path: str) -> tuple[ScriptMetadata | None, list[P
     except tomllib.TOMLDecodeError as error:
         at = re.search(r"at line (\d+)", str(error))
         line = first + (int(at[1]) if at else 1)
-        return None, [Problem(path, line, f"its metadata is not valid TOML ({error})", "mend the TOML")]
+        return None, [Problem(path, line, f"its metadata is not valid TOML ({error})", "fix the TOML")]
     lines = {"": first} | {key: first + line for key, line in toml_key_lines(text).items()}
     problems = list(_problems(table, path, lines))
     if problems:
@@ -267,8 +267,8 @@ def _points(matrix: Any) -> list[dict[str, Any]]:
 
 def _metric_problems(name: str, declared: object, path: str, line: int) -> Iterator[Problem]:
     if not is_parameter_name(name):
-        mend = "name it as the script does, with ASCII letters, digits and underscores"
-        yield Problem(path, line, f"the metric `{name}` is no name of a script", mend)
+        fix = "name it as the script does, with ASCII letters, digits and underscores"
+        yield Problem(path, line, f"the metric `{name}` is no name of a script", fix)
     if not isinstance(declared, dict) or not isinstance(declared.get("unit"), str):
         yield Problem(path, line, f"the metric `{name}` has no unit", f'write {name} = {{ unit = "..." }}')
         return
@@ -288,11 +288,11 @@ def _metric_problems(name: str, declared: object, path: str, line: int) -> Itera
                 what = f"`repeats` of the metric `{name}` is {value!r}"
                 yield Problem(path, line, what, f"make it {KEYS['repeats'][1]}")
         elif key not in allowed:
-            mend = did_you_mean(key, ["unit", "repeats", *allowed], "key")
-            yield Problem(path, line, f"the metric `{name}` has the unknown key `{key}`", mend)
+            fix = did_you_mean(key, ["unit", "repeats", *allowed], "key")
+            yield Problem(path, line, f"the metric `{name}` has the unknown key `{key}`", fix)
         elif value not in allowed[key]:
-            mend = f"make it one of {', '.join(map(str, allowed[key]))}"
-            yield Problem(path, line, f"`{key}` of the metric `{name}` is {value!r}", mend)
+            fix = f"make it one of {', '.join(map(str, allowed[key]))}"
+            yield Problem(path, line, f"`{key}` of the metric `{name}` is {value!r}", fix)
 
 
 def _build(table: Mapping[str, Any], lines: dict[str, int]) -> ScriptMetadata:

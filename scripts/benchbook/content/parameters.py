@@ -53,19 +53,19 @@ def shown_parameters(source: str, start: int, path: str) -> tuple[dict[str, Para
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 pass
             case _:
-                mend = "leave only `name = literal` in that cell"
-                problems.append(Problem(path, line, "the `parameters` cell holds more than parameters", mend))
+                fix = "leave only `name = literal` in that cell"
+                problems.append(Problem(path, line, "the `parameters` cell holds more than parameters", fix))
                 continue
         try:
             literal = ast.literal_eval(value)
         except (ValueError, TypeError):
             literal = ()
         if not is_parameter_name(name):
-            mend = "use ASCII letters, digits and underscores, 80 at most"
-            problems.append(Problem(path, line, f"the parameter `{name}` cannot be referred to", mend))
+            fix = "use ASCII letters, digits and underscores, 80 at most"
+            problems.append(Problem(path, line, f"the parameter `{name}` cannot be referred to", fix))
         if not is_parameter_value(literal):
-            mend = PLAIN
-            problems.append(Problem(path, line, f"the parameter `{name}` is not a plain value", mend))
+            fix = PLAIN
+            problems.append(Problem(path, line, f"the parameter `{name}` is not a plain value", fix))
             continue
         shown[name] = literal
     return shown, problems
@@ -113,10 +113,10 @@ def override_problems(
         )
         if name in names:
             what = f"two points of the matrix are called `{name or 'default'}`"
-            mend = "tell them apart by a parameter, so that a page can refer to each"
-            yield Problem(path, metadata.line_of("matrix"), what, mend)
+            fix = "tell them apart by a parameter, so that a page can refer to each"
+            yield Problem(path, metadata.line_of("matrix"), what, fix)
         names.add(name)
         if len(name) > LONGEST_NAME:
             what = f"a point of the matrix is called by {len(name)} characters ({name[:40]}...)"
-            mend = f"sweep fewer parameters at once, or name them shorter ({LONGEST_NAME} at most)"
-            yield Problem(path, metadata.line_of("matrix"), what, mend)
+            fix = f"sweep fewer parameters at once, or name them shorter ({LONGEST_NAME} at most)"
+            yield Problem(path, metadata.line_of("matrix"), what, fix)

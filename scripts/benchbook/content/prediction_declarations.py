@@ -131,7 +131,7 @@ def parse_declaration(text: str, path: str, guide: str) -> Declaration:
     except tomllib.TOMLDecodeError as error:
         at = re.search(r"at line (\d+)", str(error))
         line = int(at[1]) if at else text.count("\n") + 1
-        raise BenchbookError(Problem(path, line, f"is not valid TOML ({error})", "mend the TOML")) from None
+        raise BenchbookError(Problem(path, line, f"is not valid TOML ({error})", "fix the TOML")) from None
     try:
         content = DeclarationModel.model_validate(table)
     except ValidationError as error:

@@ -106,5 +106,5 @@ def prediction_problems(table: Any, path: str, text: str = "") -> Iterator[Probl
         for one, keys in ((first, ()), (first.get("anew"), ("anew",))):
             if one and one["digest"] != digest_of(one, table["script"], name, table["machine"]):
                 what = f"{'.'.join(('variants', name, *keys))}: its digest is not that of what it says"
-                mend = "restore the file: predictions are not edited"
-                yield Problem(path, json_line(text, ("variants", name, *keys, "digest")), what, mend)
+                fix = "restore the file: predictions are not edited"
+                yield Problem(path, json_line(text, ("variants", name, *keys, "digest")), what, fix)

@@ -1,4 +1,4 @@
-"""What is wrong, where, and how to mend it: the one kind of error a user of this project meets."""
+"""What is wrong, where, and how to fix it: the one kind of error a user of this project meets."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ class Problem:
         path: The file, relative to the project.
         line: Its line, counted from 1.
         what: What is wrong, in one sentence without a full stop.
-        mend: What to do about it, likewise.
+        fix: What to do about it, likewise.
 
     """
 
     path: str
     line: int
     what: str
-    mend: str
+    fix: str
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {self.what}; {self.mend}"
+        return f"{self.path}:{self.line}: {self.what}; {self.fix}"
 
 
 class BenchbookError(Exception):
@@ -38,7 +38,7 @@ class BenchbookError(Exception):
 
 
 def did_you_mean(name: str, known: Iterable[str], what: str) -> str:
-    """A mend for an unknown name: the nearest known ones, or all of them when none is near."""
+    """A fix for an unknown name: the nearest known ones, or all of them when none is near."""
     names = sorted(set(known))
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or names
     if not near:
@@ -51,5 +51,5 @@ def lacking(error: ModuleNotFoundError) -> str:
     package = str(error.name).partition(".")[0]
     if package == "benchbook":
         raise error
-    mend = "install all that benchbook needs: pip install -e '.[record,site]'"
-    return f"{sys.executable} lacks the package {package}; {mend}"
+    fix = "install all that benchbook needs: pip install -e '.[record,site]'"
+    return f"{sys.executable} lacks the package {package}; {fix}"

@@ -92,7 +92,7 @@ class VariantRecord:
 
 @dataclass(frozen=True)
 class Campaign:
-    """One sitting of recording: when, from which commit, by whom, with which packages and device state."""
+    """One session of recording: when, from which commit, by whom, with which packages and device state."""
 
     started: str
     finished: str
@@ -216,15 +216,15 @@ def load_record(path: Path, shown_path: str | None = None) -> Record | None:
 
     """
     shown = shown_path or path.name
-    mend = "record the script again, or restore the file"
+    fix = "record the script again, or restore the file"
     try:
         return record_from(json.loads(path.read_text("utf-8")))
     except FileNotFoundError:
         return None
     except json.JSONDecodeError as error:
-        raise BenchbookError(Problem(shown, error.lineno, f"is not JSON ({error.msg})", mend)) from error
+        raise BenchbookError(Problem(shown, error.lineno, f"is not JSON ({error.msg})", fix)) from error
     except (OSError, RecursionError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise BenchbookError(Problem(shown, 1, f"{NOT_A_RECORD} ({error})", mend)) from error
+        raise BenchbookError(Problem(shown, 1, f"{NOT_A_RECORD} ({error})", fix)) from error
 
 
 def record_table(record: Record) -> dict[str, Any]:

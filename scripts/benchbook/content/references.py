@@ -31,17 +31,17 @@ class UnresolvedError(Exception):
 
     Attributes:
         what: What is wrong, without a full stop.
-        mend: What to do about it, likewise.
+        fix: What to do about it, likewise.
     """
 
-    def __init__(self, what: str, mend: str) -> None:
-        super().__init__(f"{what}; {mend}")
+    def __init__(self, what: str, fix: str) -> None:
+        super().__init__(f"{what}; {fix}")
         self.what = what
-        self.mend = mend
+        self.fix = fix
 
     def at(self, path: str, line: int) -> Problem:
         """The problem it is at a place."""
-        return Problem(path, line, self.what, self.mend)
+        return Problem(path, line, self.what, self.fix)
 
 
 @dataclass(frozen=True)

@@ -45,13 +45,13 @@ class UnevenRegionError(ValueError):
 
     Attributes:
         line: Within the cell, counted from 1.
-        mend: What to do about it.
+        fix: What to do about it.
     """
 
-    def __init__(self, line: int, what: str, mend: str) -> None:
+    def __init__(self, line: int, what: str, fix: str) -> None:
         super().__init__(what)
         self.line = line
-        self.mend = mend
+        self.fix = fix
 
 
 def regions_of(source: str) -> tuple[Region, ...]:
@@ -86,8 +86,8 @@ def regions_of(source: str) -> tuple[Region, ...]:
             found.append(Region(name, first, number, text))
             opened = None
     if opened is not None:
-        mend = "end it with `# endregion`"
-        raise UnevenRegionError(opened[0], f"the region `{opened[1]['name']}` does not end", mend)
+        fix = "end it with `# endregion`"
+        raise UnevenRegionError(opened[0], f"the region `{opened[1]['name']}` does not end", fix)
     return tuple(found)
 
 

@@ -36,8 +36,8 @@ def commit_of(root: Path, revision: str) -> str:
     """
     commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if commit is None:
-        mend = "name a commit, branch or tag of this repository; fetch it first if it is not here"
-        raise BenchbookError(Problem(revision or ".", 1, "is no revision of this repository", mend))
+        fix = "name a commit, branch or tag of this repository; fetch it first if it is not here"
+        raise BenchbookError(Problem(revision or ".", 1, "is no revision of this repository", fix))
     return commit.decode().strip()
 
 

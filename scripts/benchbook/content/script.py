@@ -247,8 +247,8 @@ def read_script(path: Path, root: Path) -> Script:
     try:
         source = path.read_text("utf-8")
     except OSError as error:
-        mend = "name a script as <guide>/<script>.py"
-        raise BenchbookError(Problem(shown_path, 1, f"cannot be read ({error.strerror})", mend)) from error
+        fix = "name a script as <guide>/<script>.py"
+        raise BenchbookError(Problem(shown_path, 1, f"cannot be read ({error.strerror})", fix)) from error
     except UnicodeDecodeError as error:
         raise BenchbookError(Problem(shown_path, 1, "is not UTF-8 text", "save it as UTF-8")) from error
     return parse_script(source, shown_path, f"{path.parent.name}/{path.name}")
@@ -260,8 +260,8 @@ def parse_script(source: str, path: str, reference: str) -> Script:
     cells = tuple(_cells(source))
     problems = [*_head_problems(tree, cells, path), *_cell_problems(cells, path)]
     if not REFERENCE.match(reference):
-        mend = "name folder and file with lower-case letters, digits and underscores, beginning with a letter"
-        problems.append(Problem(path, 1, f"`{reference}` cannot be referred to", mend))
+        fix = "name folder and file with lower-case letters, digits and underscores, beginning with a letter"
+        problems.append(Problem(path, 1, f"`{reference}` cannot be referred to", fix))
     if problems:
         raise BenchbookError(*problems)
     shown: dict[str, ParameterValue] = {}
@@ -313,7 +313,7 @@ def _parse(source: str, path: str) -> ast.Module:
         return tree
     except SyntaxError as error:
         what = f"is not valid Python ({error.msg})"
-        raise BenchbookError(Problem(path, error.lineno or 1, what, "mend the syntax")) from error
+        raise BenchbookError(Problem(path, error.lineno or 1, what, "fix the syntax")) from error
 
 
 def _cells(source: str) -> Iterator[Cell]:
@@ -337,8 +337,8 @@ def _head_problems(tree: ast.Module, cells: Sequence[Cell], path: str) -> Iterat
         return
     for statement in tree.body[1 if ast.get_docstring(tree) is not None else 0 :]:
         if statement.lineno < first:
-            mend = "move it below the first `# %% name`"
-            yield Problem(path, statement.lineno, "has code before its first cell", mend)
+            fix = "move it below the first `# %% name`"
+            yield Problem(path, statement.lineno, "has code before its first cell", fix)
 
 
 def _cell_problems(cells: Sequence[Cell], path: str) -> Iterator[Problem]:
@@ -346,8 +346,8 @@ def _cell_problems(cells: Sequence[Cell], path: str) -> Iterator[Problem]:
     parts: dict[str, ast.Module] = {}
     for cell in cells:
         if not CELL_NAME.match(cell.name):
-            mend = "name it with lower-case letters, digits and underscores, beginning with a letter"
-            yield Problem(path, cell.line, f"the cell name `{cell.name}` cannot be referred to", mend)
+            fix = "name it with lower-case letters, digits and underscores, beginning with a letter"
+            yield Problem(path, cell.line, f"the cell name `{cell.name}` cannot be referred to", fix)
         if cell.name in seen:
             what = f"the cell `{cell.name}` is there twice (first on line {seen[cell.name]})"
             yield Problem(path, cell.line, what, "rename one of the two")
@@ -356,27 +356,25 @@ def _cell_problems(cells: Sequence[Cell], path: str) -> Iterator[Problem]:
             parts[cell.name] = ast.parse(cell.source)
         except SyntaxError as error:
             what = f"the cell `{cell.name}` does not stand alone ({error.msg})"
-            mend = (
-                "begin each cell between two statements of the top level, and indent `# %%` within a string"
-            )
-            yield Problem(path, cell.line, what, mend)
+            fix = "begin each cell between two statements of the top level, and indent `# %%` within a string"
+            yield Problem(path, cell.line, what, fix)
             return
         try:
             for region in regions_of(cell.source):
                 line = cell.start + region.first - 1
                 if not CELL_NAME.match(region.name):
-                    mend = "name it with lower-case letters, digits and underscores, beginning with a letter"
-                    yield Problem(path, line, f"the region name `{region.name}` cannot be referred to", mend)
+                    fix = "name it with lower-case letters, digits and underscores, beginning with a letter"
+                    yield Problem(path, line, f"the region name `{region.name}` cannot be referred to", fix)
                 if region.name in seen:
                     what = f"the region `{region.name}` is there twice (first on line {seen[region.name]})"
                     yield Problem(path, line, what, "rename one of the two")
                 seen.setdefault(region.name, line)
         except UnevenRegionError as error:
-            yield Problem(path, cell.start + error.line - 1, str(error), error.mend)
+            yield Problem(path, cell.start + error.line - 1, str(error), error.fix)
     if PARAMETERS in seen and cells[0].name != PARAMETERS:
         yield Problem(path, seen[PARAMETERS], "the `parameters` cell is not the first", "move it to the top")
     if not cells or cells[-1].name != CHECKS:
-        mend = "end the script with `# %% checks`, a cell that asserts what must be true of the result"
-        yield Problem(path, cells[-1].line if cells else 1, "its last cell is not `checks`", mend)
+        fix = "end the script with `# %% checks`, a cell that asserts what must be true of the result"
+        yield Problem(path, cells[-1].line if cells else 1, "its last cell is not `checks`", fix)
     elif not any(isinstance(node, ast.Assert) for node in ast.walk(parts[CHECKS])):
         yield Problem(path, cells[-1].line, "its `checks` cell asserts nothing", "assert what must be true")

@@ -60,7 +60,7 @@ class Strict(BaseModel):
 
 
 class CampaignModel(Strict):
-    """One sitting of recording."""
+    """One session of recording."""
 
     started: Instant
     finished: Instant
@@ -272,8 +272,8 @@ def machine_problems(table: Any, path: str, text: str = "") -> list[Problem]:
     problems = [*_shape(MachineModel, table, path, text), *_identity(table, path, text)]
     if not problems and table["published"] != is_published(table["name"]):
         what = f"`published` is {json.dumps(table['published'])} of a machine called {table['name']}"
-        mend = f"end the name of a machine in `{PUBLISHED}` where its figures are quoted, and only there"
-        problems.append(Problem(path, json_line(text, ("published",)), what, mend))
+        fix = f"end the name of a machine in `{PUBLISHED}` where its figures are quoted, and only there"
+        problems.append(Problem(path, json_line(text, ("published",)), what, fix))
     return problems
 
 
@@ -292,13 +292,13 @@ def _shape(model: type[BaseModel], table: Any, path: str, text: str) -> Iterator
         model.model_validate(table)
     except ValidationError as error:
         for item in error.errors(include_url=False, include_input=False)[:20]:
-            keys, mend = tuple(item["loc"]), RECORD_AGAIN
+            keys, fix = tuple(item["loc"]), RECORD_AGAIN
             if keys[:1] == ("campaigns",) and len(keys) > 2:
                 # Pydantic names the kind of campaign, where the file has no such level.
-                mend = QUOTE_AGAIN if keys[2] == "published" else RECORD_AGAIN
+                fix = QUOTE_AGAIN if keys[2] == "published" else RECORD_AGAIN
                 keys = (*keys[:2], *keys[3:])
             where = ".".join(str(key) for key in keys) or "the record"
-            yield Problem(path, json_line(text, keys), f"{where}: {item['msg']}", mend)
+            yield Problem(path, json_line(text, keys), f"{where}: {item['msg']}", fix)
 
 
 def _identity(value: Any, path: str, text: str, keys: tuple[str | int, ...] = ()) -> Iterator[Problem]:

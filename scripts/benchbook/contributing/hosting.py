@@ -189,5 +189,5 @@ def _token() -> str:
     return token
 
 
-def _problem(what: str, mend: str) -> BenchbookError:
-    return BenchbookError(Problem(".github/workflows", 1, what, mend))
+def _problem(what: str, fix: str) -> BenchbookError:
+    return BenchbookError(Problem(".github/workflows", 1, what, fix))

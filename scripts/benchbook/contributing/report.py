@@ -316,16 +316,16 @@ def read_report(path: Path) -> ChangeReport:
     """
     from pydantic import TypeAdapter, ValidationError
 
-    mend = "pass what `benchbook report --json` wrote"
+    fix = "pass what `benchbook report --json` wrote"
     try:
         with path.open("rb") as file:
             raw = file.read(LARGEST_REPORT + 1)
     except OSError as error:
-        raise BenchbookError(Problem(path.name, 1, f"cannot be read ({error})", mend)) from error
+        raise BenchbookError(Problem(path.name, 1, f"cannot be read ({error})", fix)) from error
     if len(raw) > LARGEST_REPORT:
-        raise BenchbookError(Problem(path.name, 1, f"is larger than {LARGEST_REPORT >> 10} KiB", mend))
+        raise BenchbookError(Problem(path.name, 1, f"is larger than {LARGEST_REPORT >> 10} KiB", fix))
     try:
         return TypeAdapter(ChangeReport).validate_json(raw, strict=True)
     except ValidationError as error:
         what = error.errors(include_url=False, include_input=False)[0]["msg"]
-        raise BenchbookError(Problem(path.name, 1, f"is no report ({what})", mend)) from error
+        raise BenchbookError(Problem(path.name, 1, f"is no report ({what})", fix)) from error

@@ -85,8 +85,8 @@ def new_script(project: Project, name: str) -> list[str]:
     """
     guide, slash, stem = name.removeprefix("snippets/").removesuffix(".py").partition("/")
     if not slash or not NAME.match(guide) or not NAME.match(stem) or guide in DATA_FOLDERS:
-        mend = "name it as guide/script, with lower-case letters, digits and underscores"
-        raise BenchbookError(Problem(name, 1, "cannot name a script", mend))
+        fix = "name it as guide/script, with lower-case letters, digits and underscores"
+        raise BenchbookError(Problem(name, 1, "cannot name a script", fix))
     path = project.snippets / guide / f"{stem}.py"
     _write_new(project, path, SCRIPT)
     return [project.relative(path)]
@@ -99,8 +99,8 @@ def new_guide(project: Project, name: str) -> list[str]:
         BenchbookError: It cannot be called so, or is there already.
     """
     if not NAME.match(name) or name in DATA_FOLDERS:
-        mend = "use lower-case letters, digits and underscores, beginning with a letter"
-        raise BenchbookError(Problem(name, 1, "cannot name a guide", mend))
+        fix = "use lower-case letters, digits and underscores, beginning with a letter"
+        raise BenchbookError(Problem(name, 1, "cannot name a guide", fix))
     page = project.docs / "en" / f"{name}.md"
     if page.exists():
         raise BenchbookError(Problem(project.relative(page), 1, "is there already", "name another guide"))

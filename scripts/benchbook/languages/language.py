@@ -97,8 +97,8 @@ class Language:
         if found is None and self.fallback is not None:
             found, owner = self.fallback.strings.get(key), self.fallback
         if found is None:
-            mend = "add it there"
-            raise BenchbookError(Problem(f"docs/{self.code}/{FILE}", 1, f"`strings:` has no `{key}`", mend))
+            fix = "add it there"
+            raise BenchbookError(Problem(f"docs/{self.code}/{FILE}", 1, f"`strings:` has no `{key}`", fix))
         if not values and isinstance(found, str):
             return found
         if isinstance(found, dict):
@@ -295,10 +295,10 @@ def _read(path: Path, shown: str) -> dict[str, Any]:
     try:
         table = parse_yaml(path.read_text("utf-8"))
     except FileNotFoundError as error:
-        mend = "copy it from docs/en/ and translate it"
-        raise BenchbookError(Problem(shown, 1, "there is no such file", mend)) from error
+        fix = "copy it from docs/en/ and translate it"
+        raise BenchbookError(Problem(shown, 1, "there is no such file", fix)) from error
     except InvalidYamlError as error:
-        raise BenchbookError(Problem(shown, error.line, "is not valid YAML", "mend its syntax")) from error
+        raise BenchbookError(Problem(shown, error.line, "is not valid YAML", "fix its syntax")) from error
     if not isinstance(table, dict):
         raise BenchbookError(Problem(shown, 1, "is no mapping", "begin it with `strings:`"))
     return table
@@ -319,8 +319,8 @@ def _problems(table: dict[str, Any], code: str, path: str, text: str) -> Iterabl
         )
     words = table.get("unit_words") or []
     if not (isinstance(words, list) and all(isinstance(word, str) and word for word in words)):
-        mend = "list words: `unit_words: [seconds, hours]`"
-        yield Problem(path, yaml_line(text, ("unit_words",)), "`unit_words:` is no list of words", mend)
+        fix = "list words: `unit_words: [seconds, hours]`"
+        yield Problem(path, yaml_line(text, ("unit_words",)), "`unit_words:` is no list of words", fix)
     for title in ("strings", "labels", "units"):
         if not isinstance(table.get(title) or {}, dict):
             yield Problem(path, 1, f"`{title}:` is no mapping", "write `key: text` below it")
@@ -331,7 +331,7 @@ def _problems(table: dict[str, Any], code: str, path: str, text: str) -> Iterabl
 
 
 def _entry_problem(key: object, value: object, categories: set[str]) -> tuple[str, str] | None:
-    """What is wrong with an entry, and the mend; `categories` are the plural forms it may have, if any."""
+    """What is wrong with an entry, and the fix; `categories` are the plural forms it may have, if any."""
     if not isinstance(key, str):
         return f"the key `{key}` is no text (YAML reads yes, no and numbers)", "put it in quotes"
     if isinstance(value, str):
@@ -340,8 +340,8 @@ def _entry_problem(key: object, value: object, categories: set[str]) -> tuple[st
         return f"`{key}` is no text", "put it in quotes"
     forms = set(value)
     if "other" not in forms or not forms <= categories:
-        mend = f"give it `other` and any of: {', '.join(sorted(categories))}"
-        return f"`{key}` has the plural forms {', '.join(sorted(map(str, forms)))}", mend
+        fix = f"give it `other` and any of: {', '.join(sorted(categories))}"
+        return f"`{key}` has the plural forms {', '.join(sorted(map(str, forms)))}", fix
     if not all(isinstance(form, str) for form in value.values()):
         return f"a plural form of `{key}` is no text", "put it in quotes"
     return None

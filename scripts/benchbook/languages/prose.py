@@ -38,7 +38,7 @@ def prose_problems(page: PageSource, path: str, unit_words: Collection[str]) -> 
     """What is wrong with the text of one page, whose language has `unit_words` for units."""
     typed = typed_pattern(frozenset(unit_words))
     if page.broken is not None:
-        yield Problem(path, 1, f"its front matter is not YAML ({page.broken})", "mend the YAML")
+        yield Problem(path, 1, f"its front matter is not YAML ({page.broken})", "fix the YAML")
     elif not isinstance(page.front_matter.get("description"), str):
         yield Problem(
             path, 1, "has no description", "add `description:` to its front matter, for search engines"
@@ -56,12 +56,12 @@ def _heading_problems(page: PageSource, path: str) -> Iterator[Problem]:
     seen: dict[str, int] = {}
     for heading in page.headings():
         if heading.id is None:
-            mend = "end it with an id, the same in every language: `## Title { #title }`"
-            yield Problem(path, heading.line, f"the heading `{heading.text}` has no id", mend)
+            fix = "end it with an id, the same in every language: `## Title { #title }`"
+            yield Problem(path, heading.line, f"the heading `{heading.text}` has no id", fix)
             continue
         if not ID.match(heading.id):
-            mend = "use lower-case letters, digits and hyphens, beginning with a letter"
-            yield Problem(path, heading.line, f"the id `{heading.id}` is not plain", mend)
+            fix = "use lower-case letters, digits and hyphens, beginning with a letter"
+            yield Problem(path, heading.line, f"the id `{heading.id}` is not plain", fix)
         if heading.id in seen:
             what = f"the id `{heading.id}` is there twice (first on line {seen[heading.id]})"
             yield Problem(path, heading.line, what, "rename one of the two")

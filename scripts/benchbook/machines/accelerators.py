@@ -82,8 +82,8 @@ def find_accelerators(
 
 def _unknown(python: str, why: str) -> BenchbookError:
     what = f"it cannot tell which accelerators this machine has ({why})"
-    mend = "name an interpreter by BENCHBOOK_PYTHON whose torch works, or record as a cpu- --machine"
-    return BenchbookError(Problem(Path(python).name, 1, what, mend))
+    fix = "name an interpreter by BENCHBOOK_PYTHON whose torch works, or record as a cpu- --machine"
+    return BenchbookError(Problem(Path(python).name, 1, what, fix))
 
 
 def print_accelerators() -> None:

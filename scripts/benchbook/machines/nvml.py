@@ -114,7 +114,7 @@ class Nvml:
         return sorted({int(process.pid) for answer in answers for process in answer or ()})
 
     def state(self, handle: Any) -> dict[str, Any]:
-        """What varies from one sitting to the next: driver, power limit, clocks, temperature."""
+        """What varies from one session to the next: driver, power limit, clocks, temperature."""
         whole = self.whole(handle)
         limit = self.ask("nvmlDeviceGetEnforcedPowerLimit", whole)
         return {

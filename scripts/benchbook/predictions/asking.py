@@ -168,8 +168,8 @@ class _Reader:
         path = self.project.snippets / reference
         if not path.is_file():
             known = [one.name for one in path.parent.glob("*.py")]
-            mend = did_you_mean(self.entry.name, known, "script")
-            self._problem((), "name", f"there is no script `{reference}`", mend)
+            fix = did_you_mean(self.entry.name, known, "script")
+            self._problem((), "name", f"there is no script `{reference}`", fix)
             return
         try:
             script = read_script(path, self.project.root)
@@ -208,23 +208,23 @@ class _Reader:
             known = {axis_text(variant.at(axis)) for variant in variants}
             for value in _texts(wanted) - known:
                 what = f"`{script.reference}` has no variant with {axis}={value}"
-                mend = f"use one of its values: {', '.join(sorted(known))}"
-                self._problem(place, ("where", axis), what, mend)
+                fix = f"use one of its values: {', '.join(sorted(known))}"
+                self._problem(place, ("where", axis), what, fix)
         for name in layer.values:
             cell, _, meter = name.partition(".")
             try:
                 unit, device = unit_of(script, cell, meter or None)
             except UnresolvedError as error:
-                self._problem(place, ("values", name), error.what, error.mend)
+                self._problem(place, ("values", name), error.what, error.fix)
                 continue
             if unit.dimension != "memory" or not device:
                 what = f"`{name}` of `{script.reference}` counts no bytes of the device's memory"
-                mend = 'name what the allocator counts, or a metric with `memory = "device"`'
-                self._problem(place, ("values", name), what, mend)
+                fix = 'name what the allocator counts, or a metric with `memory = "device"`'
+                self._problem(place, ("values", name), what, fix)
             elif unit.symbol != "B":
                 what = f"`{name}` of `{script.reference}` is in {unit.symbol}"
-                mend = "declare the metric in B: a page shows it in any unit of memory"
-                self._problem(place, ("values", name), what, mend)
+                fix = "declare the metric in B: a page shows it in any unit of memory"
+                self._problem(place, ("values", name), what, fix)
 
     def _question(
         self,
@@ -250,13 +250,13 @@ class _Reader:
         except ValidationError as error:
             for item in error.errors(include_url=False, include_input=False):
                 key = str(item["loc"][0]) if item["loc"] else ""
-                mend = (
+                fix = (
                     did_you_mean(key, WORKLOADS[kind].model_fields, "field")
                     if item["type"] == "extra_forbidden"
                     else "see `benchbook predict --help`"
                 )
                 what = f"{kind}.{key}: {item['msg']}"
-                self._problem(_layer_of(layers, kind, key), (kind, key), what, mend)
+                self._problem(_layer_of(layers, kind, key), (kind, key), what, fix)
             return None
         values: dict[str, tuple[str, ...]] = {}
         for _, layer in layers:
@@ -291,8 +291,8 @@ class _Reader:
                 return None
         config |= self._merged("config", variant, layers)
         if not isinstance(config.get("model_type"), str):
-            mend = "name one of snippets/models by `model`, or give `config` a `model_type`"
-            self._problem((), "name", "its model has no `model_type`", mend)
+            fix = "name one of snippets/models by `model`, or give `config` a `model_type`"
+            self._problem((), "name", "its model has no `model_type`", fix)
             return None
         return config
 
@@ -313,10 +313,10 @@ class _Reader:
                 merged[key] = value
         return merged
 
-    def _problem(self, place: Place, keys: str | tuple[str, ...], what: str, mend: str) -> None:
+    def _problem(self, place: Place, keys: str | tuple[str, ...], what: str, fix: str) -> None:
         below = (keys,) if isinstance(keys, str) else keys
         line = self.declaration.line("script", self.index, *place, *below)
-        self.problems.append(Problem(self.declaration.path, line, what, mend))
+        self.problems.append(Problem(self.declaration.path, line, what, fix))
 
 
 def _layer_of(layers: Layers, table: str, key: str) -> Place:

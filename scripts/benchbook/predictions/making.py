@@ -127,8 +127,8 @@ def _chosen(questions: Sequence[Question], scripts: Sequence[str], machine: str)
     for name in scripts:
         if name not in known:
             what = f"no prediction of `{name}` is declared"
-            mend = did_you_mean(name, known, "script")
-            raise BenchbookError(Problem("snippets", 1, what, f"declare it in a predictions.toml, or {mend}"))
+            fix = did_you_mean(name, known, "script")
+            raise BenchbookError(Problem("snippets", 1, what, f"declare it in a predictions.toml, or {fix}"))
     machines = {question.machine for question in questions}
     if machine and machine not in machines:
         what = f"no prediction for the machine `{machine}` is declared"
@@ -226,16 +226,16 @@ def make_prediction(
 def _part(part: str, said: Mapping[str, Any], question: Question, record: Record | None) -> int:
     if is_measured(part):
         found = _measured(part, question.variant, record)
-        mend = "record it there first, or let another quantity stand for it"
+        fix = "record it there first, or let another quantity stand for it"
         lacking = f"`{part}` was not measured on {question.machine}"
     else:
         found = predicted_quantity(part, said)
-        mend = f"use one of: {', '.join(_quantities(said))}"
+        fix = f"use one of: {', '.join(_quantities(said))}"
         lacking = f"the predictor has no `{part}`"
     if found is None:
         what = f"{lacking}, which stands for a value of {question.script}, variant {question.variant}"
         raise BenchbookError(
-            Problem(f"snippets/{question.script.partition('/')[0]}/predictions.toml", 1, what, mend)
+            Problem(f"snippets/{question.script.partition('/')[0]}/predictions.toml", 1, what, fix)
         )
     return found
 

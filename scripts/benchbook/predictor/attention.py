@@ -220,7 +220,7 @@ class _OldSoftmax(torch.autograd.Function):
     """Softmax that keeps its input as well as its output for the backward pass.
 
     So did torch up to 1.10, which passed the input to `_softmax_backward_data` only for its type (pytorch
-    issues #49600 and #64000, mended by PR #65242).
+    issues #49600 and #64000, fixed by PR #65242).
     """
 
     @staticmethod

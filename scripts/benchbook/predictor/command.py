@@ -45,7 +45,7 @@ def predict_command(
         room = room_of(gpu, project) if gpu is not None else None
         prediction = _predict(config, workload, sharding, device, room)
     except UnpredictableError as error:
-        raise BenchbookError(Problem(shown, 1, error.what, error.mend)) from error
+        raise BenchbookError(Problem(shown, 1, error.what, error.fix)) from error
     if as_json:
         print(json.dumps(_as_json(shown, workload, sharding, device, prediction, room), indent=2))
     else:
@@ -86,24 +86,22 @@ def _path_of(model: str, project: Project | None) -> Path:
     )
     if model in names:
         return names[model]
-    mend = did_you_mean(model, names, "model")
-    raise BenchbookError(
-        Problem(model, 1, "there is no such configuration", f"give a config.json, or {mend}")
-    )
+    fix = did_you_mean(model, names, "model")
+    raise BenchbookError(Problem(model, 1, "there is no such configuration", f"give a config.json, or {fix}"))
 
 
 def _read(path: Path, shown: str) -> dict[str, Any]:
-    mend = "give a config.json as transformers writes it"
+    fix = "give a config.json as transformers writes it"
     if path.stat().st_size > MOST_BYTES:
-        raise BenchbookError(Problem(shown, 1, "is far too long for a configuration", mend))
+        raise BenchbookError(Problem(shown, 1, "is far too long for a configuration", fix))
     try:
         config = json.loads(path.read_text("utf-8"))
     except json.JSONDecodeError as error:
-        raise BenchbookError(Problem(shown, error.lineno, f"is no JSON: {error.msg}", mend)) from error
+        raise BenchbookError(Problem(shown, error.lineno, f"is no JSON: {error.msg}", fix)) from error
     except (RecursionError, ValueError) as error:
-        raise BenchbookError(Problem(shown, 1, f"is no JSON: {error}", mend)) from error
+        raise BenchbookError(Problem(shown, 1, f"is no JSON: {error}", fix)) from error
     if not isinstance(config, dict):
-        raise BenchbookError(Problem(shown, 1, "is not an object", mend))
+        raise BenchbookError(Problem(shown, 1, "is not an object", fix))
     return config
 
 

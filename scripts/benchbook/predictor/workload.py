@@ -15,12 +15,12 @@ Device = Literal["cuda", "cpu"]
 
 
 class UnpredictableError(Exception):
-    """Something cannot be predicted; says what is wrong and how to mend it."""
+    """Something cannot be predicted; says what is wrong and how to fix it."""
 
-    def __init__(self, what: str, mend: str) -> None:
-        super().__init__(f"{what}; {mend}")
+    def __init__(self, what: str, fix: str) -> None:
+        super().__init__(f"{what}; {fix}")
         self.what = what
-        self.mend = mend
+        self.fix = fix
 
 
 @dataclass(frozen=True)

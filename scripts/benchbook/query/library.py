@@ -160,8 +160,8 @@ class Library:
         wanted = (self.reference_machine(guide), self.project.config.reference_for(guide))
         name = next((name for name in (*wanted, *recorded) if name in recorded), None)
         if name is None:
-            mend = f"record it: benchbook record {script}"
-            raise UnresolvedError(f"`{script}` has no record on any machine", mend)
+            fix = f"record it: benchbook record {script}"
+            raise UnresolvedError(f"`{script}` has no record on any machine", fix)
         return recorded[name]
 
     def first_machine(self, guide: str, script: str) -> Machine:
@@ -268,8 +268,8 @@ class Library:
             return Machine(name, table["kind"], title, str(table.get("short") or title), table)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             what = f"does not describe a machine ({error})"
-            mend = "restore the file, or record on that machine again"
-            raise BenchbookError(Problem(self.project.relative(path), 1, what, mend)) from error
+            fix = "restore the file, or record on that machine again"
+            raise BenchbookError(Problem(self.project.relative(path), 1, what, fix)) from error
 
     def read(self, path: Path, load: Callable[[Path], T]) -> T:
         """What `load` makes of a file, again only once it has changed; each file is read in one way."""

@@ -39,7 +39,7 @@ class RecordedVariant:
         variant: As it would run there now.
         record: The file that holds it.
         result: What was recorded.
-        campaign: The sitting in which it was, or the publication it is quoted from.
+        campaign: The session in which it was, or the publication it is quoted from.
         verdict: Whether it still describes the script.
     """
 
@@ -132,7 +132,7 @@ def _recorded(library: Library, script: Script, variant: str, machine: Machine) 
     )
 
 
-def missing_mend(machine: Machine, scripts: str) -> str:
+def missing_fix(machine: Machine, scripts: str) -> str:
     """What to do where `machine` has nothing of `scripts`, which only a measured one can be made to have."""
     if machine.published:
         return "quote it in its record, if the publication names it, or show another machine"
@@ -177,8 +177,8 @@ def measure_series(library: Library, target: Target, machine: Machine) -> tuple[
     for run in source.result.runs:
         value = run.metrics.get(target.reference.name)
         if value is not None and not isinstance(value, list):
-            mend = "leave `x: step` for a metric that is a list"
-            raise UnresolvedError(f"`{target.reference}` is one number, not a series", mend)
+            fix = "leave `x: step` for a metric that is a list"
+            raise UnresolvedError(f"`{target.reference}` is one number, not a series", fix)
         if value is not None:
             runs.append(value)
     length = min((len(run) for run in runs), default=0)
@@ -346,8 +346,8 @@ def check_predictable(target: Target, show: Show) -> None:
 def never_predicted(what: str, script: str) -> UnresolvedError:
     """The problem that nothing was predicted of what a page wants to show."""
     guide = script.partition("/")[0]
-    mend = f"declare it in snippets/{guide}/predictions.toml and run `benchbook predictions {script}`"
-    return UnresolvedError(f"{what} was never predicted", mend)
+    fix = f"declare it in snippets/{guide}/predictions.toml and run `benchbook predictions {script}`"
+    return UnresolvedError(f"{what} was never predicted", fix)
 
 
 @dataclass(frozen=True)

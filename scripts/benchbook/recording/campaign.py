@@ -211,7 +211,7 @@ def problem_of(script: Script, variant: Variant, result: Result) -> Problem:
     """What a run that did not end well says to the author of the script."""
     failure = result.failure or Failure(1, result.outcome, "record it again")
     which = "" if variant.name == "default" else f" (variant {variant.name})"
-    return Problem(script.path, failure.line, f"{failure.what}{which}", failure.mend)
+    return Problem(script.path, failure.line, f"{failure.what}{which}", failure.fix)
 
 
 def lay_over(
@@ -220,7 +220,7 @@ def lay_over(
     """The record with what a campaign has yielded (None if nothing), and what it could not take over.
 
     A timeout or a crash never replaces a measurement that still describes the script: it says something of
-    this sitting, and the measurement would be lost. What a campaign that is not over has of a timed script
+    this session, and the measurement would be lost. What a campaign that is not over has of a timed script
     replaces none of another one: times are compared within a campaign.
     """
     old = task.record or Record(task.script.reference, machine)
@@ -236,10 +236,8 @@ def lay_over(
         known = old.variants.get(variant.name)
         if new.outcome != OK and known is not None and known.outcome == OK and _unchanged(known, new):
             what = f"{new.outcome} ({new.error}), where an earlier campaign measured it, whose record stays"
-            mend = (
-                "find out why; if it is so from now on, delete the variant from its record and record again"
-            )
-            problems.append(Problem(task.script.path, 1, f"variant {variant.name}: {what}", mend))
+            fix = "find out why; if it is so from now on, delete the variant from its record and record again"
+            problems.append(Problem(task.script.path, 1, f"variant {variant.name}: {what}", fix))
             continue
         variants[variant.name] = new
         written.append(variant.name)

@@ -27,7 +27,7 @@ from benchbook.query.freshness import kinds_of
 from benchbook.recording import verification
 from benchbook.recording.hosts import interpreter
 from benchbook.recording.plan import Plan, Task, expected_minutes, left, make_plan, matrix, rounded_minutes
-from benchbook.recording.sitting import Sitting
+from benchbook.recording.session import Session
 from benchbook.recording.stores import Bundle, Checkout, Store
 
 INTERRUPTED = 130
@@ -105,7 +105,7 @@ def record_command(
     if plan:
         _print_plan(chosen, here, plan_json, runners)
         return _report(console, chosen.problems)
-    sitting = Sitting(
+    session = Session(
         project=project,
         machine=here,
         found=found,
@@ -119,11 +119,11 @@ def record_command(
     before = _interrupt_once()
     try:
         if verify:
-            found_again = verification.verify(sitting, chosen, bool(scripts), variant)
+            found_again = verification.verify(session, chosen, bool(scripts), variant)
             verification.print_verification(found_again, here.name, plan_json, console)
             _report(console, found_again.problems)
             return 0 if found_again.holds else 1
-        problems = sitting.smallest(chosen.tasks) if smallest else sitting.record(chosen.tasks)
+        problems = session.smallest(chosen.tasks) if smallest else session.record(chosen.tasks)
     except KeyboardInterrupt:
         console.print("interrupted; finished runs are kept, the same command goes on from them")
         return INTERRUPTED
@@ -163,12 +163,12 @@ def this_machine(
     machine = describe(found, recorded_by or MAINTAINERS)
     if not NAME.match(machine.name) or len(machine.name) > LONGEST_NAME:
         what = f"{machine.name!r} would be the machine's name, with {recorded_by!r} in it, and cannot be"
-        mend = "say who measures with Latin letters or digits, briefly"
-        raise BenchbookError(Problem("--recorded-by", 1, what, mend))
+        fix = "say who measures with Latin letters or digits, briefly"
+        raise BenchbookError(Problem("--recorded-by", 1, what, fix))
     if is_published(name or machine.name):
         what = f"{name or machine.name!r} names a machine whose figures are quoted, not measured"
-        mend = "record under this machine's own name, and say who measures in another word"
-        raise BenchbookError(Problem("--machine" if name else "--recorded-by", 1, what, mend))
+        fix = "record under this machine's own name, and say who measures in another word"
+        raise BenchbookError(Problem("--machine" if name else "--recorded-by", 1, what, fix))
     if name is None:
         return machine, found
     # Whoever is not the maintainers stays part of the name, or two owners of one model would collide.
@@ -176,8 +176,8 @@ def this_machine(
     if ending and not name.endswith(OWNER_MARK + ending):
         name += OWNER_MARK + ending
     if not NAME.match(name) or len(name) > LONGEST_NAME or (found is not None) == on_cpu:
-        mend = f"use lower-case letters, digits and hyphens, as in {machine.name}"
-        raise BenchbookError(Problem("--machine", 1, f"{name!r} cannot name this machine", mend))
+        fix = f"use lower-case letters, digits and hyphens, as in {machine.name}"
+        raise BenchbookError(Problem("--machine", 1, f"{name!r} cannot name this machine", fix))
     return replace(machine, name=name), found
 
 

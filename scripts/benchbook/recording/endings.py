@@ -32,7 +32,7 @@ MEMORY_WORDS = (
     "MPS backend out of memory",
 )
 MEMORY_ERRORS = frozenset({"OutOfMemoryError", "MemoryError"})
-SAME_SHOWN = "mend the script, which fails alike when run by hand"
+SAME_SHOWN = "fix the script, which fails alike when run by hand"
 SMALLER = "make it smaller, or use a machine with more memory"
 
 
@@ -69,16 +69,16 @@ def explain(error: BaseException, script: str, cell: str) -> Failure:
     if isinstance(error, AssertionError):
         held = linecache.getline(script, line).strip()
         what = f"a check does not hold in the cell `{cell}`: {text or held}"
-        return Failure(line, what, "mend the script, or the check if it asks too much")
+        return Failure(line, what, "fix the script, or the check if it asks too much")
     if isinstance(error, (DeprecationWarning, PendingDeprecationWarning, FutureWarning)):
         what = f"it uses something deprecated in the cell `{cell}` ({name}: {text})"
         return Failure(line, what, "use what replaces it")
     if isinstance(error, SyntaxError) and error.filename == script:
         return Failure(
-            error.lineno or line, f"the cell `{cell}` is not valid Python ({error.msg})", "mend the syntax"
+            error.lineno or line, f"the cell `{cell}` is not valid Python ({error.msg})", "fix the syntax"
         )
-    mend = SMALLER if outcome_of(error) == OUT_OF_MEMORY else SAME_SHOWN
-    return Failure(line, f"{name} in the cell `{cell}`{text and f': {text}'}", mend)
+    fix = SMALLER if outcome_of(error) == OUT_OF_MEMORY else SAME_SHOWN
+    return Failure(line, f"{name} in the cell `{cell}`{text and f': {text}'}", fix)
 
 
 def shown_traceback(error: BaseException, script: str) -> str:
@@ -115,19 +115,19 @@ def read_blocks(name: str, value: Any, source: str) -> list[float]:
     """
     line = assigned_on(name, source)
     if not isinstance(value, list):
-        mend = "give it a list with the value of each timed block, or leave `blocks` out of its declaration"
-        raise MetricError(Failure(line, f"the metric `{name}` has blocks, and is one number", mend))
+        fix = "give it a list with the value of each timed block, or leave `blocks` out of its declaration"
+        raise MetricError(Failure(line, f"the metric `{name}` has blocks, and is one number", fix))
     if any(isinstance(item, bool) for item in value) or not math.isfinite(median(value)):
-        mend = "give it a list of numbers, such as seconds"
-        raise MetricError(Failure(line, f"the blocks of the metric `{name}` have no median", mend))
+        fix = "give it a list of numbers, such as seconds"
+        raise MetricError(Failure(line, f"the blocks of the metric `{name}` have no median", fix))
     return value
 
 
 def _metric(name: str, values: Mapping[str, Any], source: str) -> Any:
     line = assigned_on(name, source)
     if name not in values:
-        mend = f"assign `{name}` at the top level, or remove it from [tool.benchbook.metrics]"
-        raise MetricError(Failure(line, f"the metric `{name}` was never assigned", mend))
+        fix = f"assign `{name}` at the top level, or remove it from [tool.benchbook.metrics]"
+        raise MetricError(Failure(line, f"the metric `{name}` was never assigned", fix))
     value = values[name]
     if isinstance(value, list):
         if not value:
@@ -145,17 +145,17 @@ def _number(name: str, value: Any, line: int) -> bool | int | float:
         try:
             float(value)
         except OverflowError:
-            mend = "give it in a larger unit"
-            raise MetricError(Failure(line, f"the metric `{name}` is too large a number", mend)) from None
+            fix = "give it in a larger unit"
+            raise MetricError(Failure(line, f"the metric `{name}` is too large a number", fix)) from None
         return int(value)
     if isinstance(value, float):
         if math.isfinite(value):
             return float(value)
-        mend = "find where it stops being finite, and assert that it is in `checks`"
-        raise MetricError(Failure(line, f"the metric `{name}` is {value}", mend))
+        fix = "find where it stops being finite, and assert that it is in `checks`"
+        raise MetricError(Failure(line, f"the metric `{name}` is {value}", fix))
     kind = type(value).__name__
-    mend = "make it a number, or a flat list of numbers (`.item()` of a tensor)"
-    raise MetricError(Failure(line, f"the metric `{name}` is a {kind}", mend))
+    fix = "make it a number, or a flat list of numbers (`.item()` of a tensor)"
+    raise MetricError(Failure(line, f"the metric `{name}` is a {kind}", fix))
 
 
 def assigned_on(name: str, source: str) -> int:

@@ -179,7 +179,7 @@ class Host:
 
 
 class Hosts:
-    """The hosts of one sitting; a context manager that leaves none behind.
+    """The hosts of one session; a context manager that leaves none behind.
 
     Parameters:
         python: The interpreter that runs the scripts; by default `BENCHBOOK_PYTHON`, else this one.
@@ -255,14 +255,14 @@ class Hosts:
         try:
             host = Host(key, self.python, self._folder, self._devices, self._packages)
         except (HostError, OSError) as error:
-            mend = (
+            fix = (
                 f"make sure that {Path(self.python).name} of the recording environment starts and has psutil"
             )
-            raise BenchbookError(Problem(shown, 1, f"its process does not start ({error})", mend)) from error
+            raise BenchbookError(Problem(shown, 1, f"its process does not start ({error})", fix)) from error
         if host.unfit:
             host.close()
-            mend = "import it inside a cell that needs it, or remove the package behind it (datasets, often)"
-            raise BenchbookError(Problem(shown, 1, host.unfit, mend))
+            fix = "import it inside a cell that needs it, or remove the package behind it (datasets, often)"
+            raise BenchbookError(Problem(shown, 1, host.unfit, fix))
         return host
 
 

@@ -58,12 +58,12 @@ class Failure:
     Parameters:
         line: Of the script, 1 where none is known.
         what: What happened, in one sentence without a full stop.
-        mend: What to do about it.
+        fix: What to do about it.
     """
 
     line: int
     what: str
-    mend: str
+    fix: str
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 from benchbook.content.records import write_text
 from benchbook.recording.jobs import Result, result_from
 
-# A sitting may be interrupted, not spread over a month.
+# A session may be interrupted, not spread over a month.
 LONGEST = timedelta(days=7)
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 

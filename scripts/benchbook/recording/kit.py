@@ -122,8 +122,8 @@ def _refuse_to_replace(folder: Path) -> None:
         raise BenchbookError(Problem(str(folder), 1, what, "move it elsewhere, or name another folder"))
     if (folder / "state").is_dir() and any((folder / "state").iterdir()):
         what = "holds what an earlier campaign handed back, which packing would remove"
-        mend = "move its `state` elsewhere, and name that by --state"
-        raise BenchbookError(Problem(str(folder), 1, what, mend))
+        fix = "move its `state` elsewhere, and name that by --state"
+        raise BenchbookError(Problem(str(folder), 1, what, fix))
 
 
 def _content(made: Path) -> str:
@@ -186,8 +186,8 @@ def closure(
             distribution = importlib.metadata.distribution(name)
         except importlib.metadata.PackageNotFoundError as error:
             what = f"{name} is not installed here, which a machine of that kind needs"
-            mend = "install it, or pack the kit in the recording environment (`make kit`)"
-            raise BenchbookError(Problem("pyproject.toml", 1, what, mend)) from error
+            fix = "install it, or pack the kit in the recording environment (`make kit`)"
+            raise BenchbookError(Problem("pyproject.toml", 1, what, fix)) from error
         found[name] = distribution.version
         for text in distribution.requires or ():
             requirement = Requirement(text)
@@ -233,8 +233,8 @@ def cut_libraries(wheel: Path, cuda: str | None) -> None:
         if lacking := kept - libraries:
             beside.unlink()
             known = sorted(re.findall(r"cuda(\d+)(\d)\.so", " ".join(libraries)))
-            mend = f"use one of {', '.join(f'{major}.{minor}' for major, minor in known)}"
-            raise BenchbookError(Problem("--cuda", 1, f"{BITSANDBYTES} has no {lacking.pop()}", mend))
+            fix = f"use one of {', '.join(f'{major}.{minor}' for major, minor in known)}"
+            raise BenchbookError(Problem("--cuda", 1, f"{BITSANDBYTES} has no {lacking.pop()}", fix))
         lines, index = [], ""
         for info in old.infolist():
             if info.filename.endswith(".dist-info/RECORD"):

@@ -173,14 +173,14 @@ def make_plan(
     # Where several scripts are meant, only those that have the variant are.
     if variant is not None and not tasks:
         for shown, names in without.items():
-            mend = did_you_mean(variant, names, "variant")
-            problems.append(Problem(shown, 1, f"has no variant `{variant}`", mend))
+            fix = did_you_mean(variant, names, "variant")
+            problems.append(Problem(shown, 1, f"has no variant `{variant}`", fix))
     if scripts and elsewhere and not tasks and not problems:
         path = project.snippets / elsewhere[0]
         needs = ", ".join(read_script(path, project.root).metadata.needs)
         what = f"needs {needs}, which {machine.name} has not"
-        mend = f"record it where there is one, or add one of {', '.join(NEEDS)} to its `needs`"
-        raise BenchbookError(Problem(project.relative(path), 1, what, mend))
+        fix = f"record it where there is one, or add one of {', '.join(NEEDS)} to its `needs`"
+        raise BenchbookError(Problem(project.relative(path), 1, what, fix))
     tasks.sort(key=lambda task: -task.worth)
     return Plan(tuple(tasks), tuple(problems), tuple(elsewhere))
 
@@ -203,10 +203,10 @@ def choose(project: Project, named: Sequence[str]) -> tuple[Path, ...]:
         found = {key: path for key, path in known.items() if key == wanted or key.startswith(f"{wanted}/")}
         if not found:
             guides = {key.partition("/")[0] for key in known}
-            mend = did_you_mean(
+            fix = did_you_mean(
                 wanted, known if "/" in wanted else guides, "script" if "/" in wanted else "guide"
             )
-            problems.append(Problem(name, 1, "is neither a script nor a guide", mend))
+            problems.append(Problem(name, 1, "is neither a script nor a guide", fix))
         chosen.update(found)
     if problems:
         raise BenchbookError(*problems)
@@ -318,7 +318,7 @@ SHARE_OF_MOST = 0.5
 def matrix(tasks: Sequence[Task], runners: int) -> dict[str, list[dict[str, Any]]]:
     """At most `runners` shares of about the same length, as the `matrix` of a job.
 
-    A script is never divided: its variants are compared within one sitting. The longest goes first, each to
+    A script is never divided: its variants are compared within one session. The longest goes first, each to
     the runner that has least (Graham 1969, "Bounds on Multiprocessing Timing Anomalies").
     """
     shares: list[list[Task]] = [[] for _ in range(min(runners, len(tasks)))]

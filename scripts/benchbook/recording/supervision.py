@@ -184,7 +184,7 @@ class Supervisor:
             # Out of memory anywhere explains the rest; else the first to end does.
             bad.sort(key=lambda each: (each[1] != OUT_OF_MEMORY, each[0].ended or float("inf")))
             rank, outcome, failure = bad[0]
-            failure = Failure(failure.line, plain(scrub(failure.what)), failure.mend)
+            failure = Failure(failure.line, plain(scrub(failure.what)), failure.fix)
             return Result(outcome, failure, self._output(job, rank, scrub), [], seconds)
         return Result(
             OK, None, self._output(job, ranks[0], scrub), [self._reading(rank) for rank in ranks], seconds
@@ -233,7 +233,7 @@ def _ending(job: Job, rank: _Rank, killed: bool) -> tuple[str, Failure] | None:
         failure = Failure(**rank.answer["failure"])
         if killed and rank.answer["outcome"] == FAILED:
             # The kernel took one of the script's own processes, and the script fell over that.
-            return OUT_OF_MEMORY, replace(failure, mend=SMALLER)
+            return OUT_OF_MEMORY, replace(failure, fix=SMALLER)
         return rank.answer["outcome"], failure
     where, line = rank.cell, _line(job, rank.cell)
     code = rank.process.exitcode

@@ -16,7 +16,7 @@ from benchbook.content.records import VariantRecord
 from benchbook.content.script import Script
 from benchbook.recording.campaign import variant_record
 from benchbook.recording.plan import Plan, Task
-from benchbook.recording.sitting import Sitting
+from benchbook.recording.session import Session
 from benchbook.statistics.differences import Difference, compared
 
 OK = "ok"
@@ -82,7 +82,7 @@ def sample(plan: Plan, named: bool, wanted: str | None, draw: random.Random) -> 
     return tasks
 
 
-def verify(sitting: Sitting, plan: Plan, named: bool, wanted: str | None) -> Verification:
+def verify(session: Session, plan: Plan, named: bool, wanted: str | None) -> Verification:
     """Run a sample again and compare it with the records.
 
     Raises:
@@ -90,13 +90,13 @@ def verify(sitting: Sitting, plan: Plan, named: bool, wanted: str | None) -> Ver
     """
     tasks = sample(plan, named, wanted, random.Random(secrets.randbits(64)))
     if not tasks:
-        what = f"nothing that was asked for has a fresh record on {sitting.machine.name}"
+        what = f"nothing that was asked for has a fresh record on {session.machine.name}"
         raise BenchbookError(
             *plan.problems, Problem("snippets/records", 1, what, "record first: `benchbook record`")
         )
     findings: list[Finding] = []
     problems = list(plan.problems)
-    for task, variant, finished in sitting.rerun(tasks):
+    for task, variant, finished in session.rerun(tasks):
         assert task.record is not None
         now = variant_record(task, variant, "", finished)
         then = task.record.variants[variant.name]

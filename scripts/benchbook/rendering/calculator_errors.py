@@ -24,8 +24,8 @@ def render_errors(library: Library, language: Language, template: Template) -> s
     """
     points = load_points(library.project)
     if points is None:
-        mend = "run `benchbook coefficients --points 200`"
-        raise UnresolvedError("the calculator was not compared with the predictor yet", mend)
+        fix = "run `benchbook coefficients --points 200`"
+        raise UnresolvedError("the calculator was not compared with the predictor yet", fix)
     return template.render(
         text=lambda name: language.text(f"calc_{name}"),
         rows=_rows(library, points, language),

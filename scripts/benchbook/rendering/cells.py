@@ -16,7 +16,7 @@ from benchbook.content.terminal import plain
 from benchbook.languages.language import Language
 from benchbook.languages.markup import plain_code
 from benchbook.query.library import Library, Machine
-from benchbook.query.measurements import RecordedVariant, missing_mend, recorded, shown_variant
+from benchbook.query.measurements import RecordedVariant, missing_fix, recorded, shown_variant
 from benchbook.rendering.context import Build, Rendering
 from benchbook.rendering.labels import OUTCOMES
 from benchbook.rendering.provenance import details_element, render_details
@@ -52,15 +52,15 @@ def resolve_cell(library: Library, guide: str, text: str) -> tuple[Script, Cell,
     variant = shown_variant(script, among)
     found = recorded(library, script, variant.name, machine)
     if found is None:
-        mend = missing_mend(machine, script.reference)
+        fix = missing_fix(machine, script.reference)
         raise UnresolvedError(
-            f"`{script.reference}`, variant {variant.name}, was never recorded on {machine.name}", mend
+            f"`{script.reference}`, variant {variant.name}, was never recorded on {machine.name}", fix
         )
     if cell.name in script.regions and cell.name not in found.result.regions:
         others = _reached(library, script, script.variants(()), machine, cell.name)
         what = f"the region `{cell.name}` of `{script.reference}` was not reached in {variant.name}"
-        mend = f"name a variant in which it was: {'; '.join(one.name for one in others)}"
-        raise UnresolvedError(what, mend if others else missing_mend(machine, script.reference))
+        fix = f"name a variant in which it was: {'; '.join(one.name for one in others)}"
+        raise UnresolvedError(what, fix if others else missing_fix(machine, script.reference))
     return script, cell, variant, found
 
 
@@ -86,8 +86,8 @@ def check_options(options: Mapping[str, str]) -> None:
         )
     for name in options:
         if name not in ("source", "tabs", *EXTRAS):
-            mend = f"use only: source, tabs, {', '.join(EXTRAS)}"
-            raise UnresolvedError(f"a cell has no option `{name}`", mend)
+            fix = f"use only: source, tabs, {', '.join(EXTRAS)}"
+            raise UnresolvedError(f"a cell has no option `{name}`", fix)
 
 
 def render_cell(build: Build, text: str, options: Mapping[str, str], md: Markdown) -> str:

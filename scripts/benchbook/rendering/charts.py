@@ -17,7 +17,7 @@ from benchbook.content.script import Script, Variant
 from benchbook.content.units import Unit
 from benchbook.languages.language import Language
 from benchbook.query.library import Library, Machine
-from benchbook.query.measurements import Measurement, RecordedVariant, measure_series, missing_mend, recorded
+from benchbook.query.measurements import Measurement, RecordedVariant, measure_series, missing_fix, recorded
 from benchbook.rendering.context import Build, Rendering
 from benchbook.rendering.drawing import MAX_SERIES, SHAPES, Line, draw_chart, line_ends
 from benchbook.rendering.labels import axis_label, name_label
@@ -102,8 +102,8 @@ def read_chart(text: str, library: Library) -> Chart:
         )
     fixed = {axis for axis in known if len(axis_values(variants, axis)) < 2} | {x, series}
     if loose := sorted(set(known) - fixed):
-        mend = f"fix by `where:` or show by `series:` each of: {', '.join(loose)}"
-        raise UnresolvedError("several variants share a point of the chart", mend)
+        fix = f"fix by `where:` or show by `series:` each of: {', '.join(loose)}"
+        raise UnresolvedError("several variants share a point of the chart", fix)
     if len(axis_values(variants, series or "")) > MAX_SERIES:
         raise UnresolvedError(
             f"the chart has more than {MAX_SERIES} lines", "leave some out by `where:`, or show a table"
@@ -159,8 +159,8 @@ def resolve_chart(library: Library, guide: str, text: str) -> tuple[Chart, Machi
     machine = chart.machine or library.machine_for(guide, chart.script.reference)
     drawn = _chart_lines(library, chart, machine)
     if drawn is None:
-        mend = missing_mend(machine, chart.script.reference)
-        raise UnresolvedError(f"nothing of this chart was recorded on {machine.name}", mend)
+        fix = missing_fix(machine, chart.script.reference)
+        raise UnresolvedError(f"nothing of this chart was recorded on {machine.name}", fix)
     return chart, machine, drawn
 
 

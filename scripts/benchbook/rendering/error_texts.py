@@ -112,8 +112,8 @@ def error_text_problems(project: Project, pages: Mapping[Path, PageSource]) -> I
         seen.setdefault(text.id, text)
         if text.id not in headings:
             what = f"the text `{text.id}` is explained nowhere"
-            mend = f"explain it in {project.relative(path)}, below a heading {{ #{text.id} }}"
-            yield Problem(shown, text.line, what, mend)
+            fix = f"explain it in {project.relative(path)}, below a heading {{ #{text.id} }}"
+            yield Problem(shown, text.line, what, fix)
 
 
 def write_error_texts(project: Project, site: Path) -> None:
@@ -177,6 +177,6 @@ def _literal(node: ast.expr, script: Script, line: int) -> dict[str, tuple[str, 
         for name, parts in table.items()
     )
     if not whole or not isinstance(table, dict):
-        mend = 'write it as `{"name": ["first part", "second part"]}`, without names or calls'
-        raise BenchbookError(Problem(script.path, line, f"`{NAME}` is no literal of names with parts", mend))
+        fix = 'write it as `{"name": ["first part", "second part"]}`, without names or calls'
+        raise BenchbookError(Problem(script.path, line, f"`{NAME}` is no literal of names with parts", fix))
     return {name: tuple(parts) for name, parts in table.items()}

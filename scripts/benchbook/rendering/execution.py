@@ -27,19 +27,19 @@ def record_here(project: Project, mode: str) -> str:
         BenchbookError: The mode is neither, there is no interpreter to record with, or recording failed.
     """
     if mode not in MODES:
-        mend = f"set it to one of: {', '.join(MODES)}, or leave it unset to replay what is committed"
-        raise BenchbookError(Problem("BENCHBOOK_EXECUTE", 1, f"`{mode}` is no way to execute", mend))
+        fix = f"set it to one of: {', '.join(MODES)}, or leave it unset to replay what is committed"
+        raise BenchbookError(Problem("BENCHBOOK_EXECUTE", 1, f"`{mode}` is no way to execute", fix))
     python = _recording_python(project)
     if _run(project, python, f"--{mode}").returncode != 0:
-        mend = "mend what is reported above, or build without BENCHBOOK_EXECUTE"
-        raise BenchbookError(Problem("BENCHBOOK_EXECUTE", 1, "recording on this machine failed", mend))
+        fix = "fix what is reported above, or build without BENCHBOOK_EXECUTE"
+        raise BenchbookError(Problem("BENCHBOOK_EXECUTE", 1, "recording on this machine failed", fix))
     plan = _run(project, python, "--plan", "--json", quiet=True)
     try:
         return str(json.loads(plan.stdout)["machine"])
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         what = "the recorder did not say which machine this is"
-        mend = f"run `{python} -m benchbook record --plan --json` to see what it says"
-        raise BenchbookError(Problem("BENCHBOOK_EXECUTE", 1, what, mend)) from error
+        fix = f"run `{python} -m benchbook record --plan --json` to see what it says"
+        raise BenchbookError(Problem("BENCHBOOK_EXECUTE", 1, what, fix)) from error
 
 
 def _recording_python(project: Project) -> Path:
@@ -50,8 +50,8 @@ def _recording_python(project: Project) -> Path:
     """
     python = project.root / os.environ.get("BENCHBOOK_PYTHON", DEFAULT_PYTHON)
     if not python.is_file():
-        mend = "run `make record` once, or set BENCHBOOK_PYTHON to an interpreter that has torch"
-        raise BenchbookError(Problem("BENCHBOOK_PYTHON", 1, f"there is no interpreter {python}", mend))
+        fix = "run `make record` once, or set BENCHBOOK_PYTHON to an interpreter that has torch"
+        raise BenchbookError(Problem("BENCHBOOK_PYTHON", 1, f"there is no interpreter {python}", fix))
     return python
 
 

@@ -112,7 +112,7 @@ def _parsed(text: str, what: str) -> Any:
         return parse_yaml(text)
     except InvalidYamlError as error:
         raise UnresolvedError(
-            f"the {what} is not valid YAML in its line {error.line}", "mend its syntax"
+            f"the {what} is not valid YAML in its line {error.line}", "fix its syntax"
         ) from None
 
 
@@ -173,8 +173,8 @@ def _show_of(table: Mapping[str, Any]) -> tuple[Show, Which]:
             what = f"`{key}:` of `{table['metric']}` is {table[key]!r}"
             raise UnresolvedError(what, f"write `{key}: true`, or `{key}: anew`")
     if table.get("predicted") and table.get("error"):
-        mend = "make them two columns"
-        raise UnresolvedError(f"a column of `{table['metric']}` is both `predicted:` and `error:`", mend)
+        fix = "make them two columns"
+        raise UnresolvedError(f"a column of `{table['metric']}` is both `predicted:` and `error:`", fix)
     which: Which = "anew" if "anew" in (table.get("predicted"), table.get("error")) else "first"
     if not table.get("error"):
         return ("predicted" if table.get("predicted") else "measured"), which

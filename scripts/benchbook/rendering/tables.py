@@ -29,7 +29,7 @@ from benchbook.query.measurements import (
     RecordedVariant,
     check_one_campaign,
     find_prediction,
-    missing_mend,
+    missing_fix,
     never_predicted,
 )
 from benchbook.rendering.claims import claim_mark, show_once
@@ -241,8 +241,8 @@ def _check_swept(axes: Sequence[str], script: Script) -> None:
     known = {axis for variant in script.variants(()) for axis in variant.axes}
     for axis in axes:
         if axis not in known:
-            mend = did_you_mean(axis, {*known, CELLS, METRICS}, "axis") if known else "use `rows: cells`"
-            raise UnresolvedError(f"`{script.reference}` does not sweep `{axis}`", mend)
+            fix = did_you_mean(axis, {*known, CELLS, METRICS}, "axis") if known else "use `rows: cells`"
+            raise UnresolvedError(f"`{script.reference}` does not sweep `{axis}`", fix)
 
 
 def _check_distinct(rows: Sequence[TableRow], axes: Sequence[str], script: Script) -> None:
@@ -261,9 +261,9 @@ def _heads(rows: Sequence[TableRow]) -> tuple[str, ...]:
 
 def _only(script: Script, variants: Sequence[Variant], rows: str) -> Variant:
     if len(variants) > 1:
-        mend = "fix its axes by `where:`"
+        fix = "fix its axes by `where:`"
         raise UnresolvedError(
-            f"`{script.reference}` has {len(variants)} variants, and `rows: {rows}` shows one", mend
+            f"`{script.reference}` has {len(variants)} variants, and `rows: {rows}` shows one", fix
         )
     return variants[0]
 
@@ -463,8 +463,8 @@ def resolve_table(
     _check_predicted(library, table)
     entries = _table_entries(library, table, machine, language)
     if entries is None or (table.machine and _is_empty(entries)):
-        mend = missing_mend(machine, table.script.reference)
-        raise UnresolvedError(f"nothing of this table was recorded on {machine.name}", mend)
+        fix = missing_fix(machine, table.script.reference)
+        raise UnresolvedError(f"nothing of this table was recorded on {machine.name}", fix)
     return table, machine, entries
 
 

@@ -25,7 +25,7 @@ from benchbook.content.script import Script, Variant
 from benchbook.content.units import Unit
 from benchbook.languages.language import Language
 from benchbook.query.library import Library, Machine
-from benchbook.query.measurements import Measurement, RecordedVariant, check_one_campaign, missing_mend
+from benchbook.query.measurements import Measurement, RecordedVariant, check_one_campaign, missing_fix
 from benchbook.rendering.context import Build, Rendering
 from benchbook.rendering.drawing import draw_points
 from benchbook.rendering.labels import axis_label
@@ -183,8 +183,8 @@ def resolve_tradeoff(library: Library, guide: str, text: str) -> tuple[Tradeoff,
     machine = tradeoff.machine or library.machine_for(guide, tradeoff.script.reference)
     plotted = _plotted(library, tradeoff, machine)
     if plotted is None:
-        mend = missing_mend(machine, tradeoff.script.reference)
-        raise UnresolvedError(f"nothing of this picture was recorded on {machine.name}", mend)
+        fix = missing_fix(machine, tradeoff.script.reference)
+        raise UnresolvedError(f"nothing of this picture was recorded on {machine.name}", fix)
     return tradeoff, machine, plotted
 
 

@@ -13,7 +13,7 @@ from benchbook.content.references import UnresolvedError, ValueSpec, parse_value
 from benchbook.content.units import UNITS, Unit
 from benchbook.languages.language import Language
 from benchbook.query.library import Library, Machine
-from benchbook.query.measurements import Computed, compute_value, missing_mend, never_predicted
+from benchbook.query.measurements import Computed, compute_value, missing_fix, never_predicted
 from benchbook.rendering.context import Build
 from benchbook.rendering.labels import OUTCOMES
 from benchbook.rendering.provenance import (
@@ -46,8 +46,8 @@ def _value_machines(library: Library, guide: str, scripts: Sequence[str]) -> tup
         if all(machine in library.shown_on(script) for script in scripts[1:])
     ]
     if all(machine.published for machine in shared):
-        mend = f"record them on one: benchbook record {' '.join(scripts)}"
-        raise UnresolvedError(f"no machine has a record of {' and '.join(scripts)}", mend)
+        fix = f"record them on one: benchbook record {' '.join(scripts)}"
+        raise UnresolvedError(f"no machine has a record of {' and '.join(scripts)}", fix)
     first = library.first_machine(guide, scripts[0])
     return tuple(sorted(shared, key=lambda machine: machine != first))
 
@@ -71,8 +71,8 @@ def resolve_value(library: Library, guide: str, text: str) -> tuple[ValueSpec, M
         if computed is None:
             raise never_predicted(f"`{spec.expression}`", spec.first.script)
     if computed is None:
-        mend = missing_mend(machine, " ".join(_scripts_of(spec)))
-        raise UnresolvedError(f"`{spec}` was never recorded on {machine.name}", mend)
+        fix = missing_fix(machine, " ".join(_scripts_of(spec)))
+        raise UnresolvedError(f"`{spec}` was never recorded on {machine.name}", fix)
     if _yields_nothing(computed):
         raise UnresolvedError(
             f"`{spec}` has no reading on {machine.name}", "use a meter or metric that machine has"

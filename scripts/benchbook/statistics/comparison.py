@@ -33,7 +33,7 @@ class Side:
         samples: One per run, in the order of the runs; of a constant the one number, of a side that was not
             measured none. Both sides are in the same unit.
         timed: Whether it is a time, a rate or the like, which no two runs have alike.
-        campaign: In which sitting it was measured; empty for a constant.
+        campaign: In which session it was measured; empty for a constant.
         shared: Whether others used the device meanwhile.
     """
 

@@ -16,7 +16,7 @@ Agreement = Literal["same", "differs", "undecided"]
 
 # Bytes of an allocator repeat from run to run; what deviates by less is alignment, not a change.
 NEARLY = 0.001
-# Two sittings differ in temperature, clocks and neighbours: asv's factor and its p, between two campaigns.
+# Two sessions differ in temperature, clocks and neighbours: asv's factor and its p, between two campaigns.
 SMALLEST_FACTOR, LARGEST_P = 1.1, 0.002
 
 

@@ -62,8 +62,8 @@ def _names(target: str | None, document: Document, all_languages: bool) -> bool:
 def _unknown(target: str, documents: Sequence[Document], all_languages: bool) -> Problem:
     pages = {f"{one.code}/{one.name}" for one in documents}
     known = {one.name for one in documents} if all_languages else pages | {one.code for one in documents}
-    mend = did_you_mean(target, known, "translation")
-    return Problem(target, 1, "is no translated page and no language", mend)
+    fix = did_you_mean(target, known, "translation")
+    return Problem(target, 1, "is no translated page and no language", fix)
 
 
 def _with_section(chosen: Sequence[Document], section: str) -> list[Document]:
@@ -72,11 +72,11 @@ def _with_section(chosen: Sequence[Document], section: str) -> list[Document]:
     if having:
         return having
     lacking = next((one for one in chosen if one.english and section in _keys(one.english)), None)
-    mend = did_you_mean(section, {key for one in chosen for key in _keys(one)}, "section")
+    fix = did_you_mean(section, {key for one in chosen for key in _keys(one)}, "section")
     if lacking is not None:
-        mend = "translate it first"
+        fix = "translate it first"
     what = f"has no section `{section}`"
-    raise BenchbookError(Problem((lacking or chosen[0]).shown, 1, what, mend))
+    raise BenchbookError(Problem((lacking or chosen[0]).shown, 1, what, fix))
 
 
 def _keys(document: Document) -> list[str]:

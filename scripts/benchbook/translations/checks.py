@@ -80,12 +80,12 @@ def _review_problems(document: Document) -> Iterator[Problem]:
     by = review.get("by") if isinstance(review, dict) else None
     date = review.get("date") if isinstance(review, dict) else None
     if not (isinstance(by, str) and by.strip() and isinstance(date, datetime.date)):
-        mend = "write `reviewed: {by: name, date: 2026-01-31}`, or remove it until someone has read the page"
+        fix = "write `reviewed: {by: name, date: 2026-01-31}`, or remove it until someone has read the page"
         yield Problem(
             document.shown,
             line_of_entry("reviewed", document.text),
             "does not say who reviewed it, and when",
-            mend,
+            fix,
         )
 
 
@@ -133,11 +133,11 @@ def _drift_problems(document: Document, english: Document) -> Iterator[Problem]:
         name = "the description" if one.key == DESCRIPTION else f"section `#{one.key}`"
         what = f"{name}: {one.reason}"
         where = f"{english.shown}:{lines[one.key]}" if one.key in lines else english.shown
-        mend = {
+        fix = {
             "missing": f"translate it from {where}, then {accept} --section {one.key}`",
             "dropped": f"remove it here too, then {accept} --section {one.key}`",
         }.get(one.state, f"follow {where}, then {accept} --section {one.key}`")
-        yield Problem(document.shown, one.line, what, mend)
+        yield Problem(document.shown, one.line, what, fix)
 
 
 def _heading_problems(document: Document, english: Document) -> Iterator[Problem]:

@@ -42,8 +42,8 @@ def code_problems(page: PageSource, path: str) -> Iterator[Problem]:
                 if number not in words:
                     yield from _confusables(text, number, path)
             if token.info.strip().partition(" ")[0].lower() in _PYTHON:
-                mend = "put it into a script and show its cell with a `cell` fence"
-                yield Problem(path, line, "holds code that nothing runs", mend)
+                fix = "put it into a script and show its cell with a `cell` fence"
+                yield Problem(path, line, "holds code that nothing runs", fix)
         for child in token.children or ():
             if child.type in ("softbreak", "hardbreak"):
                 line += 1
@@ -121,16 +121,16 @@ def _foreign_tags(html: str, line: int, path: str) -> Iterator[Problem]:
 
 
 def _foreign_text(text: str, after: Sequence[Token], line: int, path: str) -> Iterator[Problem]:
-    mend = "write it as the other pages do; link a name to its page with `[`name`](address)`"
+    fix = "write it as the other pages do; link a name to its page with `[`name`](address)`"
     found = _FOREIGN.search(text)
     if found:
-        yield Problem(path, line, f"`{found[0]}` is syntax of another documentation tool", mend)
+        yield Problem(path, line, f"`{found[0]}` is syntax of another documentation tool", fix)
     code = after[0].content if after and after[0].type == "code_inline" else None
     closed = len(after) > 1 and after[1].type == "text" and after[1].content.startswith("]")
     if code is not None and text.endswith("[") and closed:
-        yield Problem(path, line, f"[`{code}`] links to nothing here", mend)
+        yield Problem(path, line, f"[`{code}`] links to nothing here", fix)
     elif code is not None and (role := _ROLE.search(text)):
-        yield Problem(path, line, f"`{role[0]}` is syntax of another documentation tool", mend)
+        yield Problem(path, line, f"`{role[0]}` is syntax of another documentation tool", fix)
 
 
 # So many words in a row are no name: they are a sentence.

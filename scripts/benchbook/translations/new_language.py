@@ -60,12 +60,12 @@ def language_problems(project: Project) -> Iterator[Problem]:
         return
     for code, line in listed.lines.items():
         if code not in project.languages:
-            mend = f"remove the entry, or make it with `benchbook new language {code}`"
-            yield Problem(CONFIG, line, f"lists `{code}`, which has no docs/{code}/{FILE}", mend)
+            fix = f"remove the entry, or make it with `benchbook new language {code}`"
+            yield Problem(CONFIG, line, f"lists `{code}`, which has no docs/{code}/{FILE}", fix)
     for code in project.languages:
         if code not in listed.lines:
-            mend = f"list it under the plugin i18n in {CONFIG}, or remove the folder"
-            yield Problem(f"docs/{code}/{FILE}", 1, f"is of a language that {CONFIG} does not list", mend)
+            fix = f"list it under the plugin i18n in {CONFIG}, or remove the folder"
+            yield Problem(f"docs/{code}/{FILE}", 1, f"is of a language that {CONFIG} does not list", fix)
 
 
 def below(node: yaml.Node | None, key: str) -> yaml.Node | None:
@@ -189,13 +189,13 @@ def new_language(project: Project, code: str) -> list[str]:
 
 
 def _locale(code: str) -> Locale:
-    mend = "name it by its code, such as `fr` or `pt-BR`"
+    fix = "name it by its code, such as `fr` or `pt-BR`"
     if not _CODE.fullmatch(code):
-        raise BenchbookError(Problem(code, 1, "is no code of a language that the site can have", mend))
+        raise BenchbookError(Problem(code, 1, "is no code of a language that the site can have", fix))
     try:
         return Locale.parse(code.replace("-", "_"))
     except (UnknownLocaleError, ValueError) as error:
-        raise BenchbookError(Problem(code, 1, "is no language that CLDR knows", mend)) from error
+        raise BenchbookError(Problem(code, 1, "is no language that CLDR knows", fix)) from error
 
 
 def _with_entry(text: str, listed: ListedLanguages, code: str, locale: Locale) -> str:

@@ -50,8 +50,8 @@ def lost_numbers(
             # "One" and "a" are often no number, and languages differ in when they say them.
             if number not in ("0", "1"):
                 what = f"the number {number} of the English text is not here"
-                mend = f"say it, or add its word to `numerals:` of docs/{rules.code}/_language.yml"
-                yield Problem(path, ours[0].line, what, mend)
+                fix = f"say it, or add its word to `numerals:` of docs/{rules.code}/_language.yml"
+                yield Problem(path, ours[0].line, what, fix)
 
 
 def device_problems(

@@ -89,7 +89,7 @@ def _separate(section: Section, english: Section) -> Iterator[tuple[list[TextRun
 def _piece_problems(
     kind: Kind, ours: Sequence[TextRun], theirs: Sequence[TextRun], section: Section, path: str
 ) -> Iterator[Problem]:
-    name, mend = _WORDS[kind]
+    name, fix = _WORDS[kind]
     here, there = ([piece for unit in side for piece in unit.of(kind)] for side in (ours, theirs))
     counts = [Counter(_same(piece) for piece in side) for side in (here, there)]
     # With English on the one side and another language on the other: what is too much, and what is missing.
@@ -97,10 +97,10 @@ def _piece_problems(
     for piece in here:
         if extra[_same(piece)]:
             extra[_same(piece)] -= 1
-            yield Problem(path, piece.line, f"the {name} `{piece.text}` is not in the English text", mend)
+            yield Problem(path, piece.line, f"the {name} `{piece.text}` is not in the English text", fix)
     line = ours[0].line if ours else section.line
     for text in lost.elements():
-        yield Problem(path, line, f"the {name} `{text}` of the English text is not here", mend)
+        yield Problem(path, line, f"the {name} `{text}` of the English text is not here", fix)
 
 
 def _same(piece: Piece) -> str:
@@ -134,15 +134,15 @@ def _shape_problem(
     end = f"the end of {section.called}"
     line, here = ours[place] if place < len(ours) else (ours[-1][0] if ours else section.line, end)
     there = theirs[place][1] if place < len(theirs) else end
-    mend = "give the section the paragraphs, lists, tables and blocks of the English one, in its order"
-    return Problem(path, line, f"here is {here} where English has {there}", mend)
+    fix = "give the section the paragraphs, lists, tables and blocks of the English one, in its order"
+    return Problem(path, line, f"here is {here} where English has {there}", fix)
 
 
 def _fence_problems(section: Section, english: Section, path: str) -> Iterator[Problem]:
-    mend = "copy it from the English page; translate only what readers see of it"
+    fix = "copy it from the English page; translate only what readers see of it"
     for fence, other in zip(section.fences, english.fences, strict=True):
         if untranslated_part(fence.header, fence.body) != untranslated_part(other.header, other.body):
-            yield Problem(path, fence.line, f"the `{fence.name}` fence is not the English one", mend)
+            yield Problem(path, fence.line, f"the `{fence.name}` fence is not the English one", fix)
 
 
 class _Tags(HTMLParser):

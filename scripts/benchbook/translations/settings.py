@@ -301,7 +301,7 @@ def load_rules(project: Project, code: str) -> Rules:
         table = parse_yaml(text)
         blocks = _Blocks.model_validate(table if isinstance(table, dict) else {})
     except InvalidYamlError as error:
-        raise BenchbookError(Problem(shown, error.line, "is not valid YAML", "mend its syntax")) from error
+        raise BenchbookError(Problem(shown, error.line, "is not valid YAML", "fix its syntax")) from error
     except ValidationError as error:
         raise BenchbookError(*(_problem(dict(found), shown, text) for found in error.errors())) from error
     glossary = blocks.glossary
@@ -335,17 +335,17 @@ def glossary_gaps(rules: Mapping[str, Rules], project: Project) -> list[Problem]
         shown = project.relative(project.docs / code / FILE)
         text = (project.docs / code / FILE).read_text("utf-8")
         for key in sorted(set(english) - set(its.terms)):
-            mend = "add it with a rendering that a native speaker would choose"
+            fix = "add it with a rendering that a native speaker would choose"
             problems.append(
-                Problem(shown, yaml_line(text, ("glossary", "terms")), f"its glossary lacks `{key}`", mend)
+                Problem(shown, yaml_line(text, ("glossary", "terms")), f"its glossary lacks `{key}`", fix)
             )
         for key in sorted(set(its.terms) - set(english)):
-            mend = f"add it to docs/{FALLBACK}/{FILE} with the words to find it by, or remove it"
+            fix = f"add it to docs/{FALLBACK}/{FILE} with the words to find it by, or remove it"
             what = f"its glossary has `{key}`, which English lacks"
-            problems.append(Problem(shown, yaml_line(text, ("glossary", "terms", key)), what, mend))
+            problems.append(Problem(shown, yaml_line(text, ("glossary", "terms", key)), what, fix))
     return problems
 
 
 def _problem(found: dict[str, Any], path: str, text: str) -> Problem:
     what = f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
-    return Problem(path, yaml_line(text, found["loc"]), what, "mend it as its neighbours are")
+    return Problem(path, yaml_line(text, found["loc"]), what, "fix it as its neighbours are")

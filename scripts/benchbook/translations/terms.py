@@ -36,8 +36,8 @@ def unrendered_terms(
         stems = [_plain(text)[0] for text in term.approved]
         if stems and not any(rules.matching.has(stem, text) for stem in stems for text in there):
             what = f"{section.called} has no approved rendering of “{key}”"
-            mend = f"write {_choice(term)}, or approve what stands there in docs/{rules.code}/_language.yml"
-            yield Problem(path, section.line, what, mend)
+            fix = f"write {_choice(term)}, or approve what stands there in docs/{rules.code}/_language.yml"
+            yield Problem(path, section.line, what, fix)
 
 
 def missing_glosses(
@@ -67,8 +67,8 @@ def missing_glosses(
             for gloss in (gloss for _, gloss in renderings if gloss):
                 if not any(rules.matching.has(gloss, unit.spoken) for unit in section.units):
                     what = f"`{first[1]}` stands here first, without `{gloss}`"
-                    mend = f"put ({gloss}) behind “{key}” where a page first names it"
-                    yield Problem(path, first[0].line_at(first[2]), what, mend)
+                    fix = f"put ({gloss}) behind “{key}” where a page first names it"
+                    yield Problem(path, first[0].line_at(first[2]), what, fix)
 
 
 def register_problems(section: Section, rules: Rules, path: str) -> Iterator[Problem]:
@@ -78,8 +78,8 @@ def register_problems(section: Section, rules: Rules, path: str) -> Iterator[Pro
         for word in register.never:
             for place, _ in rules.matching.places(word, unit.prose):
                 what = f"`{word}` is of another register than the other pages"
-                mend = f"address the reader as `register:` of docs/{rules.code}/_language.yml says"
-                yield Problem(path, unit.line_at(place), what, mend)
+                fix = f"address the reader as `register:` of docs/{rules.code}/_language.yml says"
+                yield Problem(path, unit.line_at(place), what, fix)
         # Cells and notes need no whole sentences.
         if register.stop and unit.kind not in ("cell", "note"):
             yield from _plain_sentences(unit, rules, path)
@@ -95,8 +95,8 @@ def _plain_sentences(unit: TextRun, rules: Rules, path: str) -> Iterator[Problem
             continue
         if sentence.endswith(tuple(register.plain)):
             what = f"the sentence ending in `{sentence[-6:].strip()}` is of another register than the others"
-            mend = f"end it like one of {', '.join(register.polite[:4])}"
-            yield Problem(path, unit.line_at(end - 1), what, mend)
+            fix = f"end it like one of {', '.join(register.polite[:4])}"
+            yield Problem(path, unit.line_at(end - 1), what, fix)
 
 
 def _plain(rendering: str) -> tuple[str, str]:

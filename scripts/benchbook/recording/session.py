@@ -32,7 +32,7 @@ from benchbook.recording.stores import Store
 
 
 @dataclass
-class Sitting:
+class Session:
     """One use of the command.
 
     Parameters:
@@ -110,8 +110,8 @@ class Sitting:
         foreign = watch.foreign()
         if foreign and not self.shared:
             what = f"{len(foreign)} other process(es) use the device, which spoils every time and some bytes"
-            mend = "end them, or record with --shared, which marks the times"
-            raise BenchbookError(Problem(f"snippets/records/{self.machine.name}/machine.json", 1, what, mend))
+            fix = "end them, or record with --shared, which marks the times"
+            raise BenchbookError(Problem(f"snippets/records/{self.machine.name}/machine.json", 1, what, fix))
         return watch
 
     def _record(self, tasks: Sequence[Task], watch: DeviceWatch) -> list[Problem]:
@@ -189,7 +189,7 @@ class Sitting:
         packages = hosts.host(first.environment, preload, task.script.path).packages
         packages = {name: version for name, version in packages.items() if _matters(name, task.script)}
         state, began = watch.state(), campaigns.now()
-        sitting = {
+        session = {
             "id": f"{began:%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}",
             "started": campaigns.stamp(began),
             "commit": at_commit[0],
@@ -203,7 +203,7 @@ class Sitting:
             "recorded_by": self.recorded_by,
             "shared": self.shared,
         }
-        journal = open_journal(self._journal_path(task), campaigns.header(task, sitting, key), began)
+        journal = open_journal(self._journal_path(task), campaigns.header(task, session, key), began)
         total = sum(int(each["repeats"]) for each in journal.header["variants"].values())
 
         def tell(turn: campaigns.Turn, result: Result | None) -> None:
