@@ -51,3 +51,9 @@ def shell(
         text=True,
         check=False,
     )
+
+
+def benchbook(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run the command of this checkout in a folder."""
+    command = [sys.executable, str(ROOT / "scripts/benchbook"), *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

@@ -106,6 +106,11 @@ def test_arrows_between_the_rooms_run_one_way(room: str) -> None:
     assert set().union(*found.values()) - {"__version__"} == ROOMS[room]
 
 
+def test_tests_are_in_the_rooms_of_what_they_test() -> None:
+    folders = {path.name for path in (ROOT / "tests").iterdir() if any(path.glob("test_*.py"))}
+    assert folders - {"browser"} <= set(ROOMS)
+
+
 def test_no_module_imports_itself_by_way_of_others() -> None:
     modules = {
         ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path

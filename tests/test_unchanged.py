@@ -10,7 +10,7 @@ import pytest
 from builders import write
 from unchanged import ROOT, changed_files, imported_files, must_run
 
-HERE = ROOT / "tests" / "test_predictor_cpu.py"
+HERE = ROOT / "tests/predictor/test_predictor_cpu.py"
 
 
 @pytest.fixture
@@ -51,8 +51,8 @@ def test_the_predictor_s_tests_depend_on_the_predictor_and_not_on_the_pages() ->
         ({"scripts/benchbook/rendering/plugin.py"}, False),
         ({"scripts/benchbook/rendering/plugin.py", "constraints.txt"}, True),
         ({"docs/en/index.md", "README.md", "tests/browser/test_frame.py"}, False),
-        ({"tests/test_search.py"}, False),
-        ({"tests/test_predictor_cpu.py"}, True),
+        ({"tests/rendering/test_templates.py"}, False),
+        ({"tests/predictor/test_predictor_cpu.py"}, True),
         ({"tests/fixtures/handbook/snippets/memory/methods.py"}, True),
         ({"snippets/models/bert-large.json"}, True),
     ],

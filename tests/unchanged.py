@@ -14,7 +14,7 @@ SOURCES = ("scripts", "tests")
 # Words, pictures, workflows and what only a browser sees: no test without one reads them.
 _NEVER_READ = ("docs/", ".github/", "tests/browser/")
 # Python that matters to those alone who import it; other Python is read, or run, as a file.
-_IMPORTED_ALONE = ("scripts/benchbook/", "scripts/benchmarks/", "tests/test_")
+_IMPORTED_ALONE = ("scripts/benchbook/", "scripts/benchmarks/")
 
 
 def changed_files(root: Path = ROOT) -> set[str] | None:
@@ -59,7 +59,8 @@ def _only_imported(path: str) -> bool:
     """Whether a file cannot matter to tests that do not import it."""
     if path.startswith(_NEVER_READ) or path.endswith(".md"):
         return True
-    return path.endswith(".py") and path.startswith(_IMPORTED_ALONE)
+    is_test = path.startswith("tests/") and Path(path).name.startswith("test_")
+    return path.endswith(".py") and (is_test or path.startswith(_IMPORTED_ALONE))
 
 
 def imported_files(module: Path, root: Path = ROOT) -> frozenset[str]:

@@ -22,7 +22,7 @@ from benchbook.calculator.points import errors, load_points
 from benchbook.checking.checks import check_project
 from benchbook.content.project import Project
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 HANDBOOK = Project(ROOT)
 GB = 10**9
 # A model of 4 GB of weights; what it holds grows by 1 GB with each sample in the backward pass.

@@ -32,7 +32,7 @@ from handbooks import (
     start,
 )
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 CLAIMS = "snippets/memory/claims.toml"
 IDS = (
     "checkpointing-saves-memory",

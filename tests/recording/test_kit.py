@@ -26,7 +26,7 @@ from benchbook.recording import kit
 from builders import make_project
 from repositories import commit_all
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture

@@ -193,7 +193,7 @@ def test_a_replay_build_imports_no_torch(tmp_path: Path) -> None:
         "sys.exit(int(any(name in sys.modules for name in ('torch', 'transformers', 'accelerate', 'numpy'))))"
     )
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"}
-    environment["PYTHONPATH"] = str(Path(__file__).parents[1] / "scripts")
+    environment["PYTHONPATH"] = str(Path(__file__).parents[2] / "scripts")
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
     )
@@ -205,7 +205,7 @@ def test_the_plugins_start_without_the_second_markdown_parser() -> None:
         "import sys, benchbook.rendering.plugin, benchbook.rendering.frame_plugin\n"
         "sys.exit(int('markdown_it' in sys.modules))"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1] / "scripts")}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "scripts")}
     assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
 
 

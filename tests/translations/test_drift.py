@@ -19,9 +19,9 @@ from benchbook.translations.front_matter import line_of_entry, with_entry
 from benchbook.translations.sections import sections_of
 from builders import PAGE as ENGLISH
 from builders import make_project, write
+from clones import benchbook
 from handbooks import build_site, edit
 from lessons import PAGE, Tree, copied_tree, small_site
-from test_cli import benchbook
 
 OTHERS = {"ar", "ja", "zh"}
 
@@ -294,7 +294,7 @@ def test_a_page_without_front_matter_cannot_hold_an_entry() -> None:
 
 
 def test_the_digests_of_the_real_pages_are_those_of_their_english_pages() -> None:
-    states = [one for state in translation_states(Project(Path(__file__).parents[1])) for one in state.drift]
+    states = [one for state in translation_states(Project(Path(__file__).parents[2])) for one in state.drift]
     assert states
     assert {one.key for one in states if one.state == "unrecorded"} == set()
 

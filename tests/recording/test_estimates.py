@@ -252,7 +252,7 @@ def test_a_metric_asks_for_its_own_repeats() -> None:
 
 @pytest.mark.parametrize("machine", ["nvidia-h100-80gb", "nvidia-h200-141gb", "nvidia-a100-80gb"])
 def test_every_script_for_an_accelerator_has_a_figure(machine: str) -> None:
-    project = find_project(Path(__file__).parent)
+    project = find_project(Path(__file__).parents[1])
     described = recording.planned_machine(project, machine)
     assert described is not None
     plan = make_plan(project, [], described, lambda _: None, which="all")
@@ -261,7 +261,7 @@ def test_every_script_for_an_accelerator_has_a_figure(machine: str) -> None:
 
 
 def test_the_first_two_groups_fit_into_sixteen_minutes_of_an_h100() -> None:
-    project = find_project(Path(__file__).parent)
+    project = find_project(Path(__file__).parents[1])
     described = recording.planned_machine(project, "nvidia-h100-80gb")
     assert described is not None
     plan = make_plan(project, [], described, lambda _: None, which="all")

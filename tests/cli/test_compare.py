@@ -11,8 +11,8 @@ import pytest
 from benchbook.cli.compare import find_rows
 from benchbook.content.project import Project
 from benchbook.query.library import Library
+from clones import benchbook
 from handbooks import CPU, FIXTURE, GPU
-from test_cli import benchbook
 
 TWO = "memory/methods.py?batch_size=2&method="
 

@@ -33,7 +33,7 @@ from builders import MACHINE, make_record, write
 from foretold import ADDING, DECLARED, H200, H200_ROOM, MADE, STAMP, adding, multiplied, predict, said
 from handbooks import edit
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture

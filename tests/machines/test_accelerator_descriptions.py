@@ -21,7 +21,7 @@ from benchbook.machines.nvml import Nvml
 from builders import write
 from fakes import FakeGpu, FakeModule, FakeNvml, fake_torch
 
-FIXTURES = Path(__file__).parent / "fixtures" / "accelerators"
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "accelerators"
 DESCRIPTIONS: dict[str, dict[str, Any]] = {
     path.stem: json.loads(path.read_text("utf-8")) for path in sorted(FIXTURES.glob("*.json"))
 }

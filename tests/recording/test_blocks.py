@@ -22,7 +22,7 @@ from builders import MACHINE_JSON
 from running import add_script, small_project
 
 HERE = describe(None)
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 TABLE = """
     needs = ["cpu"]
     repeats = 2

@@ -14,7 +14,7 @@ from benchbook.content.records import bundle_digest
 from benchbook.content.schemas import MODELS, schema, write_schemas
 from benchbook.content.validation import machine_problems, record_problems
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 RECORDS = ROOT / "snippets/records"
 
 

@@ -19,7 +19,7 @@ MIB = 2**20
 MODELS = [BERT, LLAMA, T5, MIXTRAL, GPT2]
 ALL = pytest.mark.parametrize("config", MODELS, ids=lambda each: each["model_type"])
 # Totals that NVML showed; the context stood there before the first tensor, and is in each of them.
-V100 = json.loads((Path(__file__).parent / "fixtures/v100_totals.json").read_text("utf-8"))
+V100 = json.loads((Path(__file__).parents[1] / "fixtures/v100_totals.json").read_text("utf-8"))
 
 
 def step(**changed: Any) -> Training:

@@ -421,7 +421,7 @@ def test_every_language_says_so_in_its_own_words(project: Project, code: str, wo
     ],
 )
 def test_an_error_has_a_sign_and_a_tenth(share: float, text: str) -> None:
-    assert load_language(Project(Path(__file__).parents[1]).docs, "en").signed_percent(share) == text
+    assert load_language(Project(Path(__file__).parents[2]).docs, "en").signed_percent(share) == text
 
 
 def test_a_declaration_without_predictions_changes_nothing(tmp_path: Path) -> None:

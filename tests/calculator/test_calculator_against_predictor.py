@@ -18,7 +18,7 @@ from benchbook.predictor.workload import Precision, Training
 
 pytestmark = pytest.mark.torch
 
-HANDBOOK = Project(Path(__file__).parents[1])
+HANDBOOK = Project(Path(__file__).parents[2])
 # Those that are predicted whole in a second; the others are in the recorded points.
 SMALL = ("distilbert-base-uncased", "bert-base-uncased", "gpt2", "bart-base")
 # What the page adds.

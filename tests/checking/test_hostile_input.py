@@ -26,7 +26,7 @@ from benchbook.query.library import Library
 from builders import MACHINE_JSON, PAGE, SCRIPT, make_project, make_record, packed, write
 from handbooks import copy_handbook
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PIECES = st.sampled_from(
     [
         *"?#&=./[]- ",

@@ -17,7 +17,7 @@ from benchbook.rendering.provenance import machine_short, machine_title
 from builders import make_project, write
 from handbooks import FIXTURE
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture(scope="module", params=Project(DOCS.parent).languages)

@@ -19,7 +19,7 @@ from benchbook.rendering.error_texts import (
 )
 from builders import SCRIPT, make_project, write
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PARTS = 'fixed_parts = {"too_large": ["is too large", "Try a smaller one"]}\n'
 EXPLAINED = "---\ndescription: Errors.\n---\n\n# Errors { #errors }\n\n## `x` is too large { #too-large }\n\nTake less.\n"
 

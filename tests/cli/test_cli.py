@@ -12,13 +12,7 @@ import pytest
 
 from benchbook.cli.main import seconds
 from builders import MACHINE, SCRIPT, make_project, write
-
-ROOT = Path(__file__).resolve().parents[1]
-
-
-def benchbook(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "scripts/benchbook"), *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+from clones import ROOT, benchbook
 
 
 def test_status_prints_one_object_per_variant_and_machine(tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ from benchbook.languages.language import load_language
 from benchbook.translations.accept import translation_states, untranslated_lines
 from benchbook.translations.new_language import MARK, language_problems, listed_languages, new_language
 from builders import make_project, write
+from clones import benchbook
 from handbooks import build_site
 from lessons import copied_tree, found_in, small_site
-from test_cli import benchbook
 
 LISTED = """site_name: Small
 site_description: What it is.

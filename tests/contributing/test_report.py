@@ -298,7 +298,7 @@ def test_a_file_of_benchmarks_that_is_none_is_a_problem_of_the_report(project: P
 
 
 def test_the_kept_results_are_of_the_benchmarks_that_there_are() -> None:
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     kept = {one.benchmark.partition(",")[0] for one in load_results(root)}
     assert kept
     assert kept <= {path.stem for path in (root / "scripts/benchmarks").glob("*.py")}

@@ -15,7 +15,7 @@ from transformers import AutoConfig, PreTrainedConfig
 
 pytestmark = pytest.mark.torch
 
-MODELS = Path(__file__).parents[1] / "snippets/models"
+MODELS = Path(__file__).parents[2] / "snippets/models"
 CATALOGUE: dict[str, dict[str, Any]] = tomllib.loads((MODELS / "models.toml").read_text("utf-8"))
 KINDS = ("encoder", "decoder", "encoder-decoder", "mixture")
 each_model = pytest.mark.parametrize("name", CATALOGUE)
