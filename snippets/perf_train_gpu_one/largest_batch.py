@@ -41,7 +41,8 @@ begins, and on how many samples there is room for.
 # layers = 2
 # hidden_size = 96
 # vocab_size = 2048
-# memory_mib = 101
+# sequence_length = 256
+# memory_mib = 245
 # [tool.benchbook.work]
 # fp32 = '''
 # (6 * sequence_length * 64
