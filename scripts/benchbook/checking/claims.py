@@ -14,7 +14,7 @@ from benchbook.content.page_source import CLAIM, PageSource, claim_sentences
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.languages.language import unit_words
 from benchbook.languages.prose import typed_numbers, typed_pattern
-from benchbook.query.judging import Judgement, claims_of, judge_claim, judging_machines
+from benchbook.query.judging import Judgement, claims_of, judgements, judging_machines
 from benchbook.query.library import Library
 from benchbook.statistics.comparison import doubt_text, found_text
 
@@ -46,7 +46,7 @@ def claim_problems(library: Library, pages: Pages) -> tuple[list[Problem], list[
         problems += _sentence_problems(page, project.relative(path), claims, typed)
     warnings: list[Problem] = []
     try:
-        machines = judging_machines(library)
+        judging_machines(library)  # what is wrong with a machine is said once, not with each claim
     except BenchbookError as error:
         return [*problems, *error.problems], warnings
     for claim in claims.by_id.values():
@@ -56,7 +56,7 @@ def claim_problems(library: Library, pages: Pages) -> tuple[list[Problem], list[
             fix = f'show it there with a fence ```claim id="{claim.id}"```, or remove it'
             problems.append(Problem(claim.path, claim.line, what, fix))
         try:
-            judged = [judge_claim(library, claim, machine) for machine in machines]
+            judged = judgements(library, claim)
         except BenchbookError as error:
             problems += error.problems
             continue

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from benchbook.content.positions import toml_line
+from benchbook.content.positions import toml_error_line, toml_line
 from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
 from benchbook.content.records import is_published
@@ -149,8 +149,7 @@ def parse_claims(text: str, path: str, guide: str) -> tuple[list[Claim], list[Pr
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        at = re.search(r"at line (\d+)", str(error))
-        line = int(at[1]) if at else text.count("\n") + 1
+        line = toml_error_line(error) or text.count("\n") + 1
         return [], [Problem(path, line, f"is not valid TOML ({error})", "fix the TOML")]
     problems = []
     for key in table:

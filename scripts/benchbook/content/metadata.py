@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
 from benchbook.content.arithmetic import NotArithmeticError, names_in
-from benchbook.content.positions import toml_key_lines
+from benchbook.content.positions import toml_error_line, toml_key_lines
 from benchbook.content.problems import Problem, did_you_mean
 from benchbook.content.units import UNITS
 
@@ -105,8 +105,7 @@ def read_metadata(source: str, path: str) -> tuple[ScriptMetadata | None, list[P
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        at = re.search(r"at line (\d+)", str(error))
-        line = first + (int(at[1]) if at else 1)
+        line = first + (toml_error_line(error) or 1)
         return None, [Problem(path, line, f"its metadata is not valid TOML ({error})", "fix the TOML")]
     lines = {"": first} | {key: first + line for key, line in toml_key_lines(text).items()}
     problems = list(_problems(table, path, lines))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -96,6 +97,12 @@ def _yaml_entry(node: yaml.Node | None, key: str | int) -> tuple[yaml.Node, yaml
     if isinstance(node, yaml.SequenceNode) and isinstance(key, int) and key < len(node.value):
         return node.value[key], node.value[key]
     return None
+
+
+def toml_error_line(error: tomllib.TOMLDecodeError) -> int | None:
+    """The line at which a text stops to be TOML; None where it ends too early."""
+    at = re.search(r"at line (\d+)", str(error))
+    return int(at[1]) if at else None
 
 
 def toml_line(text: str, keys: Keys) -> int:

@@ -35,7 +35,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StringConstraints, ValidationError
 
-from benchbook.content.positions import toml_line
+from benchbook.content.positions import toml_error_line, toml_line
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.validation import MachineName, Name, Short, Strict, Value
@@ -129,8 +129,7 @@ def parse_declaration(text: str, path: str, guide: str) -> Declaration:
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        at = re.search(r"at line (\d+)", str(error))
-        line = int(at[1]) if at else text.count("\n") + 1
+        line = toml_error_line(error) or text.count("\n") + 1
         raise BenchbookError(Problem(path, line, f"is not valid TOML ({error})", "fix the TOML")) from None
     try:
         content = DeclarationModel.model_validate(table)

@@ -22,6 +22,9 @@ from benchbook.query.library import Machine
 from benchbook.query.measurements import Measurement, Predicted, RecordedVariant
 from benchbook.rendering.downloads import notebook_path, prediction_path, record_path, script_path
 
+# A row of the details: its key (`fact_<key>` in the language's strings), how to show it, and what.
+# The ways: "text", "code", "block" (code on lines of its own) and "links" (pairs of text and address).
+Row = tuple[str, str, Any]
 # What the recorder calls a CPU machine, in a sentence and beside a number.
 _TITLE = re.compile(r"(\d+)-core CPU(?:, (\d+) GB)?")
 _SHORT = re.compile(r"CPU (\d+)-core")
@@ -52,7 +55,6 @@ def machine_short(machine: Machine, language: Language) -> str:
     return machine.short if found is None else language.text("cpu_cores", n=int(found[1]))
 
 
-Rows = list[tuple[str, str, Any]]
 # Fields of a configuration that say how large the model is; the raw record has them all.
 _DIMENSIONS = 6
 
@@ -94,7 +96,7 @@ def _short(packages: Mapping[str, str]) -> str:
     return ".".join(packages.get("torch", "").split("+")[0].split(".")[:2])
 
 
-def predicted_rows(predictions: Sequence[Predicted], measured: bool, language: Language) -> Rows:
+def predicted_rows(predictions: Sequence[Predicted], measured: bool, language: Language) -> list[Row]:
     """The details: when and by which predictor, whether blind, for what, and how to make them again."""
     if not predictions:
         return []
@@ -106,7 +108,7 @@ def predicted_rows(predictions: Sequence[Predicted], measured: bool, language: L
     )
     rules = dict.fromkeys(language.text("rules", n=one.prediction.predictor) for one in predictions)
     commits = dict.fromkeys(one.prediction.commit[:12] for one in predictions if one.prediction.commit)
-    rows: Rows = [
+    rows: list[Row] = [
         ("predicted_on", "text", comma.join(language.day(day) for day in made)),
         ("predictor", "text", comma.join((*rules, *versions, *commits))),
         ("blind", "text", _blindness(predictions, language)),
@@ -133,7 +135,7 @@ def predicted_rows(predictions: Sequence[Predicted], measured: bool, language: L
     return rows
 
 
-def value_rows(one: Predicted, language: Language, name: str, shown: Unit | None = None) -> Rows:
+def value_rows(one: Predicted, language: Language, name: str, shown: Unit | None = None) -> list[Row]:
     """The details of one predicted quantity, called `name`: its value, and what makes up the peak.
 
     Parameters:
@@ -145,7 +147,7 @@ def value_rows(one: Predicted, language: Language, name: str, shown: Unit | None
     text = language.quantity(one.value, UNITS["B"], shown).text
     hint = language.text("predicted_fits_not_hint" if one.fits_not else "predicted_hint")
     remark = language.text("with_remark", text=text, remark=hint)
-    rows: Rows = [("quantity", "code", name), ("prediction", "text", remark)]
+    rows: list[Row] = [("quantity", "code", name), ("prediction", "text", remark)]
     peak = one.prediction.categories
     if one.value == one.prediction.peak_allocated and peak:
         parts = [
@@ -197,9 +199,6 @@ def published_rows(
     ]
 
 
-# A row of the details: its key (`fact_<key>` in the language's strings), how to show it, and what.
-# The ways: "text", "code", "block" (code on lines of its own) and "links" (pairs of text and address).
-Row = tuple[str, str, Any]
 _SHOWN_SAMPLES = 20
 # Stands in the HTML of a block for the way from the page to the root of the site, which differs by language.
 ROOT = "\uf8ff"

@@ -13,6 +13,7 @@ from babel import Locale, UnknownLocaleError
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import write_text
+from benchbook.content.yaml_text import InvalidYamlError, parse_nodes
 from benchbook.languages.language import FALLBACK, FILE
 from benchbook.translations.settings import script_of
 
@@ -37,8 +38,8 @@ class ListedLanguages:
 def listed_languages(text: str) -> ListedLanguages | None:
     """The languages that the text of mkdocs.yml lists; None where it lists none."""
     try:
-        node: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.YAMLError:
+        node = parse_nodes(text)
+    except InvalidYamlError:
         return None
     for key in ("plugins", "i18n", "languages"):
         node = below(node, key)
@@ -115,7 +116,7 @@ def new_language_file(english: str, locale: Locale) -> str:
         english: The text of the English file.
         locale: The language.
     """
-    node = yaml.compose(english, Loader=yaml.SafeLoader)
+    node = parse_nodes(english)
     assert isinstance(node, yaml.MappingNode), "the English file has been loaded before"
     blocks = {str(key.value): value for key, value in node.value}
     lines = english.splitlines()
@@ -206,7 +207,7 @@ def _with_entry(text: str, listed: ListedLanguages, code: str, locale: Locale) -
 
 def _entry(text: str, code: str, locale: Locale) -> Iterator[str]:
     """The lines of the entry, what readers see of it marked to be translated."""
-    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    root = parse_nodes(text)
     name = str(locale.get_display_name(locale) or code)
     yield f"- locale: {code}"
     yield f"  name: {json.dumps(name[:1].upper() + name[1:], ensure_ascii=False)}"
