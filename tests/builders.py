@@ -156,7 +156,7 @@ def make_record(script: str = SCRIPT, **changes: Any) -> Record:
             "runs": runs,
         }
         variants[variant.name] = VariantRecord(**(made | changes))
-    return Record("sums/add.py", MACHINE, {"20260102T030405Z-test": campaign}, variants)
+    return Record.of("sums/add.py", MACHINE, {"20260102T030405Z-test": campaign}, variants)
 
 
 def packed(bundle: dict[str, Any]) -> str:

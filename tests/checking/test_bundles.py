@@ -92,7 +92,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     ),
     "machine traversal": (lambda b: b["machine"].update(name="../x"), "name: String should match"),
     "another machine": (lambda b: b["records"][0].update(machine="cpu-other"), "was recorded on cpu-other"),
-    "unknown key": (lambda b: variant(b).update(extra=1), "Extra inputs are not permitted"),
+    "unknown key": (lambda b: variant(b).update(extra=1), "there is no such key"),
     "unknown variant": (
         lambda b: b["records"][0]["variants"].update({"steps=9": variant(b)}),
         "the script has no such variant",

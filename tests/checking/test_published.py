@@ -66,7 +66,7 @@ def quoted_record() -> Record:
         output={},
         runs=(Run(0, {"total": 6}, {"add": {"seconds": 2.5}}),),
     )
-    return Record("sums/add.py", OLD, {"paper": publication}, {"default": variant})
+    return Record.of("sums/add.py", OLD, {"paper": publication}, {"default": variant})
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ MIXED: dict[str, tuple[Mixing, str, str]] = {
     "a commit": (
         lambda t: t["campaigns"]["paper"].update(commit="0" * 40),
         "commit",
-        "campaigns.paper.commit: Extra inputs are not permitted",
+        "campaigns.paper.commit: there is no such key",
     ),
     "a digest of code": (
         lambda t: variant(t).update(code="sha256:" + "0" * 64),

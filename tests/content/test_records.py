@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 from benchbook.content.problems import BenchbookError
-from benchbook.content.records import RankRun, Run, dump_record, load_record, record_from, write_record
+from benchbook.content.records import (
+    HistoryLine,
+    RankRun,
+    Run,
+    dump_record,
+    load_record,
+    record_from,
+    write_record,
+)
 from builders import make_record
 
 
@@ -48,7 +56,9 @@ def test_a_write_that_fails_leaves_the_old_record_alone(
 
     monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="disk full"):
-        write_record(path, dataclasses.replace(make_record(), history=({"date": "2026-01-01"},)))
+        write_record(
+            path, dataclasses.replace(make_record(), history=(HistoryLine("2026-01-01", "old", [], {}),))
+        )
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 

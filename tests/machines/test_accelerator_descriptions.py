@@ -11,12 +11,13 @@ import jsonschema
 import pytest
 
 from benchbook.checking.origins import machine_origin_problems
+from benchbook.content.machines import MachineDescription, dump_machine
 from benchbook.content.project import Project
 from benchbook.content.schemas import schema
 from benchbook.content.validation import machine_problems
 from benchbook.machines import accelerators
 from benchbook.machines.accelerators import amd_partition, ask_torch
-from benchbook.machines.description import MAINTAINERS, MachineDescription, describe, dump_machine
+from benchbook.machines.description import MAINTAINERS, describe
 from benchbook.machines.nvml import Nvml
 from builders import write
 from fakes import FakeGpu, FakeModule, FakeNvml, fake_torch

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from benchbook.checking.plausibility import plausibility_problems
+from benchbook.content.machines import dump_machine
 from benchbook.content.records import Campaign, dump_record
 from benchbook.content.validation import machine_problems, record_problems
 from benchbook.machines.accelerators import Accelerators, ask_torch
 from benchbook.machines.allocators import Allocator, find_allocator
 from benchbook.machines.circumstances import DeviceWatch
-from benchbook.machines.description import describe, dump_machine
+from benchbook.machines.description import describe
 from benchbook.machines.meters import CellMeters
 from benchbook.machines.nvml import Nvml, find_all
 from benchbook.machines.sampling import Sampler

@@ -6,25 +6,24 @@ import getpass
 import json
 import socket
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from benchbook.content.problems import BenchbookError
-from benchbook.content.validation import machine_problems
-from benchbook.machines.accelerators import ask_torch, find_accelerators
-from benchbook.machines.description import (
-    NAME,
+from benchbook.content.machines import (
+    AcceleratorDescription,
+    CpuDescription,
     MachineDescription,
-    describe,
-    describe_cpu,
     dump_machine,
-    memory_bytes,
-    named,
     write_machine,
 )
+from benchbook.content.problems import BenchbookError
+from benchbook.content.validation import machine_problems
+from benchbook.machines.accelerators import accelerator_table, ask_torch, find_accelerators
+from benchbook.machines.description import NAME, describe, describe_cpu, memory_bytes, named
 from benchbook.machines.nvml import Nvml
 from benchbook.recording import command
 from fakes import MIB, FakeGpu, FakeModule, FakeNvml, fake_torch, nvidia
@@ -33,8 +32,9 @@ GIB = 2**30
 
 
 def machine(kind: str, accelerator: dict[str, Any] | None, owner: str | None = None) -> MachineDescription:
-    cpu = {"model": None, "vendor": None, "cores": 16, "threads_per_core": None, "flags": []}
-    return named(MachineDescription("", kind, "", "", owner, accelerator, cpu, 64 * GIB - 1, None, {}))
+    cpu = CpuDescription(None, None, 16, None, [])
+    its = AcceleratorDescription(**accelerator_table(**accelerator)) if accelerator else None
+    return named(MachineDescription("", kind, "", "", owner, its, cpu, 64 * GIB - 1, None, {}, False, 1))
 
 
 def recorded(vendor: str, name: str, memory: int | None, count: int = 1) -> dict[str, Any]:
@@ -290,7 +290,7 @@ def test_a_container_is_as_large_as_it_may_be(tmp_path: Path) -> None:
 
 def test_a_cpu_is_described_by_the_instructions_that_matter() -> None:
     cpuinfo = "vendor_id\t: GenuineIntel\nmodel name\t: Xeon\nsiblings\t: 4\ncpu cores\t: 2\nflags\t\t: fpu avx2 smep amx_bf16 hypervisor\n"
-    assert describe_cpu(cpuinfo, 4) == {
+    assert asdict(describe_cpu(cpuinfo, 4)) == {
         "model": "Xeon",
         "vendor": "GenuineIntel",
         "cores": 4,
@@ -300,7 +300,7 @@ def test_a_cpu_is_described_by_the_instructions_that_matter() -> None:
 
 
 def test_what_nothing_tells_is_null() -> None:
-    described = describe_cpu("", 4)
+    described = asdict(describe_cpu("", 4))
     assert (described["vendor"], described["threads_per_core"]) == (None, None)
 
 

@@ -28,7 +28,7 @@ from benchbook.content.project import Project
 from benchbook.content.records import Record, load_record
 from benchbook.content.script import Variant
 from benchbook.content.validation import machine_problems, record_problems
-from benchbook.machines.accelerators import Accelerators
+from benchbook.machines.accelerators import Accelerators, accelerator_table
 from benchbook.machines.circumstances import DeviceWatch, commit
 from benchbook.machines.description import describe
 from benchbook.machines.nvml import Identity, Nvml
@@ -124,7 +124,7 @@ def test_every_sample_is_kept_with_its_campaign_and_place(project: Project) -> N
     (campaign,) = found.campaigns.values()
     assert "python" in campaign.packages
     assert campaign.state["load_average"] >= 0
-    assert found.history[0]["medians"] == {"n=1": {"doubled": 2.0}, "n=2": {"doubled": 4.0}}
+    assert found.history[0].medians == {"n=1": {"doubled": 2.0}, "n=2": {"doubled": 4.0}}
 
 
 def test_what_is_fresh_does_not_run_again(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
@@ -146,7 +146,7 @@ def test_a_row_added_to_a_sweep_leaves_the_others_as_they_are(project: Project) 
     assert list(after.variants) == ["n=1", "n=2", "n=3"]
     assert (after.variants["n=1"], after.variants["n=2"]) == (before.variants["n=1"], before.variants["n=2"])
     assert after.history[0] == before.history[0]
-    assert after.history[1]["variants"] == ["n=3"]
+    assert after.history[1].variants == ["n=3"]
 
 
 def test_a_row_whose_times_are_compared_brings_its_baseline_along(project: Project) -> None:
@@ -556,7 +556,7 @@ def test_what_is_whole_is_written_when_a_recording_stops_and_the_rest_comes_late
     # One campaign, as if nobody had stopped it: its times may be compared, and it is one line of the history.
     assert len({variant.campaign for variant in done.variants.values()}) == len(done.campaigns) == 1
     assert sorted(run.place for variant in done.variants.values() for run in variant.runs) == [0, 1, 2, 3]
-    assert [(line["variants"], sorted(line["medians"])) for line in done.history] == [
+    assert [(line.variants, sorted(line.medians)) for line in done.history] == [
         ([*begun.variants, *(set(done.variants) - set(begun.variants))], ["n=1", "n=2"])
     ]
 
@@ -812,7 +812,7 @@ def test_a_variant_that_no_script_has_is_a_problem_of_each(
 
 
 def on_a_gpu(monkeypatch: pytest.MonkeyPatch, gpu: FakeGpu) -> str:
-    description = {"name": gpu.name, "vendor": "NVIDIA", "memory_bytes": gpu.total, "count": 1}
+    description = accelerator_table(name=gpu.name, vendor="NVIDIA", memory_bytes=gpu.total, count=1)
     found = Accelerators("cuda", description, (Identity(gpu.uuid),))
     monkeypatch.setattr(recording, "find_accelerators", lambda *_: found)
     monkeypatch.setattr("benchbook.recording.session.open_nvml", lambda: Nvml(FakeNvml(gpu)))

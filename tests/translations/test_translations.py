@@ -323,7 +323,7 @@ def test_a_language_in_latin_letters_is_not_taken_for_english() -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("glossary: {terms: {a: {aproved: [x]}}}", "glossary.terms.a.aproved: Extra inputs"),
+        ("glossary: {terms: {a: {aproved: [x]}}}", "glossary.terms.a.aproved: there is no such key"),
         ("glossary: {match: letters}", "glossary.match: Input should be 'words' or 'text'"),
         ("numerals: {two: [x]}", "numerals.two"),
         ("register: [x]", "register: Input should be"),

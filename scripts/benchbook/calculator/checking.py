@@ -16,9 +16,9 @@ from benchbook.calculator.listing import (
     points_path,
 )
 from benchbook.calculator.points import load_points
+from benchbook.content.predictions import PREDICTOR
 from benchbook.content.problems import Problem
 from benchbook.content.project import Project
-from benchbook.content.workloads import PREDICTOR
 
 SCHEMA = 1
 

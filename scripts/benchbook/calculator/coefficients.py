@@ -24,7 +24,7 @@ from benchbook.calculator.derivation import (
     training_moments,
 )
 from benchbook.calculator.growth import PARTS, Growth, UnevenGrowthError
-from benchbook.content.workloads import PREDICTOR
+from benchbook.content.predictions import PREDICTOR
 from benchbook.predictor.prediction import fake_device
 from benchbook.predictor.workload import (
     Attention,

@@ -21,10 +21,10 @@ from benchbook.calculator.listing import (
 from benchbook.calculator.memory_model import Setup
 from benchbook.calculator.points import Point, Points, draw_setups, write_points
 from benchbook.calculator.shapes import FAMILIES, derive_family, derive_model
+from benchbook.content.predictions import PREDICTOR
 from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
 from benchbook.content.records import dump_json, write_text
-from benchbook.content.workloads import PREDICTOR
 from benchbook.predictor.prediction import predict
 from benchbook.predictor.workload import Inference, Training, UnpredictableError, Workload
 

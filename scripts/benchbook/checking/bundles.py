@@ -5,16 +5,18 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from benchbook.checking.origins import differing_key, machine_origin_problems, record_origin_problems
 from benchbook.checking.plausibility import plausibility_problems
 from benchbook.checking.quotations import quotation_problems
+from benchbook.content.formats import from_table
+from benchbook.content.machines import MachineDescription, write_machine
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import (
-    BUNDLE_SCHEMA,
     LARGEST_BUNDLE,
     Record,
     bundle_digest,
@@ -28,7 +30,6 @@ from benchbook.content.records import (
 from benchbook.content.revisions import laid_out
 from benchbook.content.script import read_script
 from benchbook.content.validation import machine_problems, parse_json, record_problems
-from benchbook.machines.description import MachineDescription, write_machine
 
 
 def import_bundles(project: Project, paths: Sequence[Path]) -> list[str]:
@@ -86,7 +87,7 @@ def _merged(project: Project, bundle: dict[str, Any]) -> dict[Path, Record]:
 
 def _put_in_place(project: Project, machine: dict[str, Any], records: dict[Path, Record]) -> list[str]:
     described = project.records / machine["name"] / "machine.json"
-    write_machine(described, MachineDescription(**machine))
+    write_machine(described, from_table(MachineDescription, machine))
     for target, record in records.items():
         write_record(target, record)
     return [project.relative(path) for path in (described, *records)]
@@ -122,7 +123,7 @@ def _read_bundle(path: Path) -> dict[str, Any]:
     if problems:
         raise BenchbookError(*problems)
     shape = isinstance(bundle, dict) and set(bundle) == {"schema", "digest", "machine", "records"}
-    if not shape or bundle["schema"] != BUNDLE_SCHEMA or not isinstance(bundle["records"], list):
+    if not shape or bundle["schema"] != 1 or not isinstance(bundle["records"], list):
         fix = "pass the file that `record --bundle` wrote"
         raise BenchbookError(Problem(path.name, 1, "is not a bundle of records", fix))
     try:
@@ -172,6 +173,6 @@ def _merge(old: Record | None, new: Record) -> Record:
     variants = old.variants | new.variants
     campaigns = campaigns_of(variants, old.campaigns | new.campaigns)
     # A campaign that was stopped wrote a line, and another of the same name once it had gone on.
-    renewed = {line["campaign"] for line in new.history}
-    history = (*(line for line in old.history if line["campaign"] not in renewed), *new.history)
-    return Record(new.script, new.machine, campaigns, variants, history, new.licence)
+    renewed = {line.campaign for line in new.history}
+    history = (*(line for line in old.history if line.campaign not in renewed), *new.history)
+    return replace(new, campaigns=campaigns, variants=variants, history=history)

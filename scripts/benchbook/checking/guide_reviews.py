@@ -26,13 +26,15 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, ValidationError, model_validator
+from pydantic import ValidationError
 
+from benchbook.content.formats import Day, Digest, Limit, Many, Stored
 from benchbook.content.problems import Problem
 from benchbook.content.project import Project
-from benchbook.content.validation import Day, Digest, Strict
+from benchbook.content.validation import adapter, shape_errors
 
 FILE = "review.toml"
 ROLES = ("verifier", "reader")
@@ -42,10 +44,11 @@ VALUES, JOURNEYS = 10, 5
 MOST_TAPS = 3
 LIKE = "see the head of scripts/benchbook/checking/guide_reviews.py for what it holds"
 
-Words = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
+Words = Annotated[str, Limit(min_length=1, max_length=2000)]
 
 
-class ValueModel(Strict):
+@dataclass(frozen=True)
+class RecomputedValue(Stored):
     """A number of the page, and what other code made of the same samples."""
 
     reference: Words
@@ -53,28 +56,29 @@ class ValueModel(Strict):
     recomputed: Words
 
 
-class JourneyModel(Strict):
+@dataclass(frozen=True)
+class Journey(Stored):
     """A question that a reader came with, and where the page left them."""
 
     question: Words
-    taps: Annotated[int, Field(ge=0, le=20)]
+    taps: Annotated[int, Limit(ge=0, le=20)]
     stopped: Words
 
 
-class ReviewModel(Strict):
+@dataclass(frozen=True, kw_only=True)
+class Review(Stored):
     """What one reader found."""
 
     role: Literal["verifier", "reader", "translator", "editor", "questions"]
-    language: Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}$")] = "en"
+    language: Annotated[str, Limit(pattern=r"^[a-z]{2,3}$")] = "en"
     date: Day
     read: Digest
-    findings: list[Words] = Field(default_factory=list)
-    answers: list[Words] = Field(default_factory=list)
-    value: list[ValueModel] = Field(default_factory=list)
-    journey: list[JourneyModel] = Field(default_factory=list)
+    findings: Many[Words] = ()
+    answers: Many[Words] = ()
+    value: Many[RecomputedValue] = ()
+    journey: Many[Journey] = ()
 
-    @model_validator(mode="after")
-    def answered(self) -> ReviewModel:
+    def __post_init__(self) -> None:
         """Each finding has its answer, and each role brings what it is for."""
         if len(self.findings) != len(self.answers):
             raise ValueError(f"{len(self.findings)} findings have {len(self.answers)} answers")
@@ -82,21 +86,22 @@ class ReviewModel(Strict):
             raise ValueError(f"a verifier recomputes {VALUES} values, and these are {len(self.value)}")
         if self.role == "reader" and len(self.journey) < JOURNEYS:
             raise ValueError(f"a reader makes {JOURNEYS} journeys, and these are {len(self.journey)}")
-        return self
 
 
-class FrozenModel(Strict):
+@dataclass(frozen=True)
+class FrozenPage(Stored):
     """The page as it stands once everything found was answered."""
 
     date: Day
     page: Digest
 
 
-class ReviewsModel(Strict):
+@dataclass(frozen=True)
+class ReviewFile(Stored):
     """The whole file."""
 
-    review: list[ReviewModel]
-    frozen: FrozenModel
+    review: Many[Review]
+    frozen: FrozenPage
 
 
 def review_problems(project: Project, guide: str, digest: str) -> Iterator[Problem]:
@@ -104,7 +109,7 @@ def review_problems(project: Project, guide: str, digest: str) -> Iterator[Probl
     path = project.snippets / guide / FILE
     shown = project.relative(path)
     try:
-        found = ReviewsModel.model_validate(tomllib.loads(path.read_text("utf-8")))
+        found = adapter(ReviewFile).validate_python(tomllib.loads(path.read_text("utf-8")))
     except FileNotFoundError:
         yield Problem(shown, 1, f"is not there: nobody has reviewed docs/en/{guide}.md", LIKE)
         return
@@ -112,9 +117,9 @@ def review_problems(project: Project, guide: str, digest: str) -> Iterator[Probl
         yield Problem(shown, 1, f"cannot be read ({error})", LIKE)
         return
     except ValidationError as error:
-        for item in error.errors(include_url=False, include_input=False)[:10]:
-            where = ".".join(str(key) for key in item["loc"]) or "the file"
-            yield Problem(shown, 1, f"{where}: {item['msg'].removeprefix('Value error, ')}", LIKE)
+        for keys, _, message in shape_errors(error, 10):
+            where = ".".join(str(key) for key in keys) or "the file"
+            yield Problem(shown, 1, f"{where}: {message}", LIKE)
         return
     if found.frozen.page != digest:
         what = f"is of another docs/en/{guide}.md: its digest is {digest} now"

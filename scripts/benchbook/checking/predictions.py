@@ -7,19 +7,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from benchbook.content.formats import from_table
 from benchbook.content.positions import json_line
 from benchbook.content.prediction_declarations import load_declarations
-from benchbook.content.prediction_schema import prediction_problems
 from benchbook.content.predictions import (
     PredictionRecord,
     StoredPrediction,
     load_predictions,
-    prediction_from,
 )
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import Campaign, Record, load_record
-from benchbook.content.validation import read_json
+from benchbook.content.validation import prediction_problems, read_json
 from benchbook.predictions.asking import Asked, Question, ask
 from benchbook.predictions.freshness import came_too_late, measured_at, stale_prediction
 from benchbook.predictions.making import read_questions
@@ -49,7 +48,7 @@ def predictions_found(project: Project) -> PredictionProblems:
         problems += misshapen
         if misshapen:
             continue
-        record = prediction_from(table)
+        record = from_table(PredictionRecord, table)
         place = project.prediction_path(record.machine, record.script)
         if place != path:
             what = f"is the prediction of {record.script} on {record.machine}"

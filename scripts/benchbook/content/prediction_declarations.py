@@ -30,58 +30,61 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, StringConstraints, ValidationError
+from pydantic import BeforeValidator, ValidationError
 
+from benchbook.content.formats import Limit, MachineName, Many, Name, Short, Some, Stored, Value
 from benchbook.content.positions import toml_error_line, toml_line
+from benchbook.content.predictions import ValueName, parts_of
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
-from benchbook.content.validation import MachineName, Name, Short, Strict, Value
-from benchbook.content.workloads import parts_of
+from benchbook.content.validation import adapter, shape_errors
 
 FILE = "predictions.toml"
 LIKE = "see the head of scripts/benchbook/content/prediction_declarations.py for what it may hold"
 
 AxisValue = Short | Value
-OneOrMore = AxisValue | Annotated[list[AxisValue], Field(min_length=1)]
-Setting = Any
-ValueName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[a-z_]+)?$")]
+OneOrMore = AxisValue | Annotated[list[AxisValue], Limit(min_length=1)]
 Stands = Annotated[tuple[str, ...], BeforeValidator(parts_of)]
 
 
-class LayerModel(Strict):
+@dataclass(frozen=True, kw_only=True)
+class Layer(Stored):
     """What a script and each of its cases may say."""
 
-    where: dict[Name, OneOrMore] = Field(default_factory=dict)
-    model: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]*$")] | None = None
-    config: dict[Name, Setting] = Field(default_factory=dict)
-    training: dict[Name, Setting] = Field(default_factory=dict)
-    inference: dict[Name, Setting] = Field(default_factory=dict)
-    values: dict[ValueName, Stands] = Field(default_factory=dict)
+    where: dict[Name, OneOrMore] = field(default_factory=dict)
+    model: Annotated[str, Limit(pattern=r"^[a-z0-9][a-z0-9._-]*$")] | None = None
+    config: dict[Name, Any] = field(default_factory=dict)
+    training: dict[Name, Any] = field(default_factory=dict)
+    inference: dict[Name, Any] = field(default_factory=dict)
+    values: dict[ValueName, Stands] = field(default_factory=dict)
 
 
-class CaseModel(LayerModel):
+@dataclass(frozen=True, kw_only=True)
+class Case(Layer):
     """What is otherwise in some variants, or on some machines."""
 
     on: MachineName | None = None
-    skip: Annotated[str, StringConstraints(min_length=3)] | None = None
+    skip: Annotated[str, Limit(min_length=3)] | None = None
 
 
-class ScriptModel(LayerModel):
+@dataclass(frozen=True, kw_only=True)
+class DeclaredScript(Layer):
     """A script of the guide, and what the predictor is asked of it."""
 
-    name: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*\.py$")]
-    machines: Annotated[list[MachineName], Field(min_length=1)] | None = None
-    case: list[CaseModel] = Field(default_factory=list)
+    name: Annotated[str, Limit(pattern=r"^[a-z][a-z0-9_]*\.py$")]
+    machines: Some[MachineName] | None = None
+    case: Many[Case] = ()
 
 
-class DeclarationModel(Strict):
+@dataclass(frozen=True)
+class DeclarationFile(Stored):
     """The whole file."""
 
-    machines: Annotated[list[MachineName], Field(min_length=1)]
-    script: Annotated[list[ScriptModel], Field(min_length=1)]
+    machines: Some[MachineName]
+    script: Some[DeclaredScript]
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,7 @@ class Declaration:
     path: str
     guide: str
     text: str
-    content: DeclarationModel
+    content: DeclarationFile
 
     def line(self, *keys: str | int) -> int:
         """The line on which what lies below `keys` is said, or one near it."""
@@ -132,7 +135,7 @@ def parse_declaration(text: str, path: str, guide: str) -> Declaration:
         line = toml_error_line(error) or text.count("\n") + 1
         raise BenchbookError(Problem(path, line, f"is not valid TOML ({error})", "fix the TOML")) from None
     try:
-        content = DeclarationModel.model_validate(table)
+        content = adapter(DeclarationFile).validate_python(table)
     except ValidationError as error:
         raise BenchbookError(*_problems(error, path, text)) from None
     names = [script.name for script in content.script]
@@ -146,11 +149,11 @@ def parse_declaration(text: str, path: str, guide: str) -> Declaration:
 
 def _problems(error: ValidationError, path: str, text: str) -> Iterator[Problem]:
     seen: set[tuple[int, str]] = set()
-    for item in error.errors(include_url=False, include_input=False)[:20]:
+    for loc, kind, message in shape_errors(error):
         # Pydantic names the kinds that a value could have been behind the keys that the file has.
-        keys = tuple(key for key in item["loc"] if isinstance(key, int) or re.fullmatch(r"[\w.-]+", key))
+        keys = tuple(key for key in loc if isinstance(key, int) or re.fullmatch(r"[\w.-]+", key))
         line = toml_line(text, keys)
         where = ".".join(str(key) for key in keys if not isinstance(key, int)) or "the file"
-        if (line, item["type"]) not in seen:
-            seen.add((line, item["type"]))
-            yield Problem(path, line, f"{where}: {item['msg'].removeprefix('Value error, ')}", LIKE)
+        if (line, kind) not in seen:
+            seen.add((line, kind))
+            yield Problem(path, line, f"{where}: {message}", LIKE)

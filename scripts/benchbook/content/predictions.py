@@ -4,24 +4,62 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from benchbook.content.metadata import ParameterValue
+from benchbook.content.formats import (
+    Bytes,
+    Commit,
+    Count,
+    Digest,
+    Instant,
+    Limit,
+    MachineName,
+    Name,
+    OneOf,
+    Reference,
+    Short,
+    Some,
+    Stored,
+    Value,
+    VariantName,
+    from_table,
+)
 from benchbook.content.problems import BenchbookError, Problem
-from benchbook.content.records import LICENCE, dump_json, write_text
+from benchbook.content.records import Parameters, dump_json, write_text
 
-SCHEMA = 1
 NOT_A_PREDICTION = "is not a prediction"
 PREDICT_AGAIN = "predict it again with `benchbook predictions`"
 # What a prediction without a room leaves out, as all did once: their digests stay what they are.
 _LEFT_OUT = ("room", "fits")
+# The version of the predictor's rules, which every prediction names. Whoever changes what the predictor says
+# raises it; a test predicts committed predictions anew, and fails where that was forgotten. A digest of its
+# sources would call every prediction stale after any tidying, also those that must stay as they are.
+PREDICTOR = 1
+
+_PART = r"(?:peak_allocated|peak_reserved|categories\.[a-z_0-9]+|moments\.[a-z_0-9]+\.(?:peak|held))"
+_MEASURED = r"#[A-Za-z_][A-Za-z0-9_]*(?:\.[a-z_]+)?"
+Quantity = Annotated[str, Limit(pattern=f"^(?:{_PART}|{_MEASURED})$")]
+ANY_QUANTITY = re.compile(f"(?:{_PART}|{_MEASURED})")
+# What a CPU, which has no caching allocator, cannot be asked.
+RESERVED = "peak_reserved"
+ValueName = Annotated[str, Limit(pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[a-z_]+)?$")]
+Setting = Value | Short | list[Value] | list[Short]
 
 
 @dataclass(frozen=True)
-class StoredPrediction:
+class StoredMoment(Stored):
+    """A moment: its peak, and what is held at its end, in bytes."""
+
+    peak: Bytes
+    held: Bytes
+
+
+@dataclass(frozen=True)
+class StoredPrediction(Stored):
     """What the predictor said of one variant on one machine.
 
     Parameters:
@@ -50,28 +88,45 @@ class StoredPrediction:
             better rules, or of what is asked now.
     """
 
-    made: str
-    commit: str | None
+    made: Instant
+    commit: Commit | None
     modified: bool
     blind: bool
-    predictor: int
-    packages: dict[str, str]
-    parameters: dict[str, ParameterValue]
-    model: dict[str, Any]
-    kind: str
-    workload: dict[str, Any]
-    values: dict[str, int]
-    stands_for: dict[str, tuple[str, ...]]
-    moment: str
-    peak_allocated: int
-    peak_reserved: int | None
-    categories: dict[str, int]
-    moments: dict[str, dict[str, int]]
-    unexplained: int
-    room: int | None = None
+    predictor: Count
+    packages: dict[Short, Short]
+    parameters: Parameters
+    model: dict[Name, Any]
+    kind: Annotated[str, OneOf(("training", "inference"))]
+    workload: dict[Name, Setting | dict[Name, Value | Short | list[Short]]]
+    values: dict[ValueName, Bytes]
+    stands_for: dict[ValueName, Some[Quantity]]
+    moment: Name
+    peak_allocated: Bytes
+    peak_reserved: Bytes | None
+    categories: dict[Name, Bytes]
+    moments: dict[Name, StoredMoment]
+    unexplained: Annotated[int, Limit(ge=-(2**62), le=2**62)]
+    room: Bytes | None = None
     fits: bool | None = None
-    digest: str = ""
+    digest: Digest = ""
     anew: StoredPrediction | None = None
+
+    def __post_init__(self) -> None:
+        """The peak is that of a moment, every value stands for something, and what fits is no larger."""
+        if self.moment not in self.moments:
+            raise ValueError(f"its moment {self.moment!r} is not among its moments")
+        if set(self.values) != set(self.stands_for):
+            raise ValueError("`values` and `stands_for` name different values")
+        if self.peak_reserved is not None and self.peak_reserved < self.peak_allocated:
+            raise ValueError("it reserves less than it allocates")
+        if (self.room is None) != (self.fits is None):
+            raise ValueError("`room` and `fits` go together")
+        if self.room is not None and (
+            self.peak_reserved is None or self.fits != (self.peak_reserved <= self.room)
+        ):
+            raise ValueError("`fits` is not what `peak_reserved` and `room` say")
+        if self.anew is not None and (not self.blind or self.anew.blind or self.anew.anew is not None):
+            raise ValueError("only beside a blind prediction stands another, which is not")
 
     def sealed(self, script: str, variant: str, machine: str) -> StoredPrediction:
         """It with the digest of what it says."""
@@ -79,14 +134,21 @@ class StoredPrediction:
 
 
 @dataclass(frozen=True)
-class PredictionRecord:
+class PredictionRecord(Stored):
     """The predictions of one script on one machine, by variant."""
 
-    script: str
-    machine: str
-    variants: dict[str, StoredPrediction] = field(default_factory=dict)
-    licence: str = LICENCE
-    schema: int = SCHEMA
+    schema: Literal[1]
+    script: Reference
+    machine: MachineName
+    licence: Literal["CC0-1.0"]
+    variants: dict[VariantName, StoredPrediction]
+
+    @classmethod
+    def of(
+        cls, script: str, machine: str, variants: Mapping[str, StoredPrediction] | None = None
+    ) -> PredictionRecord:
+        """Predictions as they are written today, none yet if no more is given."""
+        return cls(1, script, machine, "CC0-1.0", dict(variants or {}))
 
 
 def digest_of(prediction: Mapping[str, Any], script: str, variant: str, machine: str) -> str:
@@ -97,27 +159,6 @@ def digest_of(prediction: Mapping[str, Any], script: str, variant: str, machine:
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
-def prediction_from(table: Mapping[str, Any]) -> PredictionRecord:
-    """The predictions that a JSON object holds.
-
-    Raises:
-        KeyError, TypeError, ValueError: It has not the shape of them.
-    """
-    if table.get("schema") != SCHEMA:
-        raise ValueError(f"schema {table.get('schema')!r} is not {SCHEMA}")
-    variants = {name: _one_from(one) for name, one in table["variants"].items()}
-    known = {item.name for item in fields(PredictionRecord)}
-    if unknown := sorted(set(table) - known):
-        raise KeyError(f"unknown key {unknown[0]!r}")
-    return PredictionRecord(**{**table, "variants": variants})
-
-
-def _one_from(table: Mapping[str, Any]) -> StoredPrediction:
-    stands = {value: tuple(parts) for value, parts in table["stands_for"].items()}
-    anew = _one_from(table["anew"]) if table.get("anew") else None
-    return StoredPrediction(**{**table, "stands_for": stands, "anew": anew})
-
-
 def load_predictions(path: Path, shown_path: str | None = None) -> PredictionRecord | None:
     """The predictions in `path`, None if there is no such file.
 
@@ -126,7 +167,7 @@ def load_predictions(path: Path, shown_path: str | None = None) -> PredictionRec
     """
     shown = shown_path or path.name
     try:
-        return prediction_from(json.loads(path.read_text("utf-8")))
+        return from_table(PredictionRecord, json.loads(path.read_text("utf-8")))
     except FileNotFoundError:
         return None
     except json.JSONDecodeError as error:
@@ -141,8 +182,7 @@ def dump_predictions(record: PredictionRecord) -> str:
     """The text of a file: keys in a fixed order, so that what is predicted anew diffs readably."""
     table = asdict(record)
     table["variants"] = {name: _without_empty(one) for name, one in table["variants"].items()}
-    order = ("schema", "script", "machine", "licence", "variants")
-    return dump_json({key: table[key] for key in order})
+    return dump_json(table)
 
 
 def _without_empty(prediction: dict[str, Any]) -> dict[str, Any]:
@@ -159,3 +199,39 @@ def _said(prediction: Mapping[str, Any]) -> dict[str, Any]:
 def write_predictions(path: Path, record: PredictionRecord) -> None:
     """Put `record` in place, atomically."""
     write_text(path, dump_predictions(record))
+
+
+def is_measured(quantity: str) -> bool:
+    """Whether a part of a value is no prediction, but was measured beside it: the context of a GPU."""
+    return quantity.startswith("#")
+
+
+def predicted_quantity(quantity: str, answer: Mapping[str, Any]) -> int | None:
+    """The bytes that an answer of the predictor has for `quantity`; None if it has none.
+
+    Parameters:
+        quantity: "peak_allocated", "categories.weights", "moments.backward.held", ...
+        answer: `peak_allocated`, `peak_reserved`, `categories` and `moments` of a prediction.
+    """
+    found: Any = answer
+    for key in quantity.split("."):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found if isinstance(found, int) else None
+
+
+def parts_of(declared: object) -> tuple[str, ...]:
+    """The quantities whose sum a value is: one, or a list of them.
+
+    Raises:
+        ValueError: It names something else.
+    """
+    parts = declared if isinstance(declared, list) else [declared]
+    for part in parts or [declared]:
+        if not isinstance(part, str) or ANY_QUANTITY.fullmatch(part) is None:
+            raise ValueError(f"{part!r} is no quantity of a prediction")
+    return tuple(parts)
+
+
+def is_parameter(value: object) -> bool:
+    """Whether a declared value names a parameter of the script: `$batch_size`."""
+    return isinstance(value, str) and re.fullmatch(r"\$[A-Za-z_][A-Za-z0-9_]*", value) is not None

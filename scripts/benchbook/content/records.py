@@ -7,20 +7,40 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from statistics import median
+from typing import Annotated, Any, Literal
 
-from benchbook.content.metadata import ParameterValue
+from benchbook.content.formats import (
+    Bytes,
+    Commit,
+    Count,
+    Day,
+    Digest,
+    Instant,
+    KindBy,
+    Limit,
+    MachineName,
+    Many,
+    Name,
+    OneOf,
+    Plain,
+    Reference,
+    Short,
+    Stored,
+    Text,
+    Value,
+    VariantName,
+    Whole,
+    from_table,
+)
 from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.units import METERS
 
-SCHEMA = BUNDLE_SCHEMA = 1
 # More than every record of this handbook together; a larger bundle is a mistake or an attack.
 LARGEST_BUNDLE = 64 * 2**20
-LICENCE = "CC0-1.0"
-# Model, memory, partition or count, and behind two hyphens who measured.
-MACHINE_NAME = r"[a-z0-9]+(?:[.-][a-z0-9]+)*(?:--[a-z0-9]+(?:-[a-z0-9]+)*)?"
 OWNER_MARK = "--"
 # How the name of a machine ends whose figures are quoted from publications: none of them was measured here.
 PUBLISHED = "--published"
@@ -29,23 +49,31 @@ NOT_A_RECORD = "is not a record"
 Number = int | float | bool
 MetricValue = Number | list[Number]
 Meters = dict[str, float | int | None]
+MeterName = Annotated[str, OneOf(METERS)]
+Reading = bool | Annotated[int, Limit(ge=0, le=10**308)] | Annotated[float, Limit(ge=0)]
+Samples = Annotated[list[Value], Limit(min_length=1)]
+State = dict[Name, Plain | list[Plain] | dict[Name, Plain]]
+Parameters = dict[Name, Text | Value | list[Text | Value | None] | None]
 
 
 @dataclass(frozen=True)
-class RankRun:
+class RankRun(Stored):
     """What one process of a run yielded: metrics by name, meters by cell, bytes held at its start.
 
     `blocks` holds the values of a metric that was timed in several blocks; the metric is their median.
     """
 
-    metrics: dict[str, MetricValue]
-    cells: dict[str, Meters]
-    baseline_memory: int | None = None
-    blocks: dict[str, list[Number]] = field(default_factory=dict)
+    metrics: dict[Name, Value | Samples]
+    cells: dict[Name, dict[MeterName, Reading | None]]
+    baseline_memory: Bytes | None = None
+    blocks: dict[Name, Annotated[list[float | Whole], Limit(min_length=1)]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check_metrics(self.metrics, self.blocks)
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(Stored):
     """One run of a variant: all its processes together.
 
     Parameters:
@@ -58,12 +86,15 @@ class Run:
 
     """
 
-    place: int
-    metrics: dict[str, MetricValue]
-    cells: dict[str, Meters]
-    baseline_memory: int | None = None
-    other_ranks: tuple[RankRun, ...] = ()
-    blocks: dict[str, list[Number]] = field(default_factory=dict)
+    place: Annotated[int, Limit(ge=0)]
+    metrics: dict[Name, Value | Samples]
+    cells: dict[Name, dict[MeterName, Reading | None]]
+    baseline_memory: Bytes | None = None
+    other_ranks: Many[RankRun] = ()
+    blocks: dict[Name, Annotated[list[float | Whole], Limit(min_length=1)]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check_metrics(self.metrics, self.blocks)
 
     def meter(self, cell: str, name: str) -> float | int | None:
         """The largest reading of one meter around one cell over all ranks, None where no rank has one."""
@@ -72,48 +103,81 @@ class Run:
         return max(values, default=None)
 
 
-@dataclass(frozen=True)
-class VariantRecord:
-    """Every run of one variant in one campaign, what it ran from, and the regions that it reached."""
-
-    campaign: str
-    outcome: str
-    error: str | None
-    parameters: dict[str, ParameterValue]
-    ranks: int
-    environment: dict[str, str]
-    meters: tuple[str, ...]
-    code: str | None
-    inputs: dict[str, str]
-    output: dict[str, str]
-    runs: tuple[Run, ...]
-    regions: tuple[str, ...] = ()
+def _check_metrics(metrics: Mapping[str, MetricValue], blocks: Mapping[str, Iterable[Number]]) -> None:
+    """Metrics are numbers, and one that was timed in blocks is their median."""
+    for name, value in metrics.items():
+        samples = value if isinstance(value, list) else [value]
+        if not all(isinstance(one, bool | int | float) for one in samples):
+            raise ValueError(f"{name} is {value!r}, which is not a number")
+    for name, timed in blocks.items():
+        if metrics.get(name) != median(timed):
+            raise ValueError(f"{name} is not the median of its blocks")
 
 
 @dataclass(frozen=True)
-class Campaign:
+class VariantRecord(Stored):
+    """Every run of one variant in one campaign, what it ran from, and the regions that it reached.
+
+    A measured one has runs that agree on what was measured; any other has none.
+    """
+
+    campaign: Short
+    outcome: Annotated[str, OneOf(("ok", "out of memory", "timed out", "crashed"))]
+    error: Text | None
+    parameters: Parameters
+    ranks: Count
+    environment: dict[Name, Short]
+    meters: Many[Name]
+    code: Digest | None
+    inputs: dict[Short, Short]
+    output: dict[Name, Text]
+    runs: Many[Run]
+    regions: Many[Name] = ()
+
+    def __post_init__(self) -> None:
+        if (self.outcome == "ok") != bool(self.runs):
+            raise ValueError(f"outcome {self.outcome!r} with {len(self.runs)} runs")
+        if len({frozenset(run.metrics) for run in self.runs}) > 1:
+            raise ValueError("its runs hold different metrics")
+        for name in self.runs[0].metrics if self.runs else ():
+            if len({isinstance(run.metrics[name], list) for run in self.runs}) > 1:
+                raise ValueError(f"{name} is a series in some of its runs and a number in others")
+        if len({run.place for run in self.runs}) != len(self.runs):
+            raise ValueError("two of its runs have one place")
+        if any(len(run.other_ranks) + 1 != self.ranks for run in self.runs):
+            raise ValueError(f"not each of its runs holds {self.ranks} ranks")
+
+
+@dataclass(frozen=True)
+class Campaign(Stored):
     """One session of recording: when, from which commit, by whom, with which packages and device state."""
 
-    started: str
-    finished: str
-    commit: str | None
+    started: Instant
+    finished: Instant
+    commit: Commit | None
     modified: bool
-    recorded_by: str
-    packages: dict[str, str]
-    state: dict[str, Any]
+    recorded_by: Short
+    packages: dict[Short, Short]
+    state: State
 
 
 @dataclass(frozen=True)
-class PublicationSource:
+class PublicationSource(Stored):
     """A publication: its address, its title, and the year, month or day of its date."""
 
-    url: str
-    title: str
-    published: str
+    # Nothing that ends an attribute or begins another scheme: the address becomes a link.
+    url: Annotated[
+        str,
+        Limit(
+            pattern=r"^https://[a-z0-9-]+(\.[a-z0-9-]+)+(/[A-Za-z0-9._~:/?#@!$&()*+,;=%-]*)?$", max_length=400
+        ),
+    ]
+    title: Annotated[str, Limit(pattern=r"^[^<>\x00-\x1f]+$", max_length=200)]
+    published: Annotated[str, Limit(pattern=r"^\d{4}(-(0[1-9]|1[0-2])(-\d\d)?)?$")]
 
 
 @dataclass(frozen=True)
-class Publication:
+class Publication(Stored):
     """What stands in the place of a campaign where figures are quoted: their source, and what it says.
 
     Parameters:
@@ -125,23 +189,50 @@ class Publication:
     """
 
     source: PublicationSource
-    measured: str | None
-    recorded_by: str
-    packages: dict[str, str]
-    state: dict[str, Any]
+    measured: Day | None
+    recorded_by: Short
+    packages: dict[Short, Short]
+    state: State
 
 
 @dataclass(frozen=True)
-class Record:
+class HistoryLine(Stored):
+    """What one campaign wrote, in short; `medians` are by variant and metric."""
+
+    date: Day
+    campaign: Short
+    variants: list[VariantName]
+    medians: dict[VariantName, dict[Name, Value]]
+
+
+@dataclass(frozen=True)
+class Record(Stored):
     """The content of `snippets/records/<machine>/<guide>/<script>.json`."""
 
-    script: str
-    machine: str
-    campaigns: dict[str, Campaign | Publication] = field(default_factory=dict)
-    variants: dict[str, VariantRecord] = field(default_factory=dict)
-    history: tuple[dict[str, Any], ...] = ()
-    licence: str = LICENCE
-    schema: int = SCHEMA
+    schema: Literal[1]
+    script: Reference
+    machine: MachineName
+    licence: Literal["CC0-1.0"]
+    campaigns: dict[Short, Annotated[Publication | Campaign, KindBy("source")]]
+    variants: dict[VariantName, VariantRecord]
+    history: Many[HistoryLine]
+
+    def __post_init__(self) -> None:
+        for name, variant in self.variants.items():
+            if variant.campaign not in self.campaigns:
+                raise ValueError(f"the campaign of variant {name!r} is not described")
+
+    @classmethod
+    def of(
+        cls,
+        script: str,
+        machine: str,
+        campaigns: Mapping[str, Campaign | Publication] | None = None,
+        variants: Mapping[str, VariantRecord] | None = None,
+        history: Iterable[HistoryLine] = (),
+    ) -> Record:
+        """A record as it is written today, of nothing yet if no more is given."""
+        return cls(1, script, machine, "CC0-1.0", dict(campaigns or {}), dict(variants or {}), tuple(history))
 
 
 def is_published(machine: str) -> bool:
@@ -157,55 +248,14 @@ def campaigns_of(
     return {name: campaign for name, campaign in campaigns.items() if name in used}
 
 
-T = TypeVar("T")
-
-
-def _take(kind: type[T], table: Mapping[str, Any], **made: Any) -> T:
-    known = {item.name for item in fields(kind)}  # type: ignore[arg-type]
-    if unknown := sorted(set(table) - known):
-        raise KeyError(f"unknown key {unknown[0]!r}")
-    return kind(**{**table, **made})
-
-
-def _is_value(value: object) -> bool:
-    items = value if isinstance(value, list) else [value]
-    return all(isinstance(item, (bool, int, float)) for item in items)
-
-
 def record_from(table: Mapping[str, Any]) -> Record:
     """The record that a JSON object holds.
 
     Raises:
-        KeyError, TypeError, ValueError: It has not the shape of one.
+        TypeError, ValueError, AttributeError: It has not the shape of one.
 
     """
-    if table.get("schema") != SCHEMA:
-        raise ValueError(f"schema {table.get('schema')!r} is not {SCHEMA}")
-    variants = {}
-    for name, variant in table["variants"].items():
-        for number, run in enumerate(variant["runs"]):
-            for metric, value in run["metrics"].items():
-                if not _is_value(value):
-                    raise ValueError(f"{metric} of run {number} of {name} is {value!r}, no number")
-        runs = tuple(
-            _take(Run, run, other_ranks=tuple(_take(RankRun, rank) for rank in run.get("other_ranks", ())))
-            for run in variant["runs"]
-        )
-        variants[name] = _take(
-            VariantRecord,
-            variant,
-            meters=tuple(variant["meters"]),
-            runs=runs,
-            regions=tuple(variant.get("regions", ())),
-        )
-    campaigns = {name: _campaign_from(campaign) for name, campaign in table["campaigns"].items()}
-    return _take(Record, table, campaigns=campaigns, variants=variants, history=tuple(table["history"]))
-
-
-def _campaign_from(table: Mapping[str, Any]) -> Campaign | Publication:
-    if "source" in table:
-        return _take(Publication, table, source=_take(PublicationSource, table["source"]))
-    return _take(Campaign, table)
+    return from_table(Record, table)
 
 
 def load_record(path: Path, shown_path: str | None = None) -> Record | None:
@@ -237,15 +287,7 @@ def record_table(record: Record) -> dict[str, Any]:
             for rank in (run, *run["other_ranks"]):
                 if not rank["blocks"]:
                     del rank["blocks"]
-    return {
-        "schema": table["schema"],
-        "script": table["script"],
-        "machine": table["machine"],
-        "licence": table["licence"],
-        "campaigns": dict(sorted(table["campaigns"].items())),
-        "variants": table["variants"],
-        "history": list(table["history"]),
-    }
+    return table | {"campaigns": dict(sorted(table["campaigns"].items())), "history": list(table["history"])}
 
 
 def dump_record(record: Record) -> str:

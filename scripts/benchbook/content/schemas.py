@@ -3,35 +3,37 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, Field
-
-from benchbook.content.prediction_schema import PredictionRecordModel
-from benchbook.content.records import BUNDLE_SCHEMA
-from benchbook.content.validation import Digest, MachineModel, RecordModel, Strict
+from benchbook.content.formats import Digest, Many, Stored
+from benchbook.content.machines import MachineDescription
+from benchbook.content.predictions import PredictionRecord
+from benchbook.content.records import Record
+from benchbook.content.validation import adapter
 
 FOLDER = "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-class BundleModel(Strict):
+@dataclass(frozen=True)
+class StoredBundle(Stored):
     """What `benchbook record --bundle` writes and `benchbook import` reads."""
 
-    schema_: Annotated[Literal[BUNDLE_SCHEMA], Field(alias="schema")]  # type: ignore[valid-type]
+    schema: Literal[1]
     digest: Digest
-    machine: MachineModel
-    records: list[RecordModel]
+    machine: MachineDescription
+    records: Many[Record]
 
 
 # The number is that of the schema a file names: a change that old files do not fit gets a new one.
-MODELS: dict[str, type[BaseModel]] = {
-    "record-1.json": RecordModel,
-    "machine-1.json": MachineModel,
-    "bundle-1.json": BundleModel,
-    "prediction-1.json": PredictionRecordModel,
+MODELS: dict[str, type[Stored]] = {
+    "record-1.json": Record,
+    "machine-1.json": MachineDescription,
+    "bundle-1.json": StoredBundle,
+    "prediction-1.json": PredictionRecord,
 }
 
 
@@ -42,7 +44,7 @@ def schema(name: str, site_url: str = "") -> dict[str, Any]:
         name: One of `MODELS`.
         site_url: Where the site lies, for the schema's own address; empty for none.
     """
-    made = MODELS[name].model_json_schema(by_alias=True)
+    made = adapter(MODELS[name]).json_schema()
     head = {"$schema": DIALECT}
     if site_url:
         head["$id"] = f"{site_url.rstrip('/')}/{FOLDER}/{name}"

@@ -8,13 +8,14 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchbook.content.formats import Stored
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.revisions import BENCHMARKS
 from benchbook.machines.description import describe
 
 
 @dataclass(frozen=True)
-class BenchmarkResult:
+class BenchmarkResult(Stored):
     """A figure that a benchmark found.
 
     Parameters:
@@ -53,13 +54,15 @@ def load_results(root: Path) -> tuple[BenchmarkResult, ...]:
     Raises:
         BenchbookError: The file holds something else.
     """
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
+
+    from benchbook.content.validation import adapter
 
     path = root / BENCHMARKS
     if not path.is_file():
         return ()
     try:
-        return TypeAdapter(tuple[BenchmarkResult, ...]).validate_json(path.read_bytes(), strict=True)
+        return adapter(tuple[BenchmarkResult, ...]).validate_json(path.read_bytes())
     except ValidationError as error:
         what = f"holds no results of benchmarks ({error.errors(include_url=False)[0]['msg']})"
         raise BenchbookError(

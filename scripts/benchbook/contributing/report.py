@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.checking.status import StatusRow, script_status
+from benchbook.content.formats import Stored
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import Record, load_record
 from benchbook.content.revisions import commit_of, laid_out
 from benchbook.content.script import Script, read_script
-from benchbook.content.validation import machine_problems, read_json, record_problems
+from benchbook.content.validation import adapter, machine_problems, read_json, record_problems
 from benchbook.contributing.benchmark_results import BenchmarkResult, load_results
 from benchbook.query.freshness import kinds_of
 from benchbook.query.judging import claims_of, judgements
@@ -26,7 +27,7 @@ LARGEST_REPORT = 2**20
 
 
 @dataclass(frozen=True)
-class Change:
+class Change(Stored):
     """A number that is not what it was, or of which too few samples tell.
 
     Parameters:
@@ -55,7 +56,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class RecordChange:
+class RecordChange(Stored):
     """A variant on a machine that has come, gone, gone stale or become fresh again, and why."""
 
     machine: str
@@ -65,7 +66,7 @@ class RecordChange:
 
 
 @dataclass(frozen=True)
-class Moved:
+class Moved(Stored):
     """A claim whose outcome on a machine is another; None where there was no such claim, or is none now."""
 
     claim: str
@@ -75,7 +76,7 @@ class Moved:
 
 
 @dataclass(frozen=True)
-class Timed:
+class Timed(Stored):
     """What a benchmark of the package found before and after; None where it found nothing.
 
     Parameters:
@@ -98,7 +99,7 @@ class Timed:
 
 
 @dataclass(frozen=True)
-class ChangeReport:
+class ChangeReport(Stored):
     """What a change does to numbers and claims; all of it is data, none of it to be trusted as text."""
 
     base: str
@@ -314,7 +315,7 @@ def read_report(path: Path) -> ChangeReport:
     Raises:
         BenchbookError: It is none, or larger than any honest one.
     """
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
     fix = "pass what `benchbook report --json` wrote"
     try:
@@ -325,7 +326,7 @@ def read_report(path: Path) -> ChangeReport:
     if len(raw) > LARGEST_REPORT:
         raise BenchbookError(Problem(path.name, 1, f"is larger than {LARGEST_REPORT >> 10} KiB", fix))
     try:
-        return TypeAdapter(ChangeReport).validate_json(raw, strict=True)
+        return adapter(ChangeReport).validate_json(raw)
     except ValidationError as error:
         what = error.errors(include_url=False, include_input=False)[0]["msg"]
         raise BenchbookError(Problem(path.name, 1, f"is no report ({what})", fix)) from error

@@ -8,29 +8,14 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from benchbook.content.machines import AcceleratorDescription
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.machines.nvml import Identity, Nvml, open_nvml
 
-# What a description of an accelerator holds; null where it is unknown.
-FIELDS = (
-    "name",
-    "vendor",
-    "memory_bytes",
-    "count",
-    "driver",
-    "runtime",
-    "power_limit_watts",
-    "clocks_mhz",
-    "mig",
-    "partition",
-    "ecc",
-    "compute_capability",
-    "multiprocessors",
-)
 VENDORS = {"cuda": "NVIDIA", "rocm": "AMD", "xpu": "Intel", "mps": "Apple"}
 
 
@@ -106,12 +91,14 @@ def ask_torch(torch: Any, nvml: Nvml | None, visible: str | None) -> Accelerator
     if kind is None:
         return None
     if kind == "mps":
-        return Accelerators("mps", _described(vendor="Apple", name=_apple_name() or "Apple GPU", count=1), ())
+        return Accelerators(
+            "mps", accelerator_table(vendor="Apple", name=_apple_name() or "Apple GPU", count=1), ()
+        )
     module = torch.xpu if kind == "xpu" else torch.cuda
     properties = [module.get_device_properties(index) for index in range(module.device_count())]
     identities = tuple(identity_of(each) for each in properties)
     first = properties[0]
-    table = _described(
+    table = accelerator_table(
         name=first.name,
         vendor=VENDORS[kind],
         memory_bytes=int(first.total_memory),
@@ -151,8 +138,9 @@ def _kind(torch: Any) -> str | None:
     return None
 
 
-def _described(**known: Any) -> dict[str, Any]:
-    return {field: known.get(field) for field in FIELDS}
+def accelerator_table(**known: Any) -> dict[str, Any]:
+    """What is known of an accelerator, and None for the rest of what a description holds."""
+    return {one.name: known.get(one.name) for one in fields(AcceleratorDescription)}
 
 
 def _runtime(torch: Any, kind: str) -> str | None:

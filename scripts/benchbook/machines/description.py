@@ -2,66 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import math
 import os
 import platform
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from benchbook.content.records import MACHINE_NAME, OWNER_MARK, dump_json, write_text
-from benchbook.content.script import machine_kinds
+from benchbook.content.formats import MACHINE_NAME
+from benchbook.content.machines import AcceleratorDescription, CpuDescription, MachineDescription
+from benchbook.content.records import OWNER_MARK
 from benchbook.machines.accelerators import Accelerators, mig_profile, model_words
 
-SCHEMA = 1
 MAINTAINERS = "maintainers"
 NAME = re.compile(MACHINE_NAME + r"\Z")
 LONGEST_NAME = 80
 # Instruction sets that change how fast a transformer runs; the other hundred flags do not.
 FLAGS = re.compile(r"(avx|amx|fma$|f16c$|sse4_2$|asimd|sve|sme(2|_|$)|bf16|i8mm|neon|gfni|rvv|v$|vsx)")
-
-
-@dataclass(frozen=True)
-class MachineDescription:
-    """The content of `snippets/records/<machine>/machine.json`.
-
-    Parameters:
-        name: Of the folder: model, memory, partition or count, and who measured where not the maintainers.
-        kind: "cpu", "cuda", "rocm", "xpu" or "mps".
-        title: For a heading, such as "NVIDIA H200, 141 GB".
-        short: For a column, such as "H200".
-        owner: Who measured, None for the maintainers.
-        accelerator: What `benchbook.machines.accelerators` knows, None on a machine without one.
-        cpu: Model, vendor, cores, threads per core, instruction sets.
-        memory_bytes: Of the machine, or of the container it lends.
-        virtualisation: "none", "kvm", ...; None where unknown.
-        system: Kernel, operating system, C library.
-        published: Whether its figures are quoted from a publication instead of measured.
-    """
-
-    name: str
-    kind: str
-    title: str
-    short: str
-    owner: str | None
-    accelerator: dict[str, Any] | None
-    cpu: dict[str, Any]
-    memory_bytes: int | None
-    virtualisation: str | None
-    system: dict[str, str | None]
-    published: bool = False
-    schema: int = SCHEMA
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """What it answers to in a script's `needs` and `on`, from the widest to the narrowest."""
-        return machine_kinds(self.kind, self.name)
 
 
 def describe(
@@ -81,7 +40,7 @@ def describe(
         title="",
         short="",
         owner=None if recorded_by == MAINTAINERS else recorded_by,
-        accelerator=found.description if found else None,
+        accelerator=AcceleratorDescription(**found.description) if found else None,
         cpu=cpu,
         memory_bytes=memory_bytes(root),
         virtualisation=virtualisation(_text(root / "proc/cpuinfo")),
@@ -91,6 +50,8 @@ def describe(
             "os": _operating_system(_text(root / "etc/os-release")),
             "libc": " ".join(platform.libc_ver()).strip() or None,
         },
+        published=False,
+        schema=1,
     )
     return named(machine)
 
@@ -100,7 +61,7 @@ def named(machine: MachineDescription) -> MachineDescription:
     accelerator = machine.accelerator
     owner = f"{OWNER_MARK}{slug(machine.owner)}" if machine.owner else ""
     if accelerator is None:
-        cores = machine.cpu.get("cores") or 0
+        cores = machine.cpu.cores or 0
         size = gigabytes(machine.memory_bytes)
         return replace(
             machine,
@@ -108,15 +69,15 @@ def named(machine: MachineDescription) -> MachineDescription:
             title=f"{cores}-core CPU{size and f', {size} GB'}",
             short=f"CPU {cores}-core",
         )
-    vendor, full = accelerator["vendor"], accelerator["name"] or ""
+    vendor, full = accelerator.vendor or "", accelerator.name
     # Some drivers know a device by its vendor alone ("AMD Radeon Graphics"), or by no name at all.
-    words = model_words(full) or model_words(accelerator.get("compute_capability") or "") or ["GPU"]
-    count = accelerator["count"] or 1
+    words = model_words(full) or model_words(accelerator.compute_capability or "") or ["GPU"]
+    count = accelerator.count
     profile = mig_profile(full)
     # An instance is named by its profile alone; a partition by its mode, beside the memory it is left with.
-    mode = accelerator.get("partition")
+    mode = accelerator.partition
     # Apple's GPU has no memory of its own: it shares the machine's.
-    size = gigabytes(accelerator["memory_bytes"] or (machine.memory_bytes if machine.kind == "mps" else None))
+    size = gigabytes(accelerator.memory_bytes or (machine.memory_bytes if machine.kind == "mps" else None))
     model = " ".join(words)
     parts = [slug(vendor), *map(slug, words), *([slug(mode)] if mode else [])]
     parts += [f"mig-{slug(profile)}"] if profile else [f"{size}gb"] if size else []
@@ -148,20 +109,18 @@ def _available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def describe_cpu(cpuinfo: str, cores: int) -> dict[str, Any]:
+def describe_cpu(cpuinfo: str, cores: int) -> CpuDescription:
     """Model, vendor, threads per core and instruction sets that `/proc/cpuinfo` tells."""
     fields = _cpuinfo(cpuinfo)
     siblings, physical = fields.get("siblings"), fields.get("cpu cores")
     flags = (fields.get("flags") or fields.get("Features") or "").split()
-    return {
-        "model": fields.get("model name") or (_apple_cpu() if not fields else None),
-        "vendor": fields.get("vendor_id"),
-        "cores": cores,
-        "threads_per_core": int(siblings) // int(physical)
-        if siblings and physical and int(physical)
-        else None,
-        "flags": sorted(flag for flag in flags if FLAGS.match(flag)),
-    }
+    return CpuDescription(
+        model=fields.get("model name") or (_apple_cpu() if not fields else None),
+        vendor=fields.get("vendor_id"),
+        cores=cores,
+        threads_per_core=int(siblings) // int(physical) if siblings and physical and int(physical) else None,
+        flags=sorted(flag for flag in flags if FLAGS.match(flag)),
+    )
 
 
 def _cpuinfo(text: str) -> dict[str, str]:
@@ -222,23 +181,3 @@ def _text(path: Path) -> str:
         return path.read_text("utf-8", "replace")
     except OSError:
         return ""
-
-
-def dump_machine(machine: MachineDescription) -> str:
-    """The text of a `machine.json`."""
-    return dump_json(machine_table(machine))
-
-
-def machine_table(machine: MachineDescription) -> dict[str, Any]:
-    """`machine` as JSON objects, the schema first."""
-    table = asdict(machine)
-    return {"schema": table.pop("schema"), **table}
-
-
-def write_machine(path: Path, machine: MachineDescription) -> None:
-    """Put the description in place, keeping the wording of an earlier one: a person may have improved it."""
-    kept: Mapping[str, Any] = {}
-    with contextlib.suppress(OSError, ValueError):
-        kept = json.loads(path.read_text("utf-8"))
-    words = {key: kept[key] for key in ("title", "short") if key in kept}
-    write_text(path, dump_machine(replace(machine, **words)))

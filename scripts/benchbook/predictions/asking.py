@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from pydantic import ValidationError
@@ -12,25 +12,26 @@ from pydantic import ValidationError
 from benchbook.content.metadata import ParameterValue
 from benchbook.content.parameters import axis_text
 from benchbook.content.prediction_declarations import (
-    CaseModel,
+    Case,
     Declaration,
-    LayerModel,
+    DeclaredScript,
+    Layer,
     OneOrMore,
-    ScriptModel,
 )
+from benchbook.content.predictions import RESERVED, is_parameter
 from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
 from benchbook.content.references import UnresolvedError, unit_of
 from benchbook.content.script import Script, Variant, machine_kinds, read_script
-from benchbook.content.workloads import RESERVED, WORKLOADS, is_parameter
+from benchbook.content.validation import UNKNOWN_KEY, adapter, shape_errors
 from benchbook.machines.unmeasured import described, examples
 from benchbook.predictor.room import room_on
-from benchbook.predictor.workload import UnpredictableError
+from benchbook.predictor.workload import WORKLOADS, UnpredictableError
 
 MODELS = "models"
 # Where in a script's declaration something is said: () for its own table, ("case", 0) for its first case.
 Place = tuple[str | int, ...]
-Layers = Sequence[tuple[Place, LayerModel]]
+Layers = Sequence[tuple[Place, Layer]]
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ class _Reader:
         project: Project,
         declaration: Declaration,
         index: int,
-        entry: ScriptModel,
+        entry: DeclaredScript,
         rooms: Mapping[str, int | None],
     ) -> None:
         self.project = project
@@ -175,7 +176,7 @@ class _Reader:
             script = read_script(path, self.project.root)
         except BenchbookError:
             return  # reported with the scripts
-        layers: list[tuple[Place, LayerModel]] = [((), self.entry)]
+        layers: list[tuple[Place, Layer]] = [((), self.entry)]
         layers += [(("case", place), case) for place, case in enumerate(self.entry.case)]
         for place, layer in layers:
             self._check_layer(script, place, layer)
@@ -188,16 +189,14 @@ class _Reader:
                 if not _matches(self.entry, variant):
                     continue
                 asked = [
-                    one
-                    for one in layers
-                    if not isinstance(one[1], CaseModel) or _holds(one[1], variant, kinds)
+                    one for one in layers if not isinstance(one[1], Case) or _holds(one[1], variant, kinds)
                 ]
-                if not any(isinstance(layer, CaseModel) and layer.skip for _, layer in asked):
+                if not any(isinstance(layer, Case) and layer.skip for _, layer in asked):
                     question = self._question(script, variant, machine, kinds, asked)
                     if question is not None:
                         yield question
 
-    def _check_layer(self, script: Script, place: Place, layer: LayerModel) -> None:
+    def _check_layer(self, script: Script, place: Place, layer: Layer) -> None:
         variants = script.variants(())
         axes = {axis for variant in variants for axis in variant.axes}
         for axis, wanted in layer.where.items():
@@ -242,21 +241,24 @@ class _Reader:
             self._problem((), "name", what, "give it `training` or `inference`, one of the two")
             return None
         (kind,) = used
-        workload = self._merged(kind, variant, layers)
+        workload = {
+            key: value for key, value in self._merged(kind, variant, layers).items() if value is not None
+        }
         if len(self.problems) > before:
             return None
         try:
-            checked = WORKLOADS[kind].model_validate(workload)
+            validator = adapter(WORKLOADS[kind])
+            said = validator.dump_python(validator.validate_python(workload), mode="json")
+        except UnpredictableError as error:
+            self._problem((), "name", f"{kind}: {error.what}", error.fix)
+            return None
         except ValidationError as error:
-            for item in error.errors(include_url=False, include_input=False):
-                key = str(item["loc"][0]) if item["loc"] else ""
-                fix = (
-                    did_you_mean(key, WORKLOADS[kind].model_fields, "field")
-                    if item["type"] == "extra_forbidden"
-                    else "see `benchbook predict --help`"
-                )
-                what = f"{kind}.{key}: {item['msg']}"
-                self._problem(_layer_of(layers, kind, key), (kind, key), what, fix)
+            for keys, wrong, message in shape_errors(error):
+                key = str(keys[0]) if keys else ""
+                known = [one.name for one in fields(WORKLOADS[kind])]
+                unknown = wrong == UNKNOWN_KEY
+                fix = did_you_mean(key, known, "field") if unknown else "see `benchbook predict --help`"
+                self._problem(_layer_of(layers, kind, key), (kind, key), f"{kind}.{key}: {message}", fix)
             return None
         values: dict[str, tuple[str, ...]] = {}
         for _, layer in layers:
@@ -269,7 +271,8 @@ class _Reader:
         device: Literal["cpu", "cuda"] = "cpu" if "cpu" in kinds else "cuda"
         if device == "cpu":
             values = {name: parts for name, parts in values.items() if RESERVED not in parts}
-        asked = checked.model_dump(exclude_none=True)
+        # A default is said only below a field that is set: `targets` of `lora`.
+        asked = {key: said[key] for key in workload}
         parameters = dict(variant.parameters)
         room = self.rooms[machine] if device == "cuda" else None
         return Question(
@@ -329,9 +332,9 @@ def _texts(wanted: OneOrMore) -> set[str]:
     return {axis_text(value) for value in (wanted if isinstance(wanted, list) else [wanted])}
 
 
-def _matches(layer: LayerModel, variant: Variant) -> bool:
+def _matches(layer: Layer, variant: Variant) -> bool:
     return all(axis_text(variant.at(axis)) in _texts(wanted) for axis, wanted in layer.where.items())
 
 
-def _holds(case: CaseModel, variant: Variant, kinds: Sequence[str]) -> bool:
+def _holds(case: Case, variant: Variant, kinds: Sequence[str]) -> bool:
     return _matches(case, variant) and (case.on is None or case.on in kinds)

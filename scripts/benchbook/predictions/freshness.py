@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from benchbook.content.predictions import StoredPrediction
+from benchbook.content.predictions import PREDICTOR, StoredPrediction
 from benchbook.content.records import Campaign, Record
-from benchbook.content.workloads import PREDICTOR
 from benchbook.predictions.asking import Question
 
 
@@ -69,8 +68,8 @@ def measured_at(record: Record | None, variant: str) -> str | None:
         return None
     name = record.variants[variant].campaign
     campaign = record.campaigns.get(name)
-    earlier = (one for one in record.history if one.get("campaign") != name)
-    known = [one["date"] for one in earlier if variant in one.get("variants", ())]
+    earlier = (one for one in record.history if one.campaign != name)
+    known = [one.date for one in earlier if variant in one.variants]
     if isinstance(campaign, Campaign):
         known.append(campaign.started)
     return min(known, default="")

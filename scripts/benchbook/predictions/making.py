@@ -8,18 +8,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from benchbook.content.formats import from_table
 from benchbook.content.prediction_declarations import load_declarations
 from benchbook.content.predictions import (
+    PREDICTOR,
+    RESERVED,
     PredictionRecord,
+    StoredMoment,
     StoredPrediction,
     dump_predictions,
+    is_measured,
     load_predictions,
+    predicted_quantity,
     write_predictions,
 )
 from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
 from benchbook.content.records import Record, load_record
-from benchbook.content.workloads import PREDICTOR, RESERVED, is_measured, predicted_quantity
 from benchbook.predictions.asking import Asked, Question, ask
 from benchbook.predictions.freshness import measured_at, stale_prediction
 from benchbook.statistics.summary import median
@@ -151,7 +156,7 @@ def _predict_file(
     everything: bool,
 ) -> Iterator[Outcome]:
     path = project.prediction_path(machine, script)
-    known = load_predictions(path, project.relative(path)) or PredictionRecord(script, machine)
+    known = load_predictions(path, project.relative(path)) or PredictionRecord.of(script, machine)
     place = project.record_path(machine, script)
     record = load_record(place, project.relative(place))
     kept = {name: one for name, one in known.variants.items() if _is_settled(one, record, name)}
@@ -219,7 +224,7 @@ def make_prediction(
         values=values,
         stands_for=question.values,
         room=question.room,
-        **said,
+        **said | {"moments": {name: StoredMoment(**moment) for name, moment in answer.moments.items()}},
     ).sealed(question.script, question.variant, question.machine)
 
 
@@ -272,21 +277,16 @@ def _now() -> str:
 
 def ask_predictor(question: Question) -> Answer:
     """What the predictor of this package says; it needs torch and transformers."""
-    from benchbook.predictor import Inference, Lora, Training, predict
+    from benchbook.predictor import predict
     from benchbook.predictor.gpus import H200, gpu_named
-    from benchbook.predictor.workload import UnpredictableError
+    from benchbook.predictor.workload import WORKLOADS, UnpredictableError
 
-    fields = dict(question.workload)
-    if lora := fields.get("lora"):
-        fields["lora"] = Lora(lora["rank"], tuple(lora["targets"]))
-    if lengths := fields.get("lengths"):
-        fields["lengths"] = tuple(lengths)
-    kind: Callable[..., Any] = {"training": Training, "inference": Inference}[question.kind]
+    workload = from_table(WORKLOADS[question.kind], question.workload)
     try:
         gpu = gpu_named(question.machine)
     except UnpredictableError:
         gpu = H200
-    said = predict(question.model, kind(**fields), question.device, gpu, question.room)
+    said = predict(question.model, workload, question.device, gpu, question.room)
     moments = {name: {"peak": moment.peak, "held": moment.held} for name, moment in said.moments.items()}
     return Answer(
         said.moment,

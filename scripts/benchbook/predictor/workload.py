@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
+
+from benchbook.content.formats import Count, Limit, Many, Name, Stored
 
 Precision = Literal["fp32", "bf16_autocast", "fp16_autocast", "bf16", "bf16_weights_autocast"]
 Optimizer = Literal[
@@ -24,7 +26,7 @@ class UnpredictableError(Exception):
 
 
 @dataclass(frozen=True)
-class Lora:
+class Lora(Stored):
     """Low-rank adapters (Hu et al. 2021, arXiv 2106.09685); all other weights are frozen.
 
     Parameters:
@@ -32,15 +34,15 @@ class Lora:
         targets: Last parts of the names of the linear layers that get one; none: all but the output head.
     """
 
-    rank: int
-    targets: tuple[str, ...] = ()
+    rank: Count
+    targets: Many[Name] = ()
 
     def __post_init__(self) -> None:
         at_least("rank", self.rank, 1)
 
 
 @dataclass(frozen=True)
-class Training:
+class Training(Stored):
     """One training step, repeated until its memory no longer changes.
 
     Parameters:
@@ -59,18 +61,18 @@ class Training:
         lengths: Tokens per sample of each step in turn, `sequence` being the longest; none: so many in each.
     """
 
-    batch: int
-    sequence: int
+    batch: Count
+    sequence: Count
     precision: Precision = "fp32"
     optimizer: Optimizer = "adamw_fused"
     attention: Attention = "sdpa"
     checkpointing: bool = False
-    accumulation: int = 1
+    accumulation: Count = 1
     clipping: bool = True
     keep_gradients: bool = False
     lora: Lora | None = None
-    dropout: float | None = None
-    lengths: tuple[int, ...] = ()
+    dropout: Annotated[float, Limit(ge=0, lt=1)] | None = None
+    lengths: Many[Count] = ()
 
     def __post_init__(self) -> None:
         for name in ("batch", "sequence", "accumulation"):
@@ -89,7 +91,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Inference:
+class Inference(Stored):
     """A greedy generation: the prompt at once, then one token after the other.
 
     Parameters:
@@ -101,9 +103,9 @@ class Inference:
         cache: Of keys and values; `static` is allocated whole before the prompt is read.
     """
 
-    batch: int
-    prompt: int
-    new_tokens: int = 1
+    batch: Count
+    prompt: Count
+    new_tokens: Count = 1
     precision: Precision = "bf16"
     attention: Attention = "sdpa"
     cache: Cache = "dynamic"
@@ -117,6 +119,7 @@ class Inference:
 
 
 Workload = Training | Inference
+WORKLOADS: dict[str, type[Workload]] = {"training": Training, "inference": Inference}
 
 
 def at_least(name: str, value: int, least: int) -> None:

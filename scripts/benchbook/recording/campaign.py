@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from benchbook.content.problems import Problem
-from benchbook.content.records import Campaign, RankRun, Record, Run, VariantRecord, campaigns_of
+from benchbook.content.records import Campaign, HistoryLine, RankRun, Record, Run, VariantRecord, campaigns_of
 from benchbook.content.script import Script, Variant
 from benchbook.recording.hosts import HostError, Hosts, preload_names
 from benchbook.recording.jobs import CRASHED, FAILED, OK, TIMED_OUT, Failure, Job, Result
@@ -223,7 +223,7 @@ def lay_over(
     this session, and the measurement would be lost. What a campaign that is not over has of a timed script
     replaces none of another one: times are compared within a campaign.
     """
-    old = task.record or Record(task.script.reference, machine)
+    old = task.record or Record.of(task.script.reference, machine)
     if gathered.ended != "complete" and task.script.is_timed and not _alone(task, old, campaign_id, gathered):
         return None, []
     variants = dict(old.variants)
@@ -246,18 +246,14 @@ def lay_over(
     if not written:
         return None, problems
     campaigns = campaigns_of(variants, old.campaigns | {campaign_id: campaign})
-    line = {
-        "date": campaign.finished[:10],
-        "campaign": campaign_id,
-        "variants": written,
-        "medians": {name: medians(variants[name].runs) for name in written},
-    }
+    found = {name: medians(variants[name].runs) for name in written}
     history = list(old.history)
-    if history and history[-1]["campaign"] == campaign_id:
+    if history and history[-1].campaign == campaign_id:
         # What was whole when it was stopped is in the record already.
         before = history.pop()
-        line["variants"] = [*dict.fromkeys([*before["variants"], *written])]
-        line["medians"] = before["medians"] | line["medians"]
+        written = [*dict.fromkeys([*before.variants, *written])]
+        found = before.medians | found
+    line = HistoryLine(campaign.finished[:10], campaign_id, written, found)
     # In the order the script declares them; those it no longer has come last.
     place = {name: number for number, name in enumerate(task.declared)}
     ranked = sorted(variants, key=lambda name: place.get(name, len(place)))

@@ -18,11 +18,12 @@ from rich.console import Console
 from rich.table import Table
 
 import benchbook
+from benchbook.content.machines import CpuDescription, MachineDescription
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import OWNER_MARK, is_published
 from benchbook.machines.accelerators import VENDORS, Accelerators, find_accelerators
-from benchbook.machines.description import LONGEST_NAME, MAINTAINERS, NAME, MachineDescription, describe, slug
+from benchbook.machines.description import LONGEST_NAME, MAINTAINERS, NAME, describe, slug
 from benchbook.query.freshness import kinds_of
 from benchbook.recording import verification
 from benchbook.recording.hosts import interpreter
@@ -146,7 +147,10 @@ def planned_machine(project: Project, name: str) -> MachineDescription | None:
     else:
         vendors = {slug(vendor): kind for kind, vendor in VENDORS.items()}
         kind = vendors.get(name.partition("-")[0], "")
-    return MachineDescription(name, kind, name, name, None, None, {}, None, None, {}) if kind else None
+    if not kind:
+        return None
+    cpu = CpuDescription(None, None, None, None, [])
+    return MachineDescription(name, kind, name, name, None, None, cpu, None, None, {}, False, 1)
 
 
 def this_machine(

@@ -5,16 +5,16 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from benchbook.content.machines import MachineDescription
 from benchbook.content.metadata import NEEDS
 from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
 from benchbook.content.records import Record, VariantRecord
 from benchbook.content.script import Script, Variant, read_script
-from benchbook.machines.description import MachineDescription
 from benchbook.machines.gpus import Sheet, sheet_of
 from benchbook.query.freshness import Verdict, input_digests, judge_record
 from benchbook.recording.estimate import expected_seconds
@@ -255,7 +255,8 @@ def _task(
         verdicts[first] = Verdict("fresh", "baseline beside what is recorded")
     measured = record.variants if record is not None else {}
     seconds = {variant.name: run_seconds(measured.get(variant.name)) for variant in chosen}
-    sheet = sheet_of({"accelerator": machine.accelerator or {"name": machine.name}})
+    known = asdict(machine.accelerator) if machine.accelerator else {"name": machine.name}
+    sheet = sheet_of({"accelerator": known})
     estimates = _estimates(script, [each for each in chosen if seconds[each.name] is None], sheet)
     declared = tuple(each.name for each in variants)
     return Task(

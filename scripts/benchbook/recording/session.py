@@ -15,13 +15,13 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from rich.console import Console
 
+from benchbook.content.machines import MachineDescription
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import Campaign
 from benchbook.content.script import Script, Variant
 from benchbook.machines.accelerators import Accelerators
 from benchbook.machines.circumstances import DeviceWatch, commit
-from benchbook.machines.description import MachineDescription
 from benchbook.machines.nvml import Identity, open_nvml
 from benchbook.recording import campaign as campaigns
 from benchbook.recording.hosts import Hosts, preload_names
@@ -253,7 +253,7 @@ class Session:
             recorded_by=self.recorded_by,
             packages=packages,
             # Whoever came while it ran is seen now.
-            state={**opened["state"], "foreign_processes": foreign, "shared": self.shared or bool(foreign)},
+            state=opened["state"] | {"foreign_processes": foreign, "shared": self.shared or bool(foreign)},
         )
         record, problems = campaigns.lay_over(task, self.machine.name, opened["id"], done, gathered)
         if record is not None:

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from benchbook.content.machines import MachineDescription, machine_table, write_machine
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import (
-    BUNDLE_SCHEMA,
     LARGEST_BUNDLE,
     Campaign,
     Record,
@@ -24,7 +24,6 @@ from benchbook.content.records import (
     write_record,
     write_text,
 )
-from benchbook.machines.description import MachineDescription, machine_table, write_machine
 
 
 class Store(Protocol):
@@ -95,7 +94,7 @@ class Bundle:
         machine = machine_table(self._machine)
         records = [record_table(each) for _, each in sorted(self._records.items())]
         table = {
-            "schema": BUNDLE_SCHEMA,
+            "schema": 1,
             "digest": bundle_digest(machine, records),
             "machine": machine,
             "records": records,

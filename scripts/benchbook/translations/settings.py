@@ -7,18 +7,21 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 from babel import Locale, UnknownLocaleError
 from babel.core import get_global
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
+from benchbook.content.formats import Stored
 from benchbook.content.positions import yaml_line
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
+from benchbook.content.validation import adapter, shape_errors
 from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
 from benchbook.languages.language import FALLBACK, FILE, unit_words
 
+LIKE_NEIGHBOURS = "fix it as its neighbours are"
 # What is left of a word once a prefix is taken off has at least this many letters.
 _STEM = 2
 
@@ -180,11 +183,8 @@ def _forms(word: str) -> frozenset[str]:
     return frozenset(forms)
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class Term(_Table):
+@dataclass(frozen=True)
+class Term(Stored):
     """A term of the glossary.
 
     Parameters:
@@ -194,22 +194,24 @@ class Term(_Table):
         note: Why, for translators.
     """
 
-    find: list[str] = Field(default_factory=list)
-    approved: list[str] = Field(default_factory=list)
-    forbidden: list[str] = Field(default_factory=list)
+    find: list[str] = field(default_factory=list)
+    approved: list[str] = field(default_factory=list)
+    forbidden: list[str] = field(default_factory=list)
     note: str = ""
 
 
-class _Glossary(_Table):
+@dataclass(frozen=True)
+class _Glossary(Stored):
     match: Literal["words", "text"] = "words"
-    prefixes: list[str] = Field(default_factory=list)
-    articles: list[str] = Field(default_factory=list)
-    suffixes: list[str] = Field(default_factory=list)
-    alike: dict[str, str] = Field(default_factory=dict)
-    terms: dict[str, Term] = Field(default_factory=dict)
+    prefixes: list[str] = field(default_factory=list)
+    articles: list[str] = field(default_factory=list)
+    suffixes: list[str] = field(default_factory=list)
+    alike: dict[str, str] = field(default_factory=dict)
+    terms: dict[str, Term] = field(default_factory=dict)
 
 
-class Register(_Table):
+@dataclass(frozen=True)
+class Register(Stored):
     """How a language speaks to its reader.
 
     Parameters:
@@ -219,21 +221,23 @@ class Register(_Table):
         polite: Endings that are right although one of `plain` is the end of them.
     """
 
-    never: list[str] = Field(default_factory=list)
+    never: list[str] = field(default_factory=list)
     stop: str = ""
-    plain: list[str] = Field(default_factory=list)
-    polite: list[str] = Field(default_factory=list)
+    plain: list[str] = field(default_factory=list)
+    polite: list[str] = field(default_factory=list)
 
 
-class _Blocks(_Table):
-    model_config = ConfigDict(extra="ignore", strict=True)
+@dataclass(frozen=True)
+class _Blocks(Stored):
+    # What stands beside these is the interface's (`benchbook.languages.language`).
+    __pydantic_config__ = Stored.__pydantic_config__ | {"extra": "ignore"}
 
-    glossary: _Glossary = Field(default_factory=_Glossary)
-    numerals: dict[int, list[str]] = Field(default_factory=dict)
-    implied: dict[int, list[str]] = Field(default_factory=dict)
-    magnitudes: dict[int, list[str]] = Field(default_factory=dict)
-    register_: Register = Field(default_factory=Register, alias="register")
-    leftovers: list[str] = Field(default_factory=list)
+    glossary: _Glossary = field(default_factory=_Glossary)
+    numerals: dict[int, list[str]] = field(default_factory=dict)
+    implied: dict[int, list[str]] = field(default_factory=dict)
+    magnitudes: dict[int, list[str]] = field(default_factory=dict)
+    register: Register = field(default_factory=Register)
+    leftovers: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -299,11 +303,15 @@ def load_rules(project: Project, code: str) -> Rules:
     text = path.read_text("utf-8")
     try:
         table = parse_yaml(text)
-        blocks = _Blocks.model_validate(table if isinstance(table, dict) else {})
+        blocks = adapter(_Blocks).validate_python(table if isinstance(table, dict) else {})
     except InvalidYamlError as error:
         raise BenchbookError(Problem(shown, error.line, "is not valid YAML", "fix its syntax")) from error
     except ValidationError as error:
-        raise BenchbookError(*(_problem(dict(found), shown, text) for found in error.errors())) from error
+        problems = (
+            Problem(shown, yaml_line(text, keys), f"{'.'.join(map(str, keys))}: {message}", LIKE_NEIGHBOURS)
+            for keys, _, message in shape_errors(error)
+        )
+        raise BenchbookError(*problems) from error
     glossary = blocks.glossary
     matching = Matching(
         glossary.match,
@@ -319,7 +327,7 @@ def load_rules(project: Project, code: str) -> Rules:
         blocks.numerals,
         blocks.implied,
         blocks.magnitudes,
-        blocks.register_,
+        blocks.register,
         tuple(blocks.leftovers),
         unit_words(project.docs, code),
     )
@@ -344,8 +352,3 @@ def glossary_gaps(rules: Mapping[str, Rules], project: Project) -> list[Problem]
             what = f"its glossary has `{key}`, which English lacks"
             problems.append(Problem(shown, yaml_line(text, ("glossary", "terms", key)), what, fix))
     return problems
-
-
-def _problem(found: dict[str, Any], path: str, text: str) -> Problem:
-    what = f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
-    return Problem(path, yaml_line(text, found["loc"]), what, "fix it as its neighbours are")

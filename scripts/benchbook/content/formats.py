@@ -1,0 +1,176 @@
+"""The model of a file: a dataclass whose annotations say what each field may hold.
+
+Each is a stdlib dataclass below `Stored`. `from_table` builds one from what JSON holds, and needs no further
+package: a machine that only records has none. `benchbook.content.validation` holds a file from outside to all
+that the annotations say, with pydantic, which reads the same classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler
+
+T = TypeVar("T")
+Build = Callable[[Any], Any]
+
+
+class Stored:
+    """What stands in a file: no unknown key, no conversion, no number that JSON lacks."""
+
+    __pydantic_config__: ClassVar = {"extra": "forbid", "strict": True, "allow_inf_nan": False}
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        schema = handler(source)
+        # Strict it takes instances alone, and a file holds tables.
+        cast(dict[str, Any], handler.resolve_ref_schema(schema))["strict"] = False
+        return schema
+
+
+class Limit:
+    """What a text, a number or a list may be, in the words of pydantic-core.
+
+    Parameters:
+        limits: Of a text `pattern`, `min_length` and `max_length`; of a number `ge`, `gt`, `le` and `lt`.
+    """
+
+    def __init__(self, **limits: object) -> None:
+        self._limits = limits
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        return {**handler(source), **self._limits}
+
+
+class OneOf:
+    """That a value is one of a few that the program knows."""
+
+    def __init__(self, values: Iterable[object]) -> None:
+        self._values = list(values)
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        return {"type": "literal", "expected": self._values}
+
+
+class KindBy:
+    """Which of several classes a table is read as, by a key that only the first of them has."""
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+
+    def chosen(self, table: object) -> int:
+        """The place of the class among those of the union."""
+        return 0 if isinstance(table, Mapping) and self._key in table else 1
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        kinds = get_args(source)
+        choices = {kind.__name__: handler.generate_schema(kind) for kind in kinds}
+
+        def chosen(table: object) -> str:
+            return str(kinds[self.chosen(table)].__name__)
+
+        return {"type": "tagged-union", "choices": choices, "discriminator": chosen}
+
+
+class Series:
+    """A tuple, which files hold as a list."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        return {**handler(source), "strict": False}
+
+
+# Model, memory, partition or count, and behind two hyphens who measured.
+MACHINE_NAME = r"[a-z0-9]+(?:[.-][a-z0-9]+)*(?:--[a-z0-9]+(?:-[a-z0-9]+)*)?"
+
+MachineName = Annotated[str, Limit(pattern=f"^{MACHINE_NAME}$", max_length=80)]
+Reference = Annotated[str, Limit(pattern=r"^[a-z][a-z0-9_]*/[a-z][a-z0-9_]*\.py$", max_length=120)]
+Name = Annotated[str, Limit(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=80)]
+VariantName = Annotated[str, Limit(pattern=r"^(?:default|[A-Za-z0-9_.+=,-]+)$", max_length=200)]
+Commit = Annotated[str, Limit(pattern=r"^[0-9a-f]{40}$")]
+Digest = Annotated[str, Limit(pattern=r"^sha256:[0-9a-f]{64}$")]
+Day = Annotated[str, Limit(pattern=r"^\d{4}-\d\d-\d\d$")]
+Instant = Annotated[str, Limit(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
+Short = Annotated[str, Limit(max_length=400)]
+Text = Annotated[str, Limit(max_length=200_000)]
+# Any that a float can hold: medians and drawings are made of floats.
+Whole = Annotated[int, Limit(ge=-(10**308), le=10**308)]
+Count = Annotated[int, Limit(ge=1)]
+Bytes = Annotated[int, Limit(ge=0)]
+Value = bool | Whole | float
+Plain = Short | Value | None
+Many = Annotated[tuple[T, ...], Series()]
+Some = Annotated[tuple[T, ...], Series(), Limit(min_length=1)]
+
+
+def from_table(kind: type[T], table: Mapping[str, Any]) -> T:
+    """The dataclass that `table` holds, with those below it; values are not looked at.
+
+    Raises:
+        TypeError, ValueError, AttributeError: The table has not the shape of one.
+    """
+    builds = _builds(cast(Hashable, kind))
+    if unknown := sorted(set(table) - set(builds)):
+        raise TypeError(f"unknown key {unknown[0]!r}")
+    return kind(**{key: build(table[key]) for key, build in builds.items() if key in table})
+
+
+@cache
+def _builds(kind: Any) -> dict[str, Build]:
+    hints = get_type_hints(kind, include_extras=True)
+    return {item.name: _build(hints[item.name]) for item in fields(kind)}
+
+
+def _build(hint: Any) -> Build:
+    """What makes a value of a field from what a file holds for it."""
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        by = next((one for one in args[1:] if isinstance(one, KindBy)), None)
+        return _build(args[0]) if by is None else _choice(by, [_build(kind) for kind in get_args(args[0])])
+    if origin is Literal:
+        return lambda value: _known(value, args)
+    if origin is tuple:
+        item = _build(args[0])
+        return lambda values: tuple(item(value) for value in values)
+    if origin is dict:
+        below = _build(args[1])
+        return below if below is _as_it_is else lambda table: {key: below(table[key]) for key in table}
+    if origin in (Union, UnionType):
+        some = [one for one in args if one is not NoneType]
+        build = _build(some[0]) if len(some) == 1 else _as_it_is
+        return lambda value: None if value is None else build(value)
+    return (
+        (lambda table: from_table(hint, table))
+        if isinstance(hint, type) and is_dataclass(hint)
+        else _as_it_is
+    )
+
+
+def _choice(by: KindBy, builds: list[Build]) -> Build:
+    return lambda table: builds[by.chosen(table)](table)
+
+
+def _known(value: object, known: tuple[object, ...]) -> object:
+    if value not in known:
+        raise ValueError(f"{value!r} is none of {', '.join(map(repr, known))}")
+    return value
+
+
+def _as_it_is(value: object) -> object:
+    return value

@@ -1,0 +1,102 @@
+"""The model of a machine.json: what it says of a machine, without identifying it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from benchbook.content.formats import Bytes, Count, MachineName, Name, OneOf, Short, Stored, Value
+from benchbook.content.records import dump_json, write_text
+from benchbook.content.script import machine_kinds
+
+
+@dataclass(frozen=True)
+class AcceleratorDescription(Stored):
+    """The accelerator of a machine; None where something is unknown.
+
+    Descriptions that were written before partitions were known lack `partition`.
+    """
+
+    name: Short
+    vendor: Short | None
+    memory_bytes: Bytes | None
+    count: Count
+    driver: Short | None
+    runtime: Short | None
+    power_limit_watts: Value | None
+    clocks_mhz: dict[Name, Value | None] | None
+    mig: Short | bool | None
+    partition: Short | None = field(default=None, kw_only=True)
+    ecc: bool | None
+    compute_capability: Short | None
+    multiprocessors: Count | None
+
+
+@dataclass(frozen=True)
+class CpuDescription(Stored):
+    """The processor of a machine, with its instruction sets; None where something is unknown."""
+
+    model: Short | None
+    vendor: Short | None
+    cores: Count | None
+    threads_per_core: Count | None
+    flags: list[Short]
+
+
+@dataclass(frozen=True)
+class MachineDescription(Stored):
+    """The content of `snippets/records/<machine>/machine.json`.
+
+    Parameters:
+        name: Of the folder: model, memory, partition or count, and who measured where not the maintainers.
+        title: For a heading, such as "NVIDIA H200, 141 GB".
+        short: For a column, such as "H200".
+        owner: Who measured, None for the maintainers.
+        accelerator: None on a machine without one.
+        memory_bytes: Of the machine, or of the container it lends.
+        virtualisation: "none", "kvm", ...; None where unknown.
+        system: Kernel, operating system, C library.
+        published: Whether its figures are quoted from a publication instead of measured.
+    """
+
+    name: MachineName
+    kind: Annotated[str, OneOf(("cpu", "cuda", "rocm", "xpu", "mps"))]
+    title: Short
+    short: Short
+    owner: Short | None
+    accelerator: AcceleratorDescription | None
+    cpu: CpuDescription
+    memory_bytes: Bytes | None
+    virtualisation: Short | None
+    system: dict[Name, Short | None]
+    published: bool
+    schema: Literal[1]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What it answers to in a script's `needs` and `on`, from the widest to the narrowest."""
+        return machine_kinds(self.kind, self.name)
+
+
+def dump_machine(machine: MachineDescription) -> str:
+    """The text of a `machine.json`."""
+    return dump_json(machine_table(machine))
+
+
+def machine_table(machine: MachineDescription) -> dict[str, Any]:
+    """`machine` as JSON objects, the schema first."""
+    table = asdict(machine)
+    return {"schema": table.pop("schema"), **table}
+
+
+def write_machine(path: Path, machine: MachineDescription) -> None:
+    """Put the description in place, keeping the wording of an earlier one: a person may have improved it."""
+    kept: Mapping[str, Any] = {}
+    with contextlib.suppress(OSError, ValueError):
+        kept = json.loads(path.read_text("utf-8"))
+    words = {key: kept[key] for key in ("title", "short") if key in kept}
+    write_text(path, dump_machine(replace(machine, **words)))
