@@ -39,7 +39,7 @@ MKDOCS = """site_name: Small
 docs_dir: docs
 theme: {name: null, custom_dir: theme}
 plugins:
-  benchbook: {}
+  benchbook: {frame: false}
 """
 I18N = """  i18n:
     docs_structure: folder

@@ -173,7 +173,7 @@ def small_site(folder: Path, *languages: str) -> Project:
     """The real site with one English page of its own, built in English and `languages`, without a search."""
     project = copied_tree(folder).project
     config = project.root / "mkdocs.yml"
-    edit(config, "  benchbook-site: {}", "  benchbook-site: {search: false}")
+    edit(config, "  benchbook: {}", "  benchbook: {search: false}")
     edit(config, "watch:\n  - scripts/benchbook/rendering/theme\n", "")
     for code in project.languages:
         if code not in ("en", *languages):

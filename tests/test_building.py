@@ -49,4 +49,4 @@ def test_the_copies_are_built_by_the_site_s_own_configuration(building: dict[str
     replayed = building["configuration"](["guide"], 2, pasted=False)
     pasted = building["configuration"](["guide"], 2, pasted=True)
     assert "  - guide.md\n  - guide_1.md\n" in replayed
-    assert pasted == replayed.replace("  benchbook: {}\n", "")
+    assert pasted == replayed.replace("records: true", "records: false")

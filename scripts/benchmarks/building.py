@@ -91,8 +91,7 @@ def configuration(names: list[str], copies: int, *, pasted: bool) -> str:
     for pattern, replacement in (
         (r"^watch:\n(?: .*\n)+", ""),
         (r"^nav:\n(?: .*\n)+", nav),
-        (r"^  benchbook: \{\}\n", "" if pasted else "  benchbook: {}\n"),
-        (r"^  benchbook-site: \{\}\n", "  benchbook-site: {search: false}\n"),
+        (r"^  benchbook: \{\}\n", f"  benchbook: {{records: {str(not pasted).lower()}, search: false}}\n"),
     ):
         text, found = re.subn(pattern, replacement, text, flags=re.MULTILINE)
         assert found == 1, f"mkdocs.yml has changed: {pattern} is there {found} times"

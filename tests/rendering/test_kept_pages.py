@@ -23,7 +23,7 @@ def served_handbook(folder: Path) -> Project:
     """The small handbook without its search, which a served site builds once."""
     project = whole_handbook(folder)
     config = folder / "mkdocs.yml"
-    config.write_text(config.read_text("utf-8") + "plugins:\n  benchbook-site: {search: false}\n", "utf-8")
+    config.write_text(config.read_text("utf-8") + "plugins:\n  benchbook: {search: false}\n", "utf-8")
     return project
 
 

@@ -79,7 +79,7 @@ def test_a_language_is_removed_by_deleting_its_folder_and_its_entry(project: Pro
     )
     text = (project.root / "mkdocs.yml").read_text("utf-8")
     begin = sum(len(line) + 1 for line in text.split("\n")[: problem.line - 1])
-    end = text.index("\n  benchbook-site", begin) + 1
+    end = text.index("\n\nmarkdown_extensions", begin) + 1
     assert text[:begin] + text[end:] == before[0]
     write(project.root / "mkdocs.yml", text[:begin] + text[end:])
     assert found_in(project) == before[1]

@@ -1,17 +1,14 @@
-"""The MkDocs plugin that gives templates their language and finishes the site after the last of them."""
+"""The frame of the pages: gives templates their language and finishes the site after the last of them."""
 
 from __future__ import annotations
 
 import shutil
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 from urllib.parse import urlsplit
 
-from mkdocs.config import config_options
-from mkdocs.config.base import Config
 from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.plugins import BasePlugin, CombinedEvent, event_priority
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
@@ -39,17 +36,11 @@ from benchbook.translations.front_matter import ENTRY
 THEME = Path(__file__).with_name("theme")
 
 
-class SitePluginConfig(Config):
-    """The options of the plugin in mkdocs.yml."""
-
-    search = config_options.Type(bool, default=True)
-
-
-class SitePlugin(BasePlugin[SitePluginConfig]):
+class SiteFrame:
     """Runs beside mkdocs-static-i18n, which builds the languages one inside the other."""
 
     def __init__(self) -> None:
-        self._serving = False
+        self.serving = False
         self._entries: list[SitemapEntry] = []
         self._languages: dict[str, Language] = {}
         self._templates = TemplateCache()
@@ -57,16 +48,10 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
         self._index: dict[str, bytes] = {}
         self._folders = KeptFolders()
 
-    # An `on_startup` also makes MkDocs keep this instance from one build of `mkdocs serve` to the next.
-    def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:
-        """Remember whether the site is served while it is written."""
-        self._serving = command == "serve"
-
-    def on_shutdown(self) -> None:
+    def close(self) -> None:
         """Forget the search index kept for `mkdocs serve`."""
         self._folders.close()
 
-    @event_priority(-200)  # after mkdocs-static-i18n has set the language
     def on_config(self, config: MkDocsConfig) -> MkDocsConfig:
         """Put this package's templates before the theme's."""
         if str(THEME) not in config.theme.dirs:
@@ -82,17 +67,18 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
             config.theme["language"] = FALLBACK
         return config
 
-    @event_priority(60)
-    def _before_i18n(self, files: Files, *, config: MkDocsConfig) -> Files:
-        """Leave out what the theme ships and no page loads, and what an earlier language has copied."""
+    def on_unsorted_files(self, files: Files, config: MkDocsConfig) -> Files:
+        """Leave out what the theme ships and no page loads, and what an earlier language has copied.
+
+        mkdocs-static-i18n looks at each file three times for each language.
+        """
         shared = {file.src_uri for file in self._shared} if _i18n(config).building else ()
         for file in list(files):
             if not file.is_documentation_page() and (is_unused(file.src_uri) or file.src_uri in shared):
                 files.remove(file)
         return files
 
-    @event_priority(-200)
-    def _after_i18n(self, files: Files, *, config: MkDocsConfig) -> Files:
+    def on_sorted_files(self, files: Files, config: MkDocsConfig) -> Files:
         """Give every language the files that all share, which are copied once."""
         if _i18n(config).building:
             for file in self._shared:
@@ -104,11 +90,7 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
             self._shared = [file for file in found if file.src_uri.partition("/")[0] not in languages]
         return files
 
-    # mkdocs-static-i18n looks at each file three times for each language.
-    on_files = CombinedEvent(_before_i18n, _after_i18n)
-
-    @event_priority(-200)  # after every plugin that writes HTML
-    def on_page_content(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+    def on_page_content(self, html: str, page: Page, config: MkDocsConfig) -> str:
         """Finish the HTML of a page's text in the language it is written in."""
         if not html:
             return html  # a page that is taken as it was
@@ -116,9 +98,8 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
         permalink = self._written_in(page, config).text("permalink")
         return finish(html, right_to_left=self._is_rtl(page, config), permalink=permalink)
 
-    @event_priority(-200)
     def on_page_context(
-        self, context: TemplateContext, *, page: Page, config: MkDocsConfig, nav: Navigation
+        self, context: TemplateContext, page: Page, config: MkDocsConfig, nav: Navigation
     ) -> TemplateContext:
         """Add `site` to the context of a page."""
         language = _language(config)
@@ -142,9 +123,7 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
         }
         return context
 
-    def on_template_context(
-        self, context: TemplateContext, *, template_name: str, config: MkDocsConfig
-    ) -> TemplateContext:
+    def on_template_context(self, context: TemplateContext, config: MkDocsConfig) -> TemplateContext:
         """Add `site` to the context of the page for addresses that do not exist."""
         home = [
             Alternate(
@@ -160,7 +139,7 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
         }
         return context
 
-    def on_post_template(self, output: str, *, template_name: str, config: MkDocsConfig) -> str:
+    def on_post_template(self, output: str, template_name: str, config: MkDocsConfig) -> str:
         """Give each language its own 404 page."""
         language = _language(config)
         if template_name == "404.html" and language != _default_language(config):
@@ -170,23 +149,19 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
             return ""
         return output
 
-    @event_priority(-200)  # after mkdocs-static-i18n has built the other languages
-    def on_post_build(self, *, config: MkDocsConfig) -> None:
-        """Write the sitemap and the search index once the last language is there."""
+    def on_post_build(self, config: MkDocsConfig, indexed: bool) -> None:
+        """Write the sitemap, and the search index if wanted, once the last language is there."""
         if _i18n(config).building:
             return
         site = Path(config.site_dir)
         (site / "sitemap.xml").write_text(sitemap(self._entries), "utf-8")
         write_schemas(site, config.site_url or "")
-        self._forget()
-        if self.config.search:
+        self.forget()
+        if indexed:
             self._add_index(site)
 
-    def on_build_error(self, *, error: Exception) -> None:
-        """Forget a build that failed."""
-        self._forget()
-
-    def _forget(self) -> None:
+    def forget(self) -> None:
+        """Forget a build, done or failed."""
         self._entries.clear()
         self._languages.clear()
 
@@ -244,7 +219,7 @@ class SitePlugin(BasePlugin[SitePluginConfig]):
         # A page that is saved while it is served shows at once: the index of the first build will do.
         if not self._index:
             folder = search.build_index(site)
-            if not self._serving:
+            if not self.serving:
                 return
             paths = [path for path in folder.rglob("*") if path.is_file()]
             self._index = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
