@@ -154,7 +154,7 @@ def copied_tree(folder: Path) -> Tree:
     for name in ("mkdocs.yml", "pyproject.toml"):
         shutil.copy(ROOT / name, folder)
     config = folder / "pyproject.toml"
-    # What a test changes in an older page is no change by which that has to follow the pattern of guides.
+    # What a test changes in an older page is not a change by which that has to follow the pattern of guides.
     text = re.sub(r"\[tool\.benchbook\.pattern\]\n(?:\w+ = .*\n)*", "", config.read_text("utf-8"))
     config.write_text(text, "utf-8")
     guide = PAGE.removesuffix(".md")

@@ -16,7 +16,7 @@ POISON = (
     "'\"><poison-element onpoison=1></code></pre></script><script>poisoned=1</script>"
     "<img src=x onerror=poisoned=1> [x](javascript:poisoned=1) ![y](x) **b** `c` {{ 7*7 }} \u202e </textarea>"
 )
-# What is no free text, and stays: validation knows every value these may have.
+# What is not free text, and stays: validation knows every value these may have.
 NAMES = {
     *("schema", "script", "machine", "licence", "name", "kind", "started", "finished", "commit", "campaign"),
     *(

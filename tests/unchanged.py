@@ -43,7 +43,7 @@ def must_run(module: Path, others: Iterable[str], changed: set[str] | None, root
     Parameters:
         module: Its file.
         others: Names of modules that it runs in processes of their own.
-        changed: As `changed_files` gives it. Nothing changed is no proof: then everything runs.
+        changed: As `changed_files` gives it. Nothing changed is not a proof: then everything runs.
         root: The project.
     """
     if not changed:

@@ -14,11 +14,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from serving import copied, grow
-
 from benchbook.content.project import find_project
 from benchbook.content.revisions import BENCHMARKS
 from benchbook.contributing.benchmark_results import keep_results, result
+from serving import copied, grow
 
 BAR = 10.0
 

@@ -20,8 +20,8 @@ from typing import Any
 from benchbook.content.project import Project, find_project
 from benchbook.content.revisions import BENCHMARKS
 from benchbook.contributing.benchmark_results import keep_results, result
-from benchbook.rendering.chromium import FLAGS, find_chromium
-from benchbook.rendering.static_server import serving
+from chromium import FLAGS, find_chromium
+from static_server import serving
 
 BARS = {"performance": 95, "accessibility": 100, "best-practices": 100, "seo": 100}
 # Milliseconds for which a phone that opens a page cannot answer.

@@ -29,7 +29,7 @@ from benchbook.translations.new_language import new_language
 COPIED = ("mkdocs.yml", "pyproject.toml", "docs", "snippets", "scripts/benchbook/rendering/theme")
 # Seconds, where one language is served beside English, and where all are.
 BAR, BAR_ALL = 1.0, 2.0
-# Pages that are no guides, and languages to add.
+# Pages that are not guides, and languages to add.
 OTHERS = ("index", "claims", "error_texts", "memory_calculator")
 MORE_LANGUAGES = ("fr", "de", "es", "ko", "ru", "pt-BR")
 

@@ -98,7 +98,7 @@ def seconds(text: str) -> float:
     """A duration such as `90s`, `10m` or `1.5h` in seconds."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h)?", text.strip())
     if match is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no duration; write 90s, 10m or 1.5h")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration; write 90s, 10m or 1.5h")
     return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2] or "s"]
 
 
@@ -106,7 +106,7 @@ def read_kit() -> dict[str, Any]:
     """What the kit says of itself.
 
     Raises:
-        RefusedError: This is no whole kit, or one for another machine.
+        RefusedError: This is not a whole kit, or one for another machine.
     """
     try:
         kit: dict[str, Any] = json.loads((KIT / "kit.json").read_text("utf-8"))

@@ -9,10 +9,10 @@ import pytest
 from filelock import FileLock
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from benchbook.rendering.chromium import FLAGS, find_chromium
-from benchbook.rendering.static_server import serving
 from browser.addresses import DESKTOP, PHONE
 from browser.building import FIXTURE, ROOT, build
+from chromium import FLAGS, find_chromium
+from static_server import serving
 
 
 @pytest.fixture(scope="session")

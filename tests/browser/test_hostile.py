@@ -11,11 +11,11 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from benchbook.content.validation import machine_problems, record_problems
-from benchbook.rendering.static_server import serving
 from browser.building import build
 from browser.test_choice import choose_machine
 from handbooks import GPU
 from poison import POISON, poison_handbook
+from static_server import serving
 
 
 @pytest.fixture(scope="module")

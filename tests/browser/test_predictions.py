@@ -9,11 +9,11 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from benchbook.rendering.static_server import serving
 from browser.building import build
 from builders import write
-from foretold import H200, METHODS, predict
 from handbooks import CPU, GPU, edit, whole_handbook
+from predicted import H200, METHODS, predict
+from static_server import serving
 
 ONE = "memory/methods.py?method=plain&batch_size=1#peak_memory"
 PAGE = f"""---
@@ -23,7 +23,7 @@ description: What nobody measured, for the tests.
 # Predicted values {{ #predicted-values }}
 
 One sample needs `#!value {ONE} GiB`.
-It was foretold as `#!value {ONE} predicted GiB`, off by `#!value {ONE} error`.
+It was predicted as `#!value {ONE} predicted GiB`, off by `#!value {ONE} error`.
 
 ```table
 script: memory/methods.py

@@ -84,7 +84,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "too few runs": (lambda b: variant(b).update(runs=variant(b)["runs"][:1]), "holds 1 runs"),
     "unknown script": (
         lambda b: b["records"][0].update(script="sums/sub.py"),
-        "is no script of this checkout",
+        "is not a script of this checkout",
     ),
     "path traversal": (
         lambda b: b["records"][0].update(script="../../etc/x.py"),
@@ -129,7 +129,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     ),
     "a calendar that is not": (
         lambda b: campaign(b).update(started="2026-13-45T03:04:05Z"),
-        "which is no moment",
+        "which is not a moment",
     ),
     "the future": (
         lambda b: campaign(b).update(finished="2999-01-02T03:05:05Z"),

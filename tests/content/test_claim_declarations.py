@@ -76,8 +76,8 @@ def test_a_declaration_is_read_with_its_lines() -> None:
         ("ratio = 1.5", "ratio = 1.5\ntolerance = 0.1", 9, "with a `tolerance`", "write `ratio` instead"),
         ("tolerance = 0.05", "tolerance = 5", 17, "the `tolerance`", "a share"),
         ("times = 2", "times = 0", 16, "the `times`", "above 0"),
-        ('"18 GiB"', '"18 GiBs"', 15, "`GiBs` is no unit", "GiB"),
-        ('"18 GiB"', '"many"', 15, "`many` is no reference", "guide/script.py#metric"),
+        ('"18 GiB"', '"18 GiBs"', 15, "`GiBs` is not a unit", "GiB"),
+        ('"18 GiB"', '"many"', 15, "`many` is not a reference", "guide/script.py#metric"),
         ('"18 GiB"', "true", 15, "True is nothing to compare with", "18 B/parameter"),
         ('a = "sums/add.py#total"', 'a = "2 s"', 5, "begins with a number", "put it into `b`"),
         (

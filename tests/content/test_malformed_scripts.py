@@ -72,7 +72,7 @@ def test_an_override_that_equals_what_is_shown_and_is_another_type_is_applied() 
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        ('[tool.benchbook.metrics]\n"größe" = { unit = "B" }', "is no name of a script"),
+        ('[tool.benchbook.metrics]\n"größe" = { unit = "B" }', "is not a name of a script"),
         ("timeout = inf", "`timeout` is inf"),
         ('environment = { "A=B" = "1" }', "`environment` is"),
         ('[tool.benchbook.matrix]\nx = [true, "true"]', "two points of the matrix are called `x=true`"),
@@ -97,7 +97,7 @@ def test_a_parameter_whose_name_records_cannot_hold_is_a_problem() -> None:
 @pytest.mark.parametrize("line", ["tool = 3", "tool = { benchbook = 3 }"])
 def test_a_table_that_is_none_is_a_problem(line: str) -> None:
     source = script_text(ONE_PARAMETER).replace("# dependencies = []", f"# dependencies = []\n# {line}")
-    with pytest.raises(BenchbookError, match=r"its \[tool.benchbook\] is no table"):
+    with pytest.raises(BenchbookError, match=r"its \[tool.benchbook\] is not a table"):
         parse_script(
             source.replace("# [tool.benchbook]\n", "").replace('# needs = ["cpu"]\n', ""), "x", "g/x.py"
         )

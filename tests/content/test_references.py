@@ -87,7 +87,7 @@ def test_a_cell_is_no_metric(methods: Script) -> None:
 def test_an_unknown_cell_or_meter_is_answered_with_those_there_are(methods: Script) -> None:
     with pytest.raises(UnresolvedError, match=r"no cell `trian`.*train"):
         target_of(parse_reference("memory/methods.py#trian.seconds"), methods)
-    with pytest.raises(UnresolvedError, match=r"no meter.*seconds"):
+    with pytest.raises(UnresolvedError, match=r"not a meter.*seconds"):
         target_of(parse_reference("memory/methods.py#train.second"), methods)
 
 

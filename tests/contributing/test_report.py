@@ -157,7 +157,7 @@ def test_the_working_tree_is_neither_read_nor_touched(project: Project) -> None:
 @pytest.mark.parametrize("revision", ["no-such-branch", "", "--upload-pack=touch x", "HEAD:snippets"])
 def test_what_is_no_revision_is_refused(project: Project, revision: str) -> None:
     commit_all(project.root)
-    with pytest.raises(BenchbookError, match="is no revision"):
+    with pytest.raises(BenchbookError, match="is not a revision"):
         make_report(project.root, revision, "HEAD")
 
 
@@ -266,7 +266,7 @@ def test_a_report_survives_its_way(project: Project, tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_report_is_refused(tmp_path: Path, text: str) -> None:
-    with pytest.raises(BenchbookError, match="is no report"):
+    with pytest.raises(BenchbookError, match="is not a report"):
         read_report(write(tmp_path / "report.json", text))
 
 

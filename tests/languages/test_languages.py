@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from benchbook.checking.checks import check_project
-from benchbook.content.conversion import convertible, sensible_unit
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
-from benchbook.content.units import METERS, UNITS
+from benchbook.content.units import METERS, UNITS, convertible, sensible_unit
 from benchbook.languages.formatting import format_percent
 from benchbook.languages.language import Language, load_language, load_languages, missing_strings
 from benchbook.query.library import Machine
@@ -201,12 +200,12 @@ def test_a_missing_string_names_the_file() -> None:
     ("text", "problem"),
     [
         ("strings: [", "not valid YAML"),
-        ("- 1", "no mapping"),
+        ("- 1", "not a mapping"),
         ("strings: {yes: 'x'}", "YAML reads yes, no"),
         ("strings: {runs: {one: a}}", "plural forms one"),
         ("strings: {runs: {two: a, other: b}}", "plural forms other, two"),
-        ("labels: {a: [1]}", "`a` is no text"),
-        ("units: 3", "`units:` is no mapping"),
+        ("labels: {a: [1]}", "`a` is not text"),
+        ("units: 3", "`units:` is not a mapping"),
         ("style: 3", "`style:` is no CSS"),
         ("style: </style>", "`style:` is no CSS"),
     ],
@@ -219,7 +218,7 @@ def test_a_malformed_language_is_a_problem_with_a_line(tmp_path: Path, text: str
 
 def test_a_folder_that_is_no_language_is_a_problem(tmp_path: Path) -> None:
     write(tmp_path / "docs/xx/_language.yml", "strings: {}")
-    with pytest.raises(BenchbookError, match="`xx` is no language"):
+    with pytest.raises(BenchbookError, match="`xx` is not a language"):
         load_language(tmp_path / "docs", "xx")
 
 

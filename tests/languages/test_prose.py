@@ -89,7 +89,7 @@ def test_a_language_that_names_no_words_for_units_has_those_of_cldr(code: str, t
         "The [guide](https://example.org/guide) says about 20 %.",
         "On 2 GPUs, with 4 processes and 8 steps.",
         "A batch of 4 x 512 tokens.",
-        "In bf16 % is no unit; GPT-2 s and x86 W are none either.",
+        "In bf16 % is not a unit; GPT-2 s and x86 W are none either.",
         "Since the 1990s, and in torch 2.13.",
         "In 2026, GPUs are fast.",
         "Section 3 says so; see step 2.",

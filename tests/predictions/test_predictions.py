@@ -22,13 +22,13 @@ from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.content.records import HistoryLine, load_record, write_record
 from benchbook.content.schemas import schema
-from benchbook.machines.unmeasured import described
+from benchbook.machines.gpus import described
 from benchbook.predictions import making
 from benchbook.predictions.asking import Question
 from benchbook.predictor.room import ASSUMED_CONTEXT
 from builders import MACHINE, make_record, write
-from foretold import ADDING, DECLARED, H200, H200_ROOM, MADE, STAMP, adding, multiplied, predict, said
 from handbooks import edit
+from predicted import ADDING, DECLARED, H200, H200_ROOM, MADE, STAMP, adding, multiplied, predict, said
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -162,7 +162,7 @@ def test_a_published_machine_and_an_unknown_gpu_have_no_known_room(project: Proj
 
 # By what is replaced in the declaration: by what, the line of the problem, a part of what is said, of the fix.
 WRONG: dict[str, tuple[str, int, str, str]] = {
-    '"$steps" }': ('"$step" }', 5, "`$step` is no parameter of `add.py`", "steps"),
+    '"$steps" }': ('"$step" }', 5, "`$step` is not a parameter of `add.py`", "steps"),
     '{ mode = "lean" }': ('{ mode = "fat" }', 10, "has no variant with mode=fat", "lean, plain"),
     "{ mode = ": ("{ node = ", 10, "does not sweep `node`", "mode"),
     "sequence = 16": ('sequence = "x"', 6, "training.sequence: Input should be a valid integer", "--help"),
@@ -188,7 +188,7 @@ WRONG: dict[str, tuple[str, int, str, str]] = {
     '= "peak_reserved"': (
         '= "peak_kept"',
         7,
-        "'peak_kept' is no quantity of a prediction",
+        "'peak_kept' is not a quantity of a prediction",
         "prediction_declarations.py",
     ),
     "on = ": ("off = ", 15, "script.case.off: there is no such key", "prediction_declarations.py"),

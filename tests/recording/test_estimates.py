@@ -153,10 +153,10 @@ def test_an_expression_without_a_value_names_its_line() -> None:
 @pytest.mark.parametrize(
     ("work", "said"),
     [
-        ('fp32 = "6 * width"', "names `width`, which is no parameter"),
+        ('fp32 = "6 * width"', "names `width`, which is not a parameter"),
         ("fp33 = 1", "unknown key `fp33`"),
-        ("fp32 = [1]", "which is no arithmetic"),
-        ('fp32 = "2 +"', "which is no arithmetic"),
+        ("fp32 = [1]", "which is not arithmetic"),
+        ('fp32 = "2 +"', "which is not arithmetic"),
     ],
 )
 def test_work_that_cannot_be_meant_is_refused_with_its_line(work: str, said: str) -> None:

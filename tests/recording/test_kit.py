@@ -121,9 +121,9 @@ def test_what_is_no_folder_is_no_place_for_a_kit(project: Project, tmp_path: Pat
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     for name in ("file", "link"):
-        with pytest.raises(BenchbookError, match="is there, and is no folder"):
+        with pytest.raises(BenchbookError, match="is there, and is not a folder"):
             kit.pack_kit(project, tmp_path / name)
-    with pytest.raises(BenchbookError, match="is no folder; name what an earlier campaign handed back"):
+    with pytest.raises(BenchbookError, match="is not a folder; name what an earlier campaign handed back"):
         kit.pack_kit(project, tmp_path / "kit", state=tmp_path / "missing")
 
 

@@ -731,7 +731,7 @@ def test_a_bundle_that_was_begun_is_gone_on_with(project: Project, tmp_path: Pat
 def test_a_file_that_is_no_bundle_is_not_overwritten(project: Project, tmp_path: Path) -> None:
     path = tmp_path / "thesis.txt"
     path.write_text("precious", "utf-8")
-    with pytest.raises(BenchbookError, match="is no bundle"):
+    with pytest.raises(BenchbookError, match="is not a bundle"):
         Bundle(path, Checkout(project, HERE), HERE)
     assert path.read_text("utf-8") == "precious"
 
@@ -743,7 +743,7 @@ def test_a_bundle_that_was_damaged_is_not_gone_on_with(project: Project, tmp_pat
     # A header of gzip, and then a block of a kind that there is not.
     for content in (gzip.compress(b"x")[:10] + b"\xff" * 20, json.dumps(table).encode(), b"[]"):
         path.write_bytes(content)
-        with pytest.raises(BenchbookError, match="is no bundle"):
+        with pytest.raises(BenchbookError, match="is not a bundle"):
             Bundle(path, Checkout(project, HERE), HERE)
 
 

@@ -20,7 +20,7 @@ from benchbook.rendering.downloads import (
     record_path,
     script_path,
 )
-from benchbook.rendering.kept_folders import write_files
+from benchbook.rendering.kept_pages import write_files
 from benchbook.rendering.reproduce import append_files
 from handbooks import CPU, copy_handbook, edit, plain, start
 

@@ -57,7 +57,7 @@ def test_a_text_that_is_explained_nowhere_is_named_with_its_line(tmp_path: Path)
     ],
 )
 def test_parts_that_are_no_literal_of_names_are_refused(parts: str, tmp_path: Path) -> None:
-    with pytest.raises(BenchbookError, match="no literal of names with parts"):
+    with pytest.raises(BenchbookError, match="not a literal of names with parts"):
         known_texts(project_with(tmp_path, parts))
 
 

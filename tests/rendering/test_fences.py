@@ -291,7 +291,7 @@ def test_a_cell_no_page_can_show_as_it_stands_is_refused(project: Project) -> No
     [
         (cell("memory/nothing.py#train"), "there is no script `memory/nothing.py`"),
         (cell("memory/losses.py#nothing"), "`memory/losses.py` has no cell `nothing`"),
-        (cell("memory/losses.py#train.seconds"), "`memory/losses.py#train.seconds` is no cell"),
+        (cell("memory/losses.py#train.seconds"), "`memory/losses.py#train.seconds` is not a cell"),
         (cell("memory/losses.py#train", 'source="console"'), "cannot be shown with source=console"),
         (cell("memory/losses.py#train", 'exec="1"'), "a cell has no option `exec`"),
         ("`#!value memory/losses.py#nothing`", "`memory/losses.py` has no metric `nothing`"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.rendering.kept_folders import KeptFolders
+from benchbook.rendering.kept_pages import KeptFolders
 from handbooks import files_of
 
 

@@ -18,8 +18,8 @@ from benchbook.query.judging import judging_machines
 from benchbook.rendering.choice import insert_choice, page_settings
 from benchbook.rendering.context import Build
 from builders import write
-from foretold import H200, METHODS, foretold_handbook, predict
 from handbooks import CPU, GPU, build_site, edit, on_machine, plain, render, rows_of, start
+from predicted import H200, METHODS, predict, predicted_handbook
 
 ONE = "memory/methods.py?method=plain&batch_size=1#peak_memory"
 TWO = "memory/methods.py?method=plain&batch_size=2#peak_memory"
@@ -40,7 +40,7 @@ columns:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    return foretold_handbook(tmp_path)
+    return predicted_handbook(tmp_path)
 
 
 def value_rows(build: Build, machine: str) -> dict[str, Any]:
@@ -157,9 +157,9 @@ def test_two_predictions_have_a_ratio(project: Project) -> None:
 
 # By what a page says: a part of what is wrong with it.
 WRONG = {
-    f"`#!value {ONE} error GiB`": "is no error",
-    f"`#!value {ONE} / {TWO} error`": "is no error",
-    f"`#!value {ONE} predict`": "`predict` is no unit",
+    f"`#!value {ONE} error GiB`": "is not an error",
+    f"`#!value {ONE} / {TWO} error`": "is not an error",
+    f"`#!value {ONE} predict`": "`predict` is not a unit",
     "`#!value memory/methods.py?method=plain&batch_size=1#step_time predicted`": "counts no bytes of the device's",
     "`#!value memory/losses.py#train.allocated_peak predicted`": "was never predicted",
     TABLE.replace("error: true", "error: true, predicted: true"): "is both `predicted:` and `error:`",
@@ -312,7 +312,7 @@ LARGE = METHODS.replace('batch = "$batch_size"', "batch = 140")
 @pytest.fixture
 def large(tmp_path: Path) -> Project:
     """Trainings of 140 samples: plain they need 140 GiB and more, with checkpointing half of it."""
-    return foretold_handbook(tmp_path, LARGE)
+    return predicted_handbook(tmp_path, LARGE)
 
 
 def test_a_value_of_a_run_that_does_not_fit_says_so(large: Project) -> None:
@@ -429,7 +429,7 @@ def test_an_error_has_a_sign_and_a_tenth(share: float, text: str) -> None:
 
 
 def test_a_declaration_without_predictions_changes_nothing(tmp_path: Path) -> None:
-    project = foretold_handbook(tmp_path, METHODS)
+    project = predicted_handbook(tmp_path, METHODS)
     for path in project.predictions.glob("*/*/*.json"):
         path.unlink()
     build = start(project)

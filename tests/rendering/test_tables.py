@@ -266,7 +266,7 @@ def test_a_table_has_the_same_key_in_every_language() -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("- 1", "no mapping"),
+        ("- 1", "not a mapping"),
         ("script: memory/methods.py\nrows: method\ncolumns: peak_memory", "share a row"),
         ("script: memory/methods.py\nrows: methods\ncolumns: peak_memory", "does not sweep `methods`"),
         (METHODS + "columns: peak", "no metric `peak`"),
@@ -278,11 +278,11 @@ def test_a_table_has_the_same_key_in_every_language() -> None:
         (METHODS + "columns: peak_memory\nsort: step_time", "`sort:` names no column `step_time`"),
         (ONE + "columns: peak_memory\nsort: peak_memory", "`sort:` does not go with `rows: metrics`"),
         (METHODS + "columns: peak_memory\nnotes: {plain: x}", "names rows by one axis"),
-        (ONE + "columns: peak_memory\nnotes: x", "`notes:` is no mapping"),
+        (ONE + "columns: peak_memory\nnotes: x", "`notes:` is not a mapping"),
         (ONE + "columns: peak_memory\nlinks: {peak: x.md}", "`links:` names no row `peak`"),
-        (METHODS + "columns: peak_memory\nwhere: 3", "`where:` is no mapping"),
+        (METHODS + "columns: peak_memory\nwhere: 3", "`where:` is not a mapping"),
         ("script: memory/methods.py\nrows: cells\ncolumns: seconds", "6 variants"),
-        ("script: memory/losses.py\nrows: cells\ncolumns: loss", "`loss` is no meter"),
+        ("script: memory/losses.py\nrows: cells\ncolumns: loss", "`loss` is not a meter"),
         ("script: memory/methods.py\nrows: metrics\ncolumns: peak_memory", "`rows: metrics` shows one"),
         (ONE + "columns: [peak_memory, step_time]", "compare metrics of one unit"),
     ],
@@ -302,7 +302,7 @@ def test_only_the_cells_that_are_named_are_rows_in_their_order() -> None:
     ("text", "what"),
     [
         ("script: memory/losses.py\nrows: cells\ncells: [trian]\ncolumns: seconds", "has no cell `trian`"),
-        ("script: memory/losses.py\nrows: cells\ncells: train\ncolumns: seconds", "`cells:` is no list"),
+        ("script: memory/losses.py\nrows: cells\ncells: train\ncolumns: seconds", "`cells:` is not a list"),
         (METHODS + "cells: [train]\ncolumns: peak_memory", "goes with `rows: cells`"),
     ],
 )

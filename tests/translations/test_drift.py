@@ -186,9 +186,9 @@ def test_a_change_without_meaning_is_accepted_for_all_languages_at_once(tree: Tr
 @pytest.mark.parametrize(
     ("target", "section", "every", "what"),
     [
-        ("xx", None, False, "is no translated page and no language; use one of"),
-        ("en", None, False, "is no translated page and no language"),
-        ("nowhere", None, True, "is no translated page and no language"),
+        ("xx", None, False, "is neither a translated page nor a language; use one of"),
+        ("en", None, False, "is neither a translated page nor a language"),
+        ("nowhere", None, True, "is neither a translated page nor a language"),
         (f"ja/{PAGE}", "sedes", False, "has no section `sedes`; use one of the sections there are: seeds"),
     ],
 )

@@ -117,9 +117,9 @@ def test_the_entry_stands_behind_the_last_language_and_says_what_to_translate(tm
 @pytest.mark.parametrize(
     ("code", "what"),
     [
-        ("xx", "no language that CLDR knows"),
-        ("French", "no code of a language that the site can have"),
-        ("../fr", "no code of a language that the site can have"),
+        ("xx", "not a language that CLDR knows"),
+        ("French", "not a code of a language that the site can have"),
+        ("../fr", "not a code of a language that the site can have"),
         ("en", "is there already"),
         ("ja", "is there already"),
     ],

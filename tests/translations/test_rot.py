@@ -42,7 +42,7 @@ DAMAGES = {
         "ar",
         "يحتاج التدريب بدقة مختلطة إلى",
         "يحتاج التدريب عالي الدقة إلى",
-        "`التدريب عالي الدقة` is no rendering of “mixed precision”",
+        "`التدريب عالي الدقة` is not a rendering of “mixed precision”",
         "write `دقة مختلطة`",
     ),
     "high precision, zh": Damage(
@@ -63,7 +63,7 @@ DAMAGES = {
         "ar",
         "إن كانت وحدات TPU جديدة",
         "إن كانت وحدات معالجة الرسوميات (TPU) جديدة",
-        "`وحدات معالجة الرسوميات (TPU)` is no rendering",
+        "`وحدات معالجة الرسوميات (TPU)` is not a rendering",
         "write `TPU`",
     ),
     "one acronym too few": Damage(
@@ -78,7 +78,7 @@ DAMAGES = {
         "ar", "بحثًا عن المعلمات الفائقة", "بحثًا عن أفضل فرضية", "`أفضل فرضية` is no", "write"
     ),
     "the coach": Damage(
-        "ar", "يجري `Trainer` بحثًا", "يجري كائن المدرب بحثًا", "`كائن المدرب` is no rendering", "`Trainer`"
+        "ar", "يجري `Trainer` بحثًا", "يجري كائن المدرب بحثًا", "`كائن المدرب` is not a rendering", "`Trainer`"
     ),
     "deduction": Damage(
         "ar", "ثم يأتي الاستدلال", "ثم يأتي الاستنتاج", "`الاستنتاج` is no", "write `استدلال`"
@@ -93,13 +93,16 @@ DAMAGES = {
         "ar", "يناسب توازي خط المعالجة", "يناسب توازي الأنابيب", "`الأنابيب` is no", "توازي خط المعالجة"
     ),
     "dedicated hardware": Damage(
-        "ar", "عتادًا تجمعه بنفسك", "الأجهزة المخصصة", "`الأجهزة المخصصة` is no rendering of “custom hardware”"
+        "ar",
+        "عتادًا تجمعه بنفسك",
+        "الأجهزة المخصصة",
+        "`الأجهزة المخصصة` is not a rendering of “custom hardware”",
     ),
     "repeatable criterion": Damage(
         "ar",
         "قياس أداء (benchmark)",
         "معيار قابل للتكرار",
-        "`معيار قابل للتكرار` is no rendering of “benchmark”",
+        "`معيار قابل للتكرار` is not a rendering of “benchmark”",
     ),
     "the same word twice": Damage(
         "zh", "然后是实用技巧", "然后是技巧、窍门和技巧", "`技巧、窍门和技巧` is no", "实用技巧"
@@ -108,7 +111,7 @@ DAMAGES = {
         "zh", "先是带明确取舍的入门", "先是建议性介绍", "`建议性介绍` is no", "带明确取舍"
     ),
     "the flame": Damage(
-        "ar", "في NumPy وtorch،", "في NumPy والشعلة،", "`الشعلة` is no rendering of “PyTorch”"
+        "ar", "في NumPy وtorch،", "في NumPy والشعلة،", "`الشعلة` is not a rendering of “PyTorch”"
     ),
     "nesting": Damage(
         "ar", "بذرة عشوائية (seed) في", "بذرة التعشيش (seed) في", "`التعشيش` is no", "بذرة عشوائية"
@@ -117,7 +120,7 @@ DAMAGES = {
         "ar",
         "في إعداد تدريب موزع",
         "في إعدادات الأجهزة",
-        "`إعدادات الأجهزة` is no rendering",
+        "`إعدادات الأجهزة` is not a rendering",
         "إعداد تدريب موزع",
     ),
     "woven contracts": Damage(
@@ -128,16 +131,16 @@ DAMAGES = {
     ),
     "leftovers": Damage("ar", "ووصلة متبقية (residual)", "وبقايا (residual)", "`بقايا` is no", "وصلة متبقية"),
     "blows": Damage(
-        "ar", "والتفاف", "والضربات", "`الضربات` is no rendering of “convolution”", "write `التفاف`"
+        "ar", "والتفاف", "والضربات", "`الضربات` is not a rendering of “convolution”", "write `التفاف`"
     ),
     "the countries": Damage(
         "ar", "حالات المحسّن ومخازن", "الدول المحسنة ومخازن", "`الدول المحسنة` is no", "write `حالات المحسّن`"
     ),
     "temporary twice": Damage(
-        "ar", "ومخازن مؤقتة", "والمخازن المؤقتة المؤقتة", "`المخازن المؤقتة المؤقتة` is no rendering"
+        "ar", "ومخازن مؤقتة", "والمخازن المؤقتة المؤقتة", "`المخازن المؤقتة المؤقتة` is not a rendering"
     ),
     "the nucleus": Damage(
-        "ar", "وkernel من CUDA", "وأنوية CUDA", "`أنوية CUDA` is no rendering of “GPU kernel”"
+        "ar", "وkernel من CUDA", "وأنوية CUDA", "`أنوية CUDA` is not a rendering of “GPU kernel”"
     ),
     "limited range": Damage(
         "ar", "مقيد بعرض نطاق الذاكرة", "محدود النطاق", "`محدود النطاق` is no", "مقيد بعرض"
@@ -269,7 +272,7 @@ DAMAGES = {
     ),
     # What other tools leave behind.
     "a component": Damage(
-        "ar", "يحتاج التدريب بدقة", "<Tip>\n\nيحتاج التدريب بدقة", "`<tip>` is no element", "admonition"
+        "ar", "يحتاج التدريب بدقة", "<Tip>\n\nيحتاج التدريب بدقة", "`<tip>` is not an element", "admonition"
     ),
     "a directive": Damage(
         "ja", "混合精度学習では", "[[autodoc]] 混合精度学習では", "`[[autodoc]]` is syntax of another"

@@ -255,9 +255,9 @@ def test_a_quotation_ends_as_it_likes() -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("<Tip warning>\n\nx", "`<tip>` is no element"),
-        ("x <Youtube/> y", "`<youtube>` is no element"),
-        ("<Tip warning={true}>x", "`<tip>` is no element"),
+        ("<Tip warning>\n\nx", "`<tip>` is not an element"),
+        ("x <Youtube/> y", "`<youtube>` is not an element"),
+        ("<Tip warning={true}>x", "`<tip>` is not an element"),
         ("[[open-in-colab]]", "`[[open-in-colab]]` is syntax"),
         ("[`utils.set_seed`] sets it", "[`utils.set_seed`] links to nothing here"),
         ("See :class:`Trainer`.", "`:class:` is syntax"),

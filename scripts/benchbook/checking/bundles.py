@@ -155,7 +155,7 @@ def _refusals(project: Project, machine: Any, records: list[Any], path: str) -> 
             problems.append(Problem(path, 1, what, "bundle the records of one machine"))
         if reference not in scripts:
             fix = "check out the commit it was recorded from"
-            problems.append(Problem(path, 1, f"{reference} is no script of this checkout", fix))
+            problems.append(Problem(path, 1, f"{reference} is not a script of this checkout", fix))
             continue
         script = read_script(scripts[reference], project.root)
         if mixed := quotation_problems(table, machine, script, path):

@@ -63,9 +63,9 @@ def check_project(project: Project) -> CheckReport:
             Problem("pyproject.toml", 1, f"the reference machine {reference} has no records", fix)
         )
     problems += coefficient_problems(project)
-    foretold = predictions_found(project)
-    problems += foretold.problems
-    warnings += foretold.warnings
+    predicted = predictions_found(project)
+    problems += predicted.problems
+    warnings += predicted.warnings
     problems += _quoting_problems(project)
     problems += _language_problems(project)
     library = Library(project)

@@ -93,7 +93,7 @@ def _odd_dates(campaign: Mapping[str, Any], now: datetime) -> Iterator[str]:
         try:
             moments[name] = datetime.strptime(campaign[name], TIME).replace(tzinfo=UTC)
         except ValueError:
-            yield f"it {name} at {campaign[name]}, which is no moment"
+            yield f"it {name} at {campaign[name]}, which is not a moment"
             return
     if moments["finished"] < moments["started"]:
         yield f"it finished at {campaign['finished']}, before it started at {campaign['started']}"

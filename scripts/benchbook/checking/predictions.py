@@ -108,7 +108,7 @@ def _blind(
     line: int,
     when: str,
 ) -> Iterator[Problem]:
-    """What shows that a prediction which says it was blind came after what it foretells was measured."""
+    """What shows that a prediction which says it was blind came after what it predicts was measured."""
     prediction = record.variants[variant]
     fix = f"take it out of the file and run `benchbook predictions {record.script}`, which says what it is"
     if came_too_late(prediction, when):

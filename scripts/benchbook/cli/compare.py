@@ -200,7 +200,7 @@ def load_set(project: Project, text: str) -> list[Record]:
         files = [path]
     else:
         fix = f"name a file or a folder of records, or {did_you_mean(text, project.machines, 'machine')}"
-        raise UnresolvedError(f"`{text}` is no metric, variant or set of records", fix)
+        raise UnresolvedError(f"`{text}` is not a metric, variant or set of records", fix)
     return [record for file in files for record in _read(file)]
 
 

@@ -13,8 +13,7 @@ import typer
 
 from benchbook.cli.changes import comment, dependencies, notebooks, propose, report
 from benchbook.cli.kit import kit
-from benchbook.cli.predict import predict_memory
-from benchbook.cli.predictions import coefficients, predictions
+from benchbook.cli.predict import coefficients, predict_memory, predictions
 from benchbook.cli.translations import new, translations
 from benchbook.content.problems import BenchbookError, Problem, lacking
 from benchbook.content.project import find_project
@@ -41,7 +40,7 @@ def seconds(text: str) -> float:
     """A duration such as `90s`, `10m` or `1.5h` in seconds."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h)?", text.strip())
     if match is None:
-        raise typer.BadParameter(f"{text!r} is no duration; write 90s, 10m or 1.5h")
+        raise typer.BadParameter(f"{text!r} is not a duration; write 90s, 10m or 1.5h")
     return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2] or "s"]
 
 

@@ -30,7 +30,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {"len": len, "max": max, "min": min, 
 
 
 class NotArithmeticError(Exception):
-    """It is no expression, or has no value; its text says what is wrong, as in "is no arithmetic"."""
+    """It is not an expression, or has no value; its text says what is wrong, as in "is not arithmetic"."""
 
 
 def names_in(expression: object) -> frozenset[str]:
@@ -55,24 +55,24 @@ def evaluate(expression: str | float, values: Mapping[str, Any]) -> float:
         values: Of the names in it: numbers, strings, booleans, None and lists of them.
 
     Raises:
-        NotArithmeticError: It is no expression, names something unknown, or comes to no finite number.
+        NotArithmeticError: It is not an expression, names something unknown, or comes to no finite number.
     """
     try:
         value = _value(_parsed(expression), values) if isinstance(expression, str) else float(expression)
     except (ArithmeticError, TypeError, ValueError, LookupError, RecursionError) as error:
         raise NotArithmeticError(f"has no value ({type(error).__name__}: {error})") from error
     if not _is_number(value) or not math.isfinite(value):
-        raise NotArithmeticError(f"comes to {str(value)[:40]!r}, which is no finite number")
+        raise NotArithmeticError(f"comes to {str(value)[:40]!r}, which is not a finite number")
     return float(value)
 
 
 def _parsed(expression: object) -> ast.expr:
     if not isinstance(expression, str) or len(expression) > LONGEST:
-        raise NotArithmeticError("is no arithmetic")
+        raise NotArithmeticError("is not arithmetic")
     try:
         return ast.parse(expression.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise NotArithmeticError("is no arithmetic") from error
+        raise NotArithmeticError("is not arithmetic") from error
 
 
 def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
@@ -105,7 +105,7 @@ def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
             return _value(then if _condition(test, values) else other, values)
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in FUNCTIONS:
             return _plain(FUNCTIONS[name](*(_value(argument, values) for argument in arguments)))
-    raise NotArithmeticError(f"holds {ast.unparse(node)[:40]!r}, which is no arithmetic")
+    raise NotArithmeticError(f"holds {ast.unparse(node)[:40]!r}, which is not arithmetic")
 
 
 def _plain(value: Any) -> Any:
@@ -122,12 +122,12 @@ def _is_number(value: object) -> bool:
 def _number(node: ast.expr, values: Mapping[str, Any]) -> float:
     value = _value(node, values)
     if not _is_number(value):
-        raise NotArithmeticError(f"calculates with {str(value)[:40]!r}, which is no number")
+        raise NotArithmeticError(f"calculates with {str(value)[:40]!r}, which is not a number")
     return float(value)
 
 
 def _condition(node: ast.expr, values: Mapping[str, Any]) -> bool:
     value = _value(node, values)
     if not isinstance(value, bool):
-        raise NotArithmeticError(f"asks whether {str(value)[:40]!r} is true, which is no condition")
+        raise NotArithmeticError(f"asks whether {str(value)[:40]!r} is true, which is not a condition")
     return value

@@ -158,7 +158,7 @@ def parse_claims(text: str, path: str, guide: str) -> tuple[list[Claim], list[Pr
             problems.append(Problem(path, toml_line(text, (key,)), f"has the unknown key `{key}`", fix))
     tables = table.get("claim", [])
     if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
-        what, fix = "`claim` is no list of tables", "begin each claim with a line [[claim]]"
+        what, fix = "`claim` is not a list of tables", "begin each claim with a line [[claim]]"
         return [], [*problems, Problem(path, toml_line(text, ("claim",)), what, fix)]
     claims = []
     for number, declared in enumerate(tables):
@@ -180,7 +180,7 @@ def parse_constant(text: str) -> Constant | None:
     if match is None:
         return None
     if match["unit"] not in UNITS:
-        raise UnresolvedError(f"`{match['unit']}` is no unit", did_you_mean(match["unit"], UNITS, "unit"))
+        raise UnresolvedError(f"`{match['unit']}` is not a unit", did_you_mean(match["unit"], UNITS, "unit"))
     return Constant(float(match["value"]), UNITS[match["unit"]])
 
 

@@ -208,7 +208,9 @@ def _problems(table: Mapping[str, Any], path: str, lines: Mapping[str, int]) -> 
     tools = table.get("tool", {})
     own = tools.get("benchbook", {}) if isinstance(tools, dict) else None
     if not isinstance(own, dict):
-        yield Problem(path, at("tool"), "its [tool.benchbook] is no table", "set the keys below that heading")
+        yield Problem(
+            path, at("tool"), "its [tool.benchbook] is not a table", "set the keys below that heading"
+        )
         return
     for key, value in own.items():
         if key not in KEYS:
@@ -228,7 +230,7 @@ def _problems(table: Mapping[str, Any], path: str, lines: Mapping[str, int]) -> 
     for kind, override in kinds.items() if isinstance(kinds, dict) else ():
         if not isinstance(override, dict):
             yield Problem(
-                path, at(kind), f"[tool.benchbook.on] `{kind}` is no table", "set parameters below it"
+                path, at(kind), f"[tool.benchbook.on] `{kind}` is not a table", "set parameters below it"
             )
         elif "repeats" in override and not _is_count(override["repeats"]):
             what = f"[tool.benchbook.on.{kind}] has the `repeats` {override['repeats']!r}"
@@ -267,7 +269,7 @@ def _points(matrix: Any) -> list[dict[str, Any]]:
 def _metric_problems(name: str, declared: object, path: str, line: int) -> Iterator[Problem]:
     if not is_parameter_name(name):
         fix = "name it as the script does, with ASCII letters, digits and underscores"
-        yield Problem(path, line, f"the metric `{name}` is no name of a script", fix)
+        yield Problem(path, line, f"the metric `{name}` is not a name of a script", fix)
     if not isinstance(declared, dict) or not isinstance(declared.get("unit"), str):
         yield Problem(path, line, f"the metric `{name}` has no unit", f'write {name} = {{ unit = "..." }}')
         return

@@ -92,7 +92,7 @@ def parse_page(text: str, inline: bool = True) -> PageSource:
     except InvalidYamlError as error:
         matter, broken = {}, error.why
     if not isinstance(matter, dict):
-        matter, broken = {}, "it is no mapping"
+        matter, broken = {}, "it is not a mapping"
     # A content tab nests like an admonition, and so does what is collapsed; to the parser they can be one.
     text = TAB.sub(r"\1!!! tab ", text)
     text = COLLAPSED.sub(r"\1!!! ", text)

@@ -80,10 +80,10 @@ def override_problems(
     for title, table in tables:
         for name, value in table.items():
             if name not in shown:
-                what = f"[tool.benchbook.{title}] sets `{name}`, which is no parameter"
+                what = f"[tool.benchbook.{title}] sets `{name}`, which is not a parameter"
                 yield Problem(path, metadata.line_of(name), what, did_you_mean(name, shown, "parameter"))
             elif not is_parameter_value(value):
-                what = f"[tool.benchbook.{title}] sets `{name}` to {value}, which is no plain value"
+                what = f"[tool.benchbook.{title}] sets `{name}` to {value}, which is not a plain value"
                 yield Problem(path, metadata.line_of(name), what, PLAIN)
     if metadata.repeats_on and "repeats" in shown:
         what = (
@@ -92,18 +92,18 @@ def override_problems(
         yield Problem(path, metadata.line_of("repeats"), what, "give the parameter another name")
     for key, expression in metadata.work.items():
         for name in sorted(names_in(expression) - set(shown)):
-            what = f"the work `{key}` names `{name}`, which is no parameter"
+            what = f"the work `{key}` names `{name}`, which is not a parameter"
             yield Problem(path, metadata.line_of(key), what, did_you_mean(name, shown, "parameter"))
     names: set[str] = set()
     for point in metadata.matrix:
         for axis, value in point.items():
             if axis in RESERVED and axis in shown:
-                what = f"the matrix sweeps `{axis}`, which is no parameter there, though the script has one"
+                what = f"the matrix sweeps `{axis}`, which is not a parameter there, but is of the script"
                 yield Problem(path, metadata.line_of(axis), what, "give the parameter another name")
             if axis in RESERVED and axis != "ranks":
                 continue
             if axis != "ranks" and axis not in shown:
-                what = f"the matrix sweeps `{axis}`, which is no parameter"
+                what = f"the matrix sweeps `{axis}`, which is not a parameter"
                 yield Problem(path, metadata.line_of(axis), what, did_you_mean(axis, shown, "parameter"))
             if not SAFE_VALUE.match(axis_text(value)):
                 what = f"the matrix value {value!r} of `{axis}` cannot stand in a reference"

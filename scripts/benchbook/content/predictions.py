@@ -202,7 +202,7 @@ def write_predictions(path: Path, record: PredictionRecord) -> None:
 
 
 def is_measured(quantity: str) -> bool:
-    """Whether a part of a value is no prediction, but was measured beside it: the context of a GPU."""
+    """Whether a part of a value is not a prediction, but was measured beside it: the context of a GPU."""
     return quantity.startswith("#")
 
 
@@ -228,7 +228,7 @@ def parts_of(declared: object) -> tuple[str, ...]:
     parts = declared if isinstance(declared, list) else [declared]
     for part in parts or [declared]:
         if not isinstance(part, str) or ANY_QUANTITY.fullmatch(part) is None:
-            raise ValueError(f"{part!r} is no quantity of a prediction")
+            raise ValueError(f"{part!r} is not a quantity of a prediction")
     return tuple(parts)
 
 

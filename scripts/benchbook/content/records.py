@@ -262,7 +262,7 @@ def load_record(path: Path, shown_path: str | None = None) -> Record | None:
     """The record in `path`, None if there is no such file.
 
     Raises:
-        BenchbookError: The file is no record.
+        BenchbookError: The file is not a record.
 
     """
     shown = shown_path or path.name

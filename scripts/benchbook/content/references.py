@@ -6,11 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from benchbook.content.conversion import convertible, targets
 from benchbook.content.parameters import axis_text
 from benchbook.content.problems import Problem, did_you_mean
 from benchbook.content.script import Cell, Script, Variant
-from benchbook.content.units import DEVICE_METERS, METERS, UNITS, Unit
+from benchbook.content.units import DEVICE_METERS, METERS, UNITS, Unit, convertible, targets
 
 _SCRIPT = re.compile(
     r"(?P<script>[A-Za-z0-9_-]+/[A-Za-z0-9_-]+\.py)(?:\?(?P<query>[^#\s]*))?(?:#(?P<fragment>\S*))?\Z"
@@ -127,20 +126,20 @@ def parse_reference(text: str) -> Reference:
     """
     match = _SCRIPT.match(text.strip())
     if match is None:
-        raise UnresolvedError(f"`{text.strip()}` is no reference", _FORM)
+        raise UnresolvedError(f"`{text.strip()}` is not a reference", _FORM)
     axes = []
     for pair in filter(None, (match["query"] or "").split("&")):
         axis, equals, value = pair.partition("=")
         if not (axis and equals and value):
             raise UnresolvedError(
-                f"`{pair}` is no choice of a variant", "write it as `?axis=value&axis=value`"
+                f"`{pair}` is not a choice of a variant", "write it as `?axis=value&axis=value`"
             )
         axes.append((axis, value))
     if not match["fragment"]:
         raise UnresolvedError(f"`{text.strip()}` names no cell or metric", "add `#` and its name")
     fragment = _FRAGMENT.match(match["fragment"])
     if fragment is None:
-        raise UnresolvedError(f"`#{match['fragment']}` is no cell, meter or metric", _FORM)
+        raise UnresolvedError(f"`#{match['fragment']}` is not a cell, meter or metric", _FORM)
     index = None if fragment["index"] is None else int(fragment["index"])
     return Reference(match["script"], tuple(axes), fragment["name"], fragment["meter"], index)
 
@@ -170,7 +169,7 @@ def parse_value(text: str) -> ValueSpec:
         second, rest = parse_reference(rest[1]), rest[2:]
         form = "ratio" if form == "plain" else form
     if form == "saving" and second is None:
-        raise UnresolvedError(f"`{text.strip()}` is no saving", "write it as `1 - A / B percent`")
+        raise UnresolvedError(f"`{text.strip()}` is not a saving", "write it as `1 - A / B percent`")
     show: Show = "measured"
     if rest[:1] == ["predicted"]:
         show, rest = "predicted", rest[1:]
@@ -178,7 +177,7 @@ def parse_value(text: str) -> ValueSpec:
         show, rest = "error", rest[1:]
         if second is not None or rest:
             raise UnresolvedError(
-                f"`{text.strip()}` is no error", "write `REF error`: of one quantity, always in percent"
+                f"`{text.strip()}` is not an error", "write `REF error`: of one quantity, always in percent"
             )
     if rest[:1] == ["beside"]:
         if second is not None or len(rest) != 2:
@@ -187,10 +186,10 @@ def parse_value(text: str) -> ValueSpec:
             )
         return ValueSpec(form, first, show=show, beside=parse_reference(rest[1]))
     if len(rest) > 1:
-        raise UnresolvedError(f"`{' '.join(rest)}` is no unit", "write one unit after the reference")
+        raise UnresolvedError(f"`{' '.join(rest)}` is not a unit", "write one unit after the reference")
     unit = rest[0] if rest else None
     if unit is not None and unit not in UNITS and not (second and unit == "x"):
-        raise UnresolvedError(f"`{unit}` is no unit", did_you_mean(unit, UNITS, "unit"))
+        raise UnresolvedError(f"`{unit}` is not a unit", did_you_mean(unit, UNITS, "unit"))
     if second is not None and unit not in (None, "x", "percent", "1"):
         raise UnresolvedError(f"a ratio has no unit `{unit}`", "write `percent` or `x` after it, or nothing")
     return ValueSpec(form, first, second, unit, show)
@@ -272,7 +271,7 @@ def unit_of(script: Script, name: str, meter: str | None = None) -> tuple[Unit, 
     if meter is not None:
         cell_of(script, name)
         if meter not in METERS:
-            raise UnresolvedError(f"`{meter}` is no meter", did_you_mean(meter, METERS, "meter"))
+            raise UnresolvedError(f"`{meter}` is not a meter", did_you_mean(meter, METERS, "meter"))
         return METERS[meter], meter in DEVICE_METERS
     metric = script.metadata.metrics.get(name)
     if metric is not None:
@@ -306,7 +305,7 @@ def check_unit(unit: Unit, target: str | None) -> Unit | None:
     if target is None:
         return None
     if target not in UNITS:
-        raise UnresolvedError(f"`{target}` is no unit", did_you_mean(target, UNITS, "unit"))
+        raise UnresolvedError(f"`{target}` is not a unit", did_you_mean(target, UNITS, "unit"))
     if not convertible(unit, UNITS[target]):
         raise UnresolvedError(
             f"{unit.symbol} cannot be shown in {target}", f"use one of: {', '.join(targets(unit))}"

@@ -32,12 +32,12 @@ def commit_of(root: Path, revision: str) -> str:
     """The full name of the commit that `revision` means.
 
     Raises:
-        BenchbookError: There is no such commit, or this is no repository.
+        BenchbookError: There is no such commit, or this is not a repository.
     """
     commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if commit is None:
         fix = "name a commit, branch or tag of this repository; fetch it first if it is not here"
-        raise BenchbookError(Problem(revision or ".", 1, "is no revision of this repository", fix))
+        raise BenchbookError(Problem(revision or ".", 1, "is not a revision of this repository", fix))
     return commit.decode().strip()
 
 

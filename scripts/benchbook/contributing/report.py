@@ -329,4 +329,4 @@ def read_report(path: Path) -> ChangeReport:
         return adapter(ChangeReport).validate_json(raw)
     except ValidationError as error:
         what = error.errors(include_url=False, include_input=False)[0]["msg"]
-        raise BenchbookError(Problem(path.name, 1, f"is no report ({what})", fix)) from error
+        raise BenchbookError(Problem(path.name, 1, f"is not a report ({what})", fix)) from error

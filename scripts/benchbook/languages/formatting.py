@@ -10,8 +10,7 @@ from functools import cache
 
 from babel import Locale, numbers
 
-from benchbook.content.conversion import convert, sensible_unit
-from benchbook.content.units import Unit
+from benchbook.content.units import Unit, convert, sensible_unit
 
 # A number and its unit never part at the end of a line.
 NO_BREAK_SPACE = "\u00a0"

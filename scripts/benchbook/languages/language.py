@@ -300,7 +300,7 @@ def _read(path: Path, shown: str) -> dict[str, Any]:
     except InvalidYamlError as error:
         raise BenchbookError(Problem(shown, error.line, "is not valid YAML", "fix its syntax")) from error
     if not isinstance(table, dict):
-        raise BenchbookError(Problem(shown, 1, "is no mapping", "begin it with `strings:`"))
+        raise BenchbookError(Problem(shown, 1, "is not a mapping", "begin it with `strings:`"))
     return table
 
 
@@ -309,7 +309,7 @@ def _problems(table: dict[str, Any], code: str, path: str, text: str) -> Iterabl
         categories = {*Locale.parse(code.replace("-", "_")).plural_form.tags, "other"}
     except (UnknownLocaleError, ValueError):
         yield Problem(
-            path, 1, f"`{code}` is no language that CLDR knows", "name the folder by its language code"
+            path, 1, f"`{code}` is not a language that CLDR knows", "name the folder by its language code"
         )
         return
     # It stands in the head of every page, where a tag would end it.
@@ -320,10 +320,10 @@ def _problems(table: dict[str, Any], code: str, path: str, text: str) -> Iterabl
     words = table.get("unit_words") or []
     if not (isinstance(words, list) and all(isinstance(word, str) and word for word in words)):
         fix = "list words: `unit_words: [seconds, hours]`"
-        yield Problem(path, yaml_line(text, ("unit_words",)), "`unit_words:` is no list of words", fix)
+        yield Problem(path, yaml_line(text, ("unit_words",)), "`unit_words:` is not a list of words", fix)
     for title in ("strings", "labels", "units"):
         if not isinstance(table.get(title) or {}, dict):
-            yield Problem(path, 1, f"`{title}:` is no mapping", "write `key: text` below it")
+            yield Problem(path, 1, f"`{title}:` is not a mapping", "write `key: text` below it")
             return
         for key, value in (table.get(title) or {}).items():
             if found := _entry_problem(key, value, categories if title == "strings" else set()):
@@ -333,15 +333,15 @@ def _problems(table: dict[str, Any], code: str, path: str, text: str) -> Iterabl
 def _entry_problem(key: object, value: object, categories: set[str]) -> tuple[str, str] | None:
     """What is wrong with an entry, and the fix; `categories` are the plural forms it may have, if any."""
     if not isinstance(key, str):
-        return f"the key `{key}` is no text (YAML reads yes, no and numbers)", "put it in quotes"
+        return f"the key `{key}` is not text (YAML reads yes, no and numbers)", "put it in quotes"
     if isinstance(value, str):
         return None
     if not (categories and isinstance(value, dict)):
-        return f"`{key}` is no text", "put it in quotes"
+        return f"`{key}` is not text", "put it in quotes"
     forms = set(value)
     if "other" not in forms or not forms <= categories:
         fix = f"give it `other` and any of: {', '.join(sorted(categories))}"
         return f"`{key}` has the plural forms {', '.join(sorted(map(str, forms)))}", fix
     if not all(isinstance(form, str) for form in value.values()):
-        return f"a plural form of `{key}` is no text", "put it in quotes"
+        return f"a plural form of `{key}` is not text", "put it in quotes"
     return None

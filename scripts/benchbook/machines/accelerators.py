@@ -31,7 +31,7 @@ class Accelerators:
 def find_accelerators(
     python: str, path: Path, environment: Mapping[str, str] | None = None
 ) -> Accelerators | None:
-    """What torch sees in `python`, None if that is no accelerator (or there is no torch).
+    """What torch sees in `python`, None if that is not an accelerator (or there is no torch).
 
     Parameters:
         python: The interpreter that will run the scripts.

@@ -24,7 +24,7 @@ from benchbook.content.project import Project
 from benchbook.content.references import UnresolvedError, unit_of
 from benchbook.content.script import Script, Variant, machine_kinds, read_script
 from benchbook.content.validation import UNKNOWN_KEY, adapter, shape_errors
-from benchbook.machines.unmeasured import described, examples
+from benchbook.machines.gpus import described, examples
 from benchbook.predictor.room import room_on
 from benchbook.predictor.workload import WORKLOADS, UnpredictableError
 
@@ -307,7 +307,7 @@ class _Reader:
                 if is_parameter(value):
                     name = value.removeprefix("$")
                     if name not in variant.parameters:
-                        what = f"`{value}` is no parameter of `{self.entry.name}`"
+                        what = f"`{value}` is not a parameter of `{self.entry.name}`"
                         self._problem(
                             place, (table, key), what, did_you_mean(name, variant.parameters, "parameter")
                         )

@@ -76,7 +76,7 @@ def measured_at(record: Record | None, variant: str) -> str | None:
 
 
 def came_too_late(prediction: StoredPrediction, measured: str) -> bool:
-    """Whether a prediction was made after what it foretells was measured.
+    """Whether a prediction was made after what it predicts was measured.
 
     Parameters:
         prediction: One that says it was blind.

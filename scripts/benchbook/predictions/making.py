@@ -179,7 +179,7 @@ def _predict_file(
         else:
             made[name] = make_prediction(question, predict(question), stamp, record)
             yield Outcome(script, name, machine, "predicted", stale or "")
-    # What is asked no longer goes, but for what was foretold and measured.
+    # What is asked no longer goes, but for what was predicted and measured.
     ordered = {**made, **{name: one for name, one in kept.items() if name not in made}}
     written = replace(known, variants=ordered)
     if not path.is_file() or dump_predictions(written) != path.read_text("utf-8"):

@@ -60,4 +60,4 @@ def gpu_named(name: str) -> Gpu:
         wanted = model.split()
         if any(words[place : place + len(wanted)] == wanted for place in range(len(words))):
             return Gpu(model, known[model])
-    raise UnpredictableError(f"{name} is no known GPU", f"use one of {', '.join(known)}")
+    raise UnpredictableError(f"{name} is not a known GPU", f"use one of {', '.join(known)}")

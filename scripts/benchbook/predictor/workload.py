@@ -123,7 +123,7 @@ WORKLOADS: dict[str, type[Workload]] = {"training": Training, "inference": Infer
 
 
 def at_least(name: str, value: int, least: int) -> None:
-    """Refuse a number that is no integer or too small."""
+    """Refuse a number that is not an integer or too small."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise UnpredictableError(f"{name} is {value!r}", f"give an integer from {least} on")
 

@@ -17,7 +17,7 @@ from benchbook.content.project import Project
 from benchbook.content.records import Publication, Record, VariantRecord
 from benchbook.content.script import Script, Variant, machine_kinds
 
-# Of what is quoted from a publication nobody here can say whether it is fresh; a prediction is no record.
+# Of what is quoted from a publication nobody here can say whether it is fresh; a prediction is not a record.
 State = Literal["fresh", "stale", "missing", "invalid", "published", "predicted"]
 
 

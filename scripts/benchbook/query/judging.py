@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from benchbook.content.claims import Claim, Claims, Constant, Outcome, load_claims
-from benchbook.content.conversion import convertible, targets
 from benchbook.content.problems import BenchbookError
 from benchbook.content.references import Target, UnresolvedError
-from benchbook.content.units import Unit
+from benchbook.content.units import Unit, convertible, targets
 from benchbook.query.library import Cache, Library, Machine
 from benchbook.query.measurements import Measurement, find_target, measure
 from benchbook.statistics.comparison import Comparison, Doubt, Side, compare_sides, decide

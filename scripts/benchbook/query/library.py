@@ -15,7 +15,7 @@ from benchbook.content.project import Project
 from benchbook.content.records import Record, is_published, load_record
 from benchbook.content.references import UnresolvedError
 from benchbook.content.script import Script, Variant, machine_kinds, read_script
-from benchbook.machines.unmeasured import described
+from benchbook.machines.gpus import described
 from benchbook.query.freshness import Verdict, input_digests, judge_record
 
 K = TypeVar("K", bound=Hashable)
@@ -108,7 +108,7 @@ class Library:
         """What `script` yielded on `machine`; None if it was never recorded there.
 
         Raises:
-            BenchbookError: The file is no record.
+            BenchbookError: The file is not a record.
         """
         return self.once(_RECORDS, (machine, script), lambda: self._record(machine, script))
 

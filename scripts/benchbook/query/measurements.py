@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from benchbook.content.conversion import shared_unit, unit_beside
 from benchbook.content.metadata import ParameterValue
 from benchbook.content.parameters import differs
 from benchbook.content.predictions import StoredPrediction
@@ -23,7 +22,7 @@ from benchbook.content.references import (
     target_of,
 )
 from benchbook.content.script import Script, Variant
-from benchbook.content.units import UNITS, Unit
+from benchbook.content.units import UNITS, Unit, shared_unit, unit_beside
 from benchbook.query.freshness import Verdict
 from benchbook.query.library import Cache, Library, Machine
 from benchbook.statistics import summary as stats
@@ -168,7 +167,7 @@ def measure_series(library: Library, target: Target, machine: Machine) -> tuple[
     """The medians over the runs of each item of the series `target`; None if it was never recorded there.
 
     Raises:
-        UnresolvedError: It is no series.
+        UnresolvedError: It is not a series.
     """
     source = recorded(library, target.script, target.variant.name, machine)
     if source is None:
@@ -233,7 +232,7 @@ class Predicted:
     """A quantity as it was predicted on a machine.
 
     Parameters:
-        machine: Where it was not measured, or was foretold.
+        machine: Where it was not measured, or was predicted.
         script: The script.
         variant: The name of its variant.
         prediction: The whole prediction.
@@ -294,25 +293,25 @@ def figure(
         UnresolvedError: It is a series and no item was named, or the other way round.
     """
     found = measure(library, target, machine)
-    foretold = find_prediction(library, target, machine, which)
+    predicted = find_prediction(library, target, machine, which)
     if show == "measured" and found is not None:
         failed = found.value is None and found.source.result.outcome != "ok"
-        if found.value is not None or failed or foretold is None:
+        if found.value is not None or failed or predicted is None:
             return Figure("measurement", found.value, target.unit, found, None, target.device_memory)
     if show == "error":
-        return _error(found, foretold)
-    if foretold is None:
+        return _error(found, predicted)
+    if predicted is None:
         return None
-    return Figure("prediction", foretold.value, target.unit, None, foretold, True)
+    return Figure("prediction", predicted.value, target.unit, None, predicted, True)
 
 
-def _error(found: Measurement | None, foretold: Predicted | None) -> Figure | None:
+def _error(found: Measurement | None, predicted: Predicted | None) -> Figure | None:
     """How far the prediction is off what was measured, as a share of that; None without two of the same."""
-    if found is None or foretold is None or not found.value:
+    if found is None or predicted is None or not found.value:
         return None
-    if repr(sorted(found.source.result.parameters.items())) != _parameters(foretold.prediction):
+    if repr(sorted(found.source.result.parameters.items())) != _parameters(predicted.prediction):
         return None
-    return Figure("error", foretold.value / found.value - 1, UNITS["1"], found, foretold)
+    return Figure("error", predicted.value / found.value - 1, UNITS["1"], found, predicted)
 
 
 def _parameters(prediction: StoredPrediction) -> str:

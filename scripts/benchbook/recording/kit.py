@@ -64,10 +64,10 @@ def pack_kit(
     packed = _revision(project, at)
     if not re.fullmatch(r"3\.\d+", python):
         raise BenchbookError(
-            Problem("--python", 1, f"{python!r} is no version of Python", "write it as 3.12")
+            Problem("--python", 1, f"{python!r} is not a version of Python", "write it as 3.12")
         )
     if state is not None and not state.is_dir():
-        what = "is no folder"
+        what = "is not a folder"
         raise BenchbookError(Problem(str(state), 1, what, "name what an earlier campaign handed back"))
     _refuse_to_replace(folder)
     with laid_out(project.root, packed) as there:
@@ -115,7 +115,7 @@ def _refuse_to_replace(folder: Path) -> None:
     if not folder.exists() and not folder.is_symlink():
         return
     if folder.is_symlink() or not folder.is_dir():
-        raise BenchbookError(Problem(str(folder), 1, "is there, and is no folder", "name another place"))
+        raise BenchbookError(Problem(str(folder), 1, "is there, and is not a folder", "name another place"))
     held = {path.name for path in folder.iterdir()}
     if strange := sorted(held - CONTENT if "kit.json" in held else held):
         what = f"holds {strange[0]}, which packing would remove"

@@ -78,7 +78,7 @@ class Bundle:
         self._records = {record.script: record for record in records}
         for earlier in begun:
             named, records = self._begun(earlier)
-            # What another machine measured is no part of this one's bundle.
+            # What another machine measured is not part of this one's bundle.
             for record in records if named == machine.name else ():
                 known = self._records.get(record.script)
                 if known is None or _extent(record) > _extent(known):
@@ -119,7 +119,7 @@ class Bundle:
         except FileNotFoundError:
             return "", []
         except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError) as error:
-            what = f"is there and is no bundle ({error})"
+            what = f"is there and is not a bundle ({error})"
             raise BenchbookError(Problem(path.name, 1, what, "name another file")) from error
 
 

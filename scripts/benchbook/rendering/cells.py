@@ -41,7 +41,7 @@ def resolve_cell(library: Library, guide: str, text: str) -> tuple[Script, Cell,
     script = library.script(reference.script)
     if reference.meter or reference.index is not None:
         raise UnresolvedError(
-            f"`{reference}` is no cell", "name the cell alone, or use an inline value for a number"
+            f"`{reference}` is not a cell", "name the cell alone, or use an inline value for a number"
         )
     cell = shown_part(script, reference.name)
     _check_shown(script, cell)

@@ -6,24 +6,59 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from typing import Any
 
-from benchbook.content.conversion import convert, sensible_unit
 from benchbook.content.metadata import ParameterValue
 from benchbook.content.parameters import axis_text
 from benchbook.content.problems import did_you_mean
 from benchbook.content.references import Target, UnresolvedError, axis_values
 from benchbook.content.script import Script, Variant
-from benchbook.content.units import Unit
+from benchbook.content.units import Unit, convert, sensible_unit
 from benchbook.languages.language import Language
 from benchbook.query.library import Library, Machine
 from benchbook.query.measurements import Measurement, RecordedVariant, measure_series, missing_fix, recorded
 from benchbook.rendering.context import Build, Rendering
 from benchbook.rendering.drawing import MAX_SERIES, SHAPES, Line, draw_chart, line_ends
 from benchbook.rendering.labels import axis_label, name_label
-from benchbook.rendering.pictures import axis_name, drawings_folder, picture
-from benchbook.rendering.provenance import render_details, repeats_text
+from benchbook.rendering.provenance import details_element, render_details, repeats_text
 from benchbook.rendering.specs import ShownQuantity, quantity_of, read_spec, variants_of
+
+
+def drawings_folder(build: Build) -> Path:
+    """Where drawings are kept from one build to the next."""
+    return build.library.project.root / ".cache" / "drawings"
+
+
+def axis_name(language: Language, name: str, scope: str, unit: Unit) -> str:
+    """The HTML of the name of an axis with its unit."""
+    text = "%" if unit.symbol == "percent" else language.quantity(2, unit, unit).unit
+    shown = f' <span class="bb-unit"><bdi>{escape(text)}</bdi></span>' if text else ""
+    return name_label(language, name, scope) + shown
+
+
+def picture(
+    key: str, title: str, rendering: Rendering, shown: Machine, pinned: bool, language: Language
+) -> str:
+    """The HTML of a picture.
+
+    Parameters:
+        key: A name that is the same in every language.
+        title: The page's own words above it.
+        rendering: Its parts: the "figure", which is the drawing and the words around it, and the "origin".
+        shown: The machine it shows.
+        pinned: Whether it shows that machine whatever a reader chooses.
+        language: The page's.
+    """
+    # A block without a key does not follow the choice of machine.
+    follows = "" if pinned else f' data-bb="{escape(key)}"'
+    return (
+        f'<figure class="bb-chart"{follows} data-machine="{escape(shown.name)}">'
+        f"<figcaption>{language.words(title)}</figcaption>"
+        f'<div class="bb-figure" data-part="figure">{rendering.parts["figure"]}</div>'
+        f"{details_element(rendering.parts['origin'])}</figure>"
+    )
+
 
 KEYS = ("script", "x", "y", "series", "where", "title", "log", "zero", "machine")
 STEP = "step"
@@ -98,7 +133,7 @@ def read_chart(text: str, library: Library) -> Chart:
             )
     if x != STEP and not all(_is_number(variant.at(x)) for variant in variants):
         raise UnresolvedError(
-            f"`{x}` is no number, so it has no scale", "show it in a table with `bar: true`"
+            f"`{x}` is not a number, so it has no scale", "show it in a table with `bar: true`"
         )
     fixed = {axis for axis in known if len(axis_values(variants, axis)) < 2} | {x, series}
     if loose := sorted(set(known) - fixed):

@@ -9,9 +9,8 @@ from html import escape
 from markdown import Markdown
 
 from benchbook.content.claims import OUTCOMES, Claim, Constant, Outcome, claim_anchor
-from benchbook.content.conversion import shared_unit, unit_beside
 from benchbook.content.references import UnresolvedError
-from benchbook.content.units import Unit
+from benchbook.content.units import Unit, shared_unit, unit_beside
 from benchbook.languages.formatting import NO_BREAK_SPACE
 from benchbook.languages.language import Language
 from benchbook.languages.markup import finish

@@ -15,7 +15,7 @@ from benchbook.content.references import UnresolvedError
 from benchbook.content.script import Script
 from benchbook.query.library import Library
 from benchbook.query.measurements import shown_variant
-from benchbook.rendering.kept_folders import Content
+from benchbook.rendering.kept_pages import Content
 
 FOLDER = "downloads"
 # The branch that holds the notebooks of the published site, for Colab reads from repositories alone.

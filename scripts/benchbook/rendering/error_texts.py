@@ -56,7 +56,7 @@ def error_texts(script: Script) -> list[ErrorText]:
     """The texts that `script` says it provokes; none where it assigns no `fixed_parts`.
 
     Raises:
-        BenchbookError: They are no literal of names with parts.
+        BenchbookError: They are not a literal of names with parts.
     """
     for cell in script.cells:
         for node in ast.parse(cell.source).body:
@@ -178,5 +178,7 @@ def _literal(node: ast.expr, script: Script, line: int) -> dict[str, tuple[str, 
     )
     if not whole or not isinstance(table, dict):
         fix = 'write it as `{"name": ["first part", "second part"]}`, without names or calls'
-        raise BenchbookError(Problem(script.path, line, f"`{NAME}` is no literal of names with parts", fix))
+        raise BenchbookError(
+            Problem(script.path, line, f"`{NAME}` is not a literal of names with parts", fix)
+        )
     return {name: tuple(parts) for name, parts in table.items()}

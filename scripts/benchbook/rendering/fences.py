@@ -119,7 +119,7 @@ def _render(kind: str, source: str, render: Callable[[Build], str]) -> str:
     """What `render` makes, or a box in its place; a problem is kept for the end of the build.
 
     superfences and inlinehilite swallow exceptions and would print the reference instead, so none may
-    leave here: one that is no problem of the page is raised once the page is rendered.
+    leave here: one that is not a problem of the page is raised once the page is rendered.
     """
     build = current()
     inline = kind == INLINE

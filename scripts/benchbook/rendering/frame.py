@@ -20,7 +20,7 @@ from benchbook.languages.language import FALLBACK, Language, load_language
 from benchbook.languages.markup import finish
 from benchbook.rendering import search
 from benchbook.rendering.error_texts import DATA, PAGE
-from benchbook.rendering.kept_folders import KeptFolders
+from benchbook.rendering.kept_pages import KeptFolders
 from benchbook.rendering.output import (
     Alternate,
     SitemapEntry,

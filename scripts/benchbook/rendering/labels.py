@@ -40,7 +40,7 @@ def name_label(language: Language, name: str, scope: str) -> str:
     )
 
 
-# What a column shows of its quantity where that is no measurement, and the interface string that says so.
+# What a column shows of its quantity where that is not a measurement, and the interface string that says so.
 _REMARKS = {
     ("predicted", "first"): "predicted",
     ("predicted", "anew"): "predicted_anew",

@@ -11,11 +11,10 @@ from functools import cached_property
 from html import escape
 from typing import Any
 
-from benchbook.content.conversion import shared_unit, unit_beside
 from benchbook.content.parameters import parameters_text
 from benchbook.content.project import Project
 from benchbook.content.records import Campaign, Publication
-from benchbook.content.units import UNITS, Unit
+from benchbook.content.units import UNITS, Unit, shared_unit, unit_beside
 from benchbook.languages.formatting import NO_BREAK_SPACE
 from benchbook.languages.language import Language
 from benchbook.query.library import Machine

@@ -27,17 +27,15 @@ from benchbook.content.references import UnresolvedError
 from benchbook.languages.language import FALLBACK, load_languages
 from benchbook.machines.gpus import offered_gpus
 from benchbook.query.library import Cache, Library
-from benchbook.rendering import downloads, page_data
-from benchbook.rendering.choice import insert_choice, page_settings
+from benchbook.rendering import choice, downloads
+from benchbook.rendering.choice import data_files, insert_choice, page_settings
 from benchbook.rendering.claim_list import claim_pages, shown_claims
 from benchbook.rendering.context import Build, PageContext, activate
 from benchbook.rendering.downloads import Downloads
 from benchbook.rendering.error_texts import write_error_texts
 from benchbook.rendering.execution import record_here
 from benchbook.rendering.fences import custom_fences, custom_inline, fill
-from benchbook.rendering.kept_folders import KeptFolders, write_files
-from benchbook.rendering.kept_pages import KeptPage, KeptPages, restore
-from benchbook.rendering.page_data import data_files
+from benchbook.rendering.kept_pages import KeptFolders, KeptPage, KeptPages, restore, write_files
 from benchbook.rendering.provenance import Commits
 from benchbook.rendering.reproduce import append_files
 from benchbook.rendering.values import keep_values_from_elsewhere
@@ -163,7 +161,7 @@ class Replay:
         write_error_texts(build.library.project, site)
         write_files(site / "assets", {"gpus.json": json.dumps(offered_gpus(), separators=(",", ":"))})
         for name, files in (
-            (page_data.FOLDER, self._data),
+            (choice.FOLDER, self._data),
             (downloads.FOLDER, self._downloads.files(build.library)),
             (SITE_FOLDER, coefficient_files(build.library.project)),
         ):

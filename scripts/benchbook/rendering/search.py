@@ -14,7 +14,7 @@ log = logging.getLogger("mkdocs.plugins.benchbook.rendering.search")
 FOLDER = "pagefind"
 # What the search dialog never loads: Pagefind's own interfaces and its highlighter.
 UNUSED = ("pagefind-ui.*", "pagefind-modular-ui.*", "pagefind-component-ui.*", "pagefind-highlight.js")
-# The figures of a table or a chart are no words to look for, and no text to show around those that are.
+# The figures of a table or a chart are not words to look for, and no text to show around those that are.
 IGNORED = (
     ".headerlink, .bb-bar, .bb-cardname, .bb-drawing, .bb-figures, .bb-table thead, .bb-table td, select"
 )

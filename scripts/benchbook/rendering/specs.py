@@ -94,7 +94,7 @@ def read_spec(text: str, known: Sequence[str], needed: Sequence[str], what: str)
     spec = _parsed(text.strip("\n"), what)
     if not isinstance(spec, dict):
         raise UnresolvedError(
-            f"the {what} is no mapping", f"give it {', '.join(f'`{key}:`' for key in needed)}"
+            f"the {what} is not a mapping", f"give it {', '.join(f'`{key}:`' for key in needed)}"
         )
     for key in spec:
         if key not in known:
@@ -124,7 +124,7 @@ def variants_of(spec: Mapping[str, Any], script: Script) -> tuple[Variant, ...]:
     """
     where = spec.get("where") or {}
     if not isinstance(where, dict):
-        raise UnresolvedError("`where:` is no mapping", "write `where: {axis: value}`")
+        raise UnresolvedError("`where:` is not a mapping", "write `where: {axis: value}`")
     choices = [
         [(str(axis), axis_text(value)) for value in (values if isinstance(values, list) else [values])]
         for axis, values in where.items()

@@ -12,13 +12,12 @@ from typing import Any
 from unicodedata import east_asian_width
 
 from benchbook.content.claims import Claim
-from benchbook.content.conversion import shared_unit, unit_beside
 from benchbook.content.metadata import ParameterValue
 from benchbook.content.parameters import axis_text
 from benchbook.content.problems import did_you_mean
 from benchbook.content.references import UnresolvedError, cell_of, matching_variants
 from benchbook.content.script import CHECKS, PARAMETERS, Script, Variant
-from benchbook.content.units import METERS, Unit
+from benchbook.content.units import METERS, Unit, shared_unit, unit_beside
 from benchbook.languages.language import Language
 from benchbook.languages.markup import note_html
 from benchbook.query.judging import claims_of
@@ -172,7 +171,7 @@ def _mapping(spec: Mapping[str, Any], key: str, form: str) -> dict[Any, Any]:
     """What stands below `key`, which has to be a mapping of this form; empty where nothing does."""
     found = spec.get(key) or {}
     if not isinstance(found, dict):
-        raise UnresolvedError(f"`{key}:` is no mapping", f"write `{key}: {{{form}}}`")
+        raise UnresolvedError(f"`{key}:` is not a mapping", f"write `{key}: {{{form}}}`")
     return found
 
 
@@ -285,7 +284,7 @@ def _chosen_cells(spec: Mapping[str, Any], script: Script) -> list[str]:
     if not spec.get("cells"):
         return [cell.name for cell in script.cells if cell.name not in (PARAMETERS, CHECKS)]
     if not isinstance(spec["cells"], list):
-        raise UnresolvedError("`cells:` is no list", "write `cells: [name, name]`")
+        raise UnresolvedError("`cells:` is not a list", "write `cells: [name, name]`")
     return [cell_of(script, str(name)).name for name in spec["cells"]]
 
 
@@ -300,7 +299,7 @@ def _cell_rows(
             table = column if isinstance(column, dict) else {"metric": column}
             meter = str(table.get("metric"))
             if meter not in METERS:
-                raise UnresolvedError(f"`{meter}` is no meter", did_you_mean(meter, METERS, "meter"))
+                raise UnresolvedError(f"`{meter}` is not a meter", did_you_mean(meter, METERS, "meter"))
             quantities.append(quantity_of({**table, "metric": f"{cell}.{meter}"}, script, OPTIONS))
         rows.append(TableRow(((CELLS, cell),), variant, tuple(quantities)))
     return tuple(rows)
@@ -551,7 +550,7 @@ def _rendering(
     language = build.here.language
     build.here.fits |= any(entry.bytes for row in entries for entry in row)
     figures = _shown(build.library, table, machine)
-    origin = build.keep_origin(_measured(figures), _foretold(figures), offered=table.machine is None)
+    origin = build.keep_origin(_measured(figures), _predictions(figures), offered=table.machine is None)
     repeats = repeats_text((one.measured for one in figures if one.measured), language)
     rows = _rows(table, frame, entries, machine, build)
     return Rendering({"rows": rows, "origin": render_details(*origin, repeats, language)})
@@ -666,7 +665,7 @@ def _measured(figures: Sequence[Figure]) -> list[RecordedVariant]:
     return list({source.variant.name: source for source in found}.values())
 
 
-def _foretold(figures: Sequence[Figure]) -> list[Predicted]:
+def _predictions(figures: Sequence[Figure]) -> list[Predicted]:
     """The predictions behind `figures`, of each variant one."""
     found = (one.predicted for one in figures if one.predicted is not None)
     return list({one.prediction.digest: one for one in found}.values())

@@ -17,19 +17,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from benchbook.content.conversion import convert, shared_unit
 from benchbook.content.metadata import ParameterValue
 from benchbook.content.problems import did_you_mean
 from benchbook.content.references import UnresolvedError
 from benchbook.content.script import Script, Variant
-from benchbook.content.units import Unit
+from benchbook.content.units import Unit, convert, shared_unit
 from benchbook.languages.language import Language
 from benchbook.query.library import Library, Machine
 from benchbook.query.measurements import Measurement, RecordedVariant, check_one_campaign, missing_fix
+from benchbook.rendering.charts import axis_name, drawings_folder, picture
 from benchbook.rendering.context import Build, Rendering
 from benchbook.rendering.drawing import draw_points
 from benchbook.rendering.labels import axis_label
-from benchbook.rendering.pictures import axis_name, drawings_folder, picture
 from benchbook.rendering.provenance import render_details, repeats_text
 from benchbook.rendering.specs import ShownQuantity, quantity_of, read_spec, variants_of
 

@@ -8,9 +8,8 @@ from functools import lru_cache
 from html import escape
 from typing import Any
 
-from benchbook.content.conversion import shared_unit
 from benchbook.content.references import UnresolvedError, ValueSpec, parse_value
-from benchbook.content.units import UNITS, Unit
+from benchbook.content.units import UNITS, Unit, shared_unit
 from benchbook.languages.language import Language
 from benchbook.query.library import Library, Machine
 from benchbook.query.measurements import Computed, compute_value, missing_fix, never_predicted

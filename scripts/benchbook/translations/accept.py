@@ -63,7 +63,7 @@ def _unknown(target: str, documents: Sequence[Document], all_languages: bool) ->
     pages = {f"{one.code}/{one.name}" for one in documents}
     known = {one.name for one in documents} if all_languages else pages | {one.code for one in documents}
     fix = did_you_mean(target, known, "translation")
-    return Problem(target, 1, "is no translated page and no language", fix)
+    return Problem(target, 1, "is neither a translated page nor a language", fix)
 
 
 def _with_section(chosen: Sequence[Document], section: str) -> list[Document]:

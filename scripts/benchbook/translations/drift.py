@@ -76,7 +76,7 @@ def drift_of(
 ) -> list[Drift]:
     """How each section of a translation stands, in the English order, then those that English lacks.
 
-    A section that the page was once made from and has lost is no drift: that is damage.
+    A section that the page was once made from and has lost is not drift: that is damage.
 
     Parameters:
         page: The translation.

@@ -116,7 +116,7 @@ def _foreign_tags(html: str, line: int, path: str) -> Iterator[Problem]:
     parser.feed(html)
     for name in parser.names:
         if name not in _TAGS:
-            what = f"`<{name}>` is no element of HTML that a page here may hold"
+            what = f"`<{name}>` is not an element of HTML that a page here may hold"
             yield Problem(path, line, what, "write an admonition (`!!! tip`) or plain Markdown")
 
 
@@ -133,7 +133,7 @@ def _foreign_text(text: str, after: Sequence[Token], line: int, path: str) -> It
         yield Problem(path, line, f"`{role[0]}` is syntax of another documentation tool", fix)
 
 
-# So many words in a row are no name: they are a sentence.
+# So many words in a row are not a name: they are a sentence.
 _SENTENCE = 4
 # Below this share of what is usual on its page, a text has lost something; short ones vary too much to tell.
 _SHORT = 0.5

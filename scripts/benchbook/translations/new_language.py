@@ -192,11 +192,11 @@ def new_language(project: Project, code: str) -> list[str]:
 def _locale(code: str) -> Locale:
     fix = "name it by its code, such as `fr` or `pt-BR`"
     if not _CODE.fullmatch(code):
-        raise BenchbookError(Problem(code, 1, "is no code of a language that the site can have", fix))
+        raise BenchbookError(Problem(code, 1, "is not a code of a language that the site can have", fix))
     try:
         return Locale.parse(code.replace("-", "_"))
     except (UnknownLocaleError, ValueError) as error:
-        raise BenchbookError(Problem(code, 1, "is no language that CLDR knows", fix)) from error
+        raise BenchbookError(Problem(code, 1, "is not a language that CLDR knows", fix)) from error
 
 
 def _with_entry(text: str, listed: ListedLanguages, code: str, locale: Locale) -> str:

@@ -13,7 +13,7 @@ from benchbook.languages.prose import typed_pattern
 from benchbook.translations.sections import Section, TextRun
 from benchbook.translations.settings import Rules
 
-# Digits of any script that are no part of a name such as bf16 or GPT-2.
+# Digits of any script that are not part of a name such as bf16 or GPT-2.
 _NUMBER = re.compile(r"(?<![A-Za-z_.\d])(?<![A-Za-z]-)\d(?:[\d.,\u066b\u066c]*\d)?")
 _GROUPS = re.compile(r"[,\u066c](?=\d{3}(?!\d))")
 _DEVICE = re.compile(r"(?<![A-Za-z])(CPU|GPU|TPU|NPU)s?(?![A-Za-z])")

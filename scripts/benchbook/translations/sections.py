@@ -190,7 +190,7 @@ def _pieces(children: Sequence[Token], line: int, holder: Sequence[str]) -> Iter
         elif child.type == "text":
             text = child.content
             if holder == ["heading"] and place == len(children) - 1 and text.rstrip().endswith("}"):
-                # The attributes of a heading are no words of it.
+                # The attributes of a heading are not words of it.
                 text = text[: text.rindex("{")] if "{" in text else text
             yield Piece(line, "text", text)
         elif child.type == "code_inline" and child.content.startswith(VALUE):

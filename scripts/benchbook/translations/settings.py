@@ -158,7 +158,7 @@ class PhraseIndex:
         return Counter(key for _, _, key in self._spans(text))
 
     def whole_in(self, text: str) -> set[str]:
-        """What the phrases in `text` stand for that are no part of a longer one."""
+        """What the phrases in `text` stand for that are not part of a longer one."""
         spans = list(self._spans(text))
         return {
             key

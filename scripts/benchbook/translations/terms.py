@@ -22,7 +22,7 @@ def forbidden_terms(
         for wrong in term.forbidden:
             for unit in section.units:
                 for place, _ in rules.matching.places(wrong, unit.prose):
-                    what = f"`{wrong}` is no rendering of “{key}”"
+                    what = f"`{wrong}` is not a rendering of “{key}”"
                     yield Problem(path, unit.line_at(place), what, f"write {_choice(term)}")
 
 

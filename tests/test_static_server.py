@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.rendering.static_server import serving
+from static_server import serving
 
 
 @pytest.fixture

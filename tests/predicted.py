@@ -95,7 +95,7 @@ def predict(project: Project, stamp: Stamp = STAMP, **options: Any) -> list[Outc
     return list(make_predictions(Project(project.root), multiplied, stamp, **options))
 
 
-def foretold_handbook(root: Path, declared: str = METHODS) -> Project:
+def predicted_handbook(root: Path, declared: str = METHODS) -> Project:
     """The small handbook, with predictions for a GPU that nobody measured on, and for the CPU."""
     project = copy_handbook(root)
     write(project.snippets / "memory/predictions.toml", declared)
