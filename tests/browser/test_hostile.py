@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,9 +13,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from benchbook.content.validation import machine_problems, record_problems
-from browser.building import build
+from browser.building import build, run_build
 from browser.test_choice import choose_machine
-from handbooks import GPU
+from handbooks import GPU, whole_handbook
 from poison import POISON, poison_handbook
 from static_server import serving
 
@@ -77,3 +79,70 @@ def test_nothing_of_a_record_runs_in_a_browser(built: Path, open_page: Callable[
             assert page.evaluate("window.poisoned") is None
             assert page.locator("poison-element, img[src=x], [onerror]").count() == 0
             page.keyboard.press("Escape")
+
+
+HOSTILE_TEXT = """---
+title: "&lt;/title&gt;&lt;script&gt;window.poisoned=1&lt;/script&gt;<script>window.poisoned=1</script>"
+description: "\\"><script>window.poisoned=1</script>"
+---
+
+# A page { #page data-toc-label="<img src=x onerror=window.poisoned=1>" }
+
+## Part <img src=x onerror=window.poisoned=1> { #part onmouseover=window.poisoned=1 }
+
+<script>window.poisoned=1</script> [One](javascript:window.poisoned=1) and <a id="two" href="java&Tab;script:window.poisoned=1">two</a>.
+
+<img src="x" onerror="window.poisoned=1">
+
+<iframe srcdoc="<script>parent.poisoned=1</script>"></iframe>
+
+<details open ontoggle="window.poisoned=1"><summary>More</summary></details>
+"""
+
+
+def test_nothing_of_a_page_s_text_runs_and_the_build_names_it(
+    tmp_path: Path, open_page: Callable[..., Page]
+) -> None:
+    project = whole_handbook(tmp_path / "handbook")
+    (project.docs / "en/reading.md").write_text(HOSTILE_TEXT, "utf-8")
+    done = run_build(project.root / "mkdocs.yml", tmp_path / "site")
+    assert done.returncode != 0
+    for what in ("onerror=", "onmouseover=", "ontoggle=", "<script>", "<iframe>", "javascript:"):
+        assert re.search(rf"docs/en/reading\.md:\d+: `{re.escape(what)}` ", done.stderr), what
+    # What was written before the build stopped is what a reader would get, were the error overlooked.
+    with serving(tmp_path / "site") as url:
+        page = open_page(f"{url}reading/")
+        assert page.locator("h1").count() == 1
+        for link in page.locator("article a").all():
+            link.click(no_wait_after=True, force=True)
+        page.goto(f"{url}reading/")
+        page.locator("h2").hover()
+        assert page.evaluate("window.poisoned") is None
+        assert page.locator("iframe, [onerror], [onmouseover], [ontoggle], a[href*=script]").count() == 0
+
+
+def test_the_browser_refuses_what_is_put_into_a_page(
+    fixture_site: Path, tmp_path: Path, open_page: Callable[..., Page]
+) -> None:
+    site = tmp_path / "site"
+    shutil.copytree(fixture_site, site)
+    address = site / "reading/index.html"
+    html = address.read_text("utf-8")
+    put = (
+        "<script>window.poisoned=1</script><img src=x onerror='window.poisoned=1'>"
+        "<a id=bad href='javascript:window.poisoned=1'>x</a><script src='data:text/javascript,poisoned=1'></script>"
+        "<iframe srcdoc='<script>parent.poisoned=1</script>'></iframe><base href='https://example.org/'>"
+    )
+    address.write_text(html.replace("</h1>", f"</h1>{put}", 1), "utf-8")
+    with serving(site) as url:
+        page = open_page()
+        refused: list[str] = []
+        page.on("console", lambda message: refused.append(message.text))
+        page.goto(f"{url}reading/")
+        page.evaluate("document.getElementById('bad').click()")
+        page.wait_for_timeout(200)
+        assert page.evaluate("window.poisoned") is None
+        assert page.evaluate("document.baseURI").startswith(url)
+        assert sum("Content Security Policy" in text for text in refused) >= 5
+    head = html[html.index("<head>") + len("<head>") :].lstrip()
+    assert head.startswith('<meta http-equiv="Content-Security-Policy" content="default-src')

@@ -19,6 +19,7 @@ from babel.units import format_unit
 from benchbook.content.positions import yaml_line
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
+from benchbook.content.safe_html import holds_markup
 from benchbook.content.units import Unit
 from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
 from benchbook.languages.formatting import (
@@ -334,6 +335,12 @@ def _entry_problem(key: object, value: object, categories: set[str]) -> tuple[st
     """What is wrong with an entry, and the fix; `categories` are the plural forms it may have, if any."""
     if not isinstance(key, str):
         return f"the key `{key}` is not text (YAML reads yes, no and numbers)", "put it in quotes"
+    for text in value.values() if isinstance(value, dict) else [value]:
+        if isinstance(text, str) and ('"' in text or holds_markup(text)):
+            return (
+                f"`{key}` holds markup or a straight quotation mark",
+                "use the language's marks, and no tags",
+            )
     if isinstance(value, str):
         return None
     if not (categories and isinstance(value, dict)):

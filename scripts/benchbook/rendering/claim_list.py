@@ -178,7 +178,9 @@ def _blocks(
     language = build.here.language
     outcomes = {claim.id: listed_outcome(build, claim) for claim, _ in found}
     for claim, said in sorted(found, key=lambda one: _FIRST.index(outcomes[one[0].id])):
-        sentence = _in_its_language(words_html(said.sentence, markdown, language), said, language, "div")
+        sentence = _in_its_language(
+            words_html(build, said.sentence, markdown, language), said, language, "div"
+        )
         place = build.here.address(f"/{page}#{claim_anchor(claim.id)}")
         hidden = bool(only) and outcomes[claim.id] != only
         yield claim_block(build, claim, Words(sentence, "", place, hidden))

@@ -27,6 +27,7 @@ from benchbook.rendering.provenance import (
     repeats_text,
     result_rows,
 )
+from benchbook.rendering.security import clean
 from benchbook.statistics.comparison import Doubt
 
 # The interface strings of a verdict: as a word, and with the machine.
@@ -216,7 +217,7 @@ def render_claim(build: Build, text: str, options: Mapping[str, str], markdown: 
     """The HTML of a `claim` fence whose body is `text`, by `markdown`; raises as `resolve_claim`."""
     claim = resolve_claim(build.library, text, options)
     show_once(build, claim)
-    sentence, why = (words_html(part, markdown, build.here.language) for part in split(text))
+    sentence, why = (words_html(build, part, markdown, build.here.language) for part in split(text))
     return claim_block(build, claim, Words(sentence, why))
 
 
@@ -263,10 +264,13 @@ def claim_mark(build: Build, claim: Claim, sentence: str, machine: Machine) -> s
     )
 
 
-def words_html(text: str, markdown: Markdown, language: Language) -> str:
+def words_html(build: Build, text: str, markdown: Markdown, language: Language) -> str:
     """The HTML of words of a page in `language`, finished as the site finishes what stands in no fence."""
     html = markdown.reset().convert(text)
-    return finish(html, right_to_left=language.direction == "rtl", permalink=language.text("permalink"))
+    build.refuse_unsafe(html)
+    return finish(
+        clean(html), right_to_left=language.direction == "rtl", permalink=language.text("permalink")
+    )
 
 
 def claim_block(build: Build, claim: Claim, words: Words) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchbook.content.problems import Problem
+from benchbook.content.safe_html import WRITE_MARKDOWN, unsafe_parts, unsafe_words
 from benchbook.languages.language import Language
 from benchbook.query.library import Cache, Library, Machine
 from benchbook.query.measurements import Predicted, RecordedVariant
@@ -97,6 +98,17 @@ class Build:
     repository: str = ""
     slots: list[str] = field(default_factory=list)
     page: PageContext | None = None
+
+    def refuse_unsafe(self, html: str) -> None:
+        """Take for a problem whatever no page may hold in what Markdown made of words of the current one."""
+        found = dict.fromkeys(what for _, what in unsafe_parts(html))
+        if not found:
+            return
+        text = (self.library.project.root / self.here.path).read_text("utf-8").lower().splitlines()
+        for what in found:
+            # Written with entities, it stands nowhere as the browser reads it.
+            line = next((number for number, one in enumerate(text, 1) if what.strip("<>=") in one), 1)
+            self.problems.add(Problem(self.here.path, line, unsafe_words(what), WRITE_MARKDOWN))
 
     def keep(self, section: str, key: str, machine: Machine, tree: Any) -> None:
         """Remember what a script of the current page fetches under `key` for `machine`.

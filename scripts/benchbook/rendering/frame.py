@@ -17,7 +17,7 @@ from mkdocs.utils.templates import TemplateContext
 
 from benchbook.content.schemas import write_schemas
 from benchbook.languages.language import FALLBACK, Language, load_language
-from benchbook.languages.markup import finish
+from benchbook.languages.markup import finish, isolated_words
 from benchbook.rendering import search
 from benchbook.rendering.error_texts import DATA, PAGE
 from benchbook.rendering.kept_pages import KeptFolders
@@ -30,6 +30,7 @@ from benchbook.rendering.output import (
     sitemap,
     synonyms,
 )
+from benchbook.rendering.security import content_security_policy, inline_script
 from benchbook.rendering.templates import TemplateCache, quicken
 from benchbook.translations.front_matter import ENTRY
 
@@ -117,7 +118,7 @@ class SiteFrame:
             "territory": self._written_in(page, config).with_territory,
             "alternates": alternates,
             "hreflang": () if fallback else links,
-            "isolate": partial(finish, right_to_left=self._is_rtl(page, config), permalink=""),
+            "isolate": partial(isolated_words, right_to_left=self._is_rtl(page, config)),
             "question_url": question_url(config.repo_url or "", page.canonical_url or page.url),
             "synonyms": synonyms(page.meta.get("synonyms")),
         }
@@ -193,6 +194,9 @@ class SiteFrame:
         language = self._read(code, config)
         return {
             "language": code,
+            "inline": inline_script,
+            # A served page reloads itself by a script of MkDocs' own, which changes from one to the next.
+            "policy": "" if self.serving else content_security_policy(),
             "direction": language.direction,
             "styles": "".join(self._read(one.locale, config).style for one in _built_languages(config)),
             "text": language.text,

@@ -20,6 +20,7 @@ from mkdocs.utils.templates import TemplateContext
 from benchbook.rendering.context import activate
 from benchbook.rendering.frame import SiteFrame
 from benchbook.rendering.replay import Replay
+from benchbook.rendering.security import clean
 
 if TYPE_CHECKING:
     from mkdocs.livereload import LiveReloadServer
@@ -78,7 +79,13 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         """Tell the fences which page they are on."""
         return self._replay.on_page_markdown(markdown, page, files) if self.config.records else markdown
 
-    @event_priority(-200)  # after every plugin that writes HTML
+    @event_priority(-150)  # after every plugin that writes HTML, before anything of ours is put into it
+    def _clean_html(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+        if self.config.records:
+            self._replay.on_markdown_html(html)
+        return clean(html) if html else html
+
+    @event_priority(-200)
     def _finish_html(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
         return self._frame.on_page_content(html, page, config) if self.config.frame else html
 
@@ -86,7 +93,7 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
     def _fill_in(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
         return self._replay.on_page_content(html, page) if self.config.records else html
 
-    on_page_content = CombinedEvent(_finish_html, _fill_in)
+    on_page_content = CombinedEvent(_clean_html, _finish_html, _fill_in)
 
     @event_priority(-200)
     def on_page_context(

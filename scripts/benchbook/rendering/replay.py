@@ -117,6 +117,10 @@ class Replay:
             restore(self._kept, page, files)
         return markdown
 
+    def on_markdown_html(self, html: str) -> None:
+        """Name what cleaning will take away, which would be missing without a word."""
+        self._current().refuse_unsafe(html)
+
     def on_page_content(self, html: str, page: Page) -> str:
         """Add the choice of machine and the downloads to a page that shows records."""
         build = self._current()

@@ -14,7 +14,13 @@ from benchbook.translations import leftovers, numbers, parity, terms
 from benchbook.translations.documents import Document, read_documents
 from benchbook.translations.drift import recorded_digests
 from benchbook.translations.front_matter import ENTRY, line_of_entry
-from benchbook.translations.leftovers import chatter_problems, code_problems, file_problems, foreign_problems
+from benchbook.translations.leftovers import (
+    chatter_problems,
+    code_problems,
+    file_problems,
+    foreign_problems,
+    front_matter_problems,
+)
 from benchbook.translations.new_language import language_problems
 from benchbook.translations.sections import DESCRIPTION, Section
 from benchbook.translations.settings import Rules, glossary_gaps, load_rules
@@ -68,6 +74,7 @@ def _page_problems(document: Document, rules: Rules, english_rules: Rules) -> It
     path = document.shown
     yield from file_problems(document.text, path)
     yield from code_problems(document.page, path)
+    yield from front_matter_problems(document.page, document.text, path)
     for section in document.sections:
         yield from foreign_problems(section, path)
         yield from chatter_problems(section, {*rules.leftovers, *english_rules.leftovers}, path)

@@ -6,13 +6,20 @@ import re
 import statistics
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from html.parser import HTMLParser
 
-from markdown_it.common.html_blocks import block_names
 from markdown_it.token import Token
 
 from benchbook.content.page_source import PageSource
 from benchbook.content.problems import Problem
+from benchbook.content.safe_html import (
+    WRITE_MARKDOWN,
+    holds_markup,
+    unsafe_address,
+    unsafe_attribute,
+    unsafe_parts,
+    unsafe_words,
+)
+from benchbook.translations.front_matter import line_of_entry
 from benchbook.translations.numbers import is_proper_name
 from benchbook.translations.sections import Section, TextRun, lines_for_readers
 from benchbook.translations.settings import Rules, words_of
@@ -21,9 +28,13 @@ from benchbook.translations.settings import Rules, words_of
 _CONFUSABLE = frozenset(
     "\u060c\u061b\u061f\u066a\u066b\u066c\u2018\u2019\u201c\u201d\u2013\u2014\u2212\u00a0\u00ad"
 )
-# The elements within a line that a page may hold, beside those that are blocks.
-_INLINE = frozenset(("a", "abbr", "b", "bdi", "br", "code", "del", "em", "i", "img", "ins", "kbd", "mark"))
-_TAGS = _INLINE | {"s", "small", "span", "strong", "sub", "sup", "time", "u", "var", "wbr", *block_names}
+# What stands where an address does, and code, which leads nowhere.
+_ADDRESS = re.compile(r"(?:\]\(|^ {0,3}\[[^\]]+\]:|<)\s*<?([^\s)>]*)")
+_AUTOLINK = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*:[^\s<>]*>")
+_CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
+# A list of attributes behind an element, and the names in it.
+_ATTRIBUTES = re.compile(r"\{:?([^{}\n]*)\}")
+_ATTRIBUTE = re.compile(r"([^\s=}]+)=")
 # Directives, alerts, shortcodes and components of other tools, which reach the reader as they stand.
 _FOREIGN = re.compile(r"\[\[[\w-]+\]\]|\[!\w+\]|^:::\s*\w*|\{\{.*?\}\}|\{%.*?%\}|</?[A-Z]\w*[\s/>]")
 # A role of reStructuredText stands before its code span.
@@ -52,16 +63,16 @@ def code_problems(page: PageSource, path: str) -> Iterator[Problem]:
 
 
 def foreign_problems(section: Section, path: str) -> Iterator[Problem]:
-    """Syntax of other documentation tools, which this site would print as it stands."""
+    """What runs or leads astray, and syntax of other tools, which would be printed as it stands."""
     for token in section.tokens:
         line = token.map[0] + 1 if token.map else section.line
         if token.type == "html_block":
-            yield from _foreign_tags(token.content, line, path)
+            yield from _unsafe_html(token.content, line, path)
+        elif token.type == "inline":
+            yield from _unsafe_text(token.content, line, path)
         for place, child in enumerate(token.children or ()):
             if child.type in ("softbreak", "hardbreak"):
                 line += 1
-            elif child.type == "html_inline":
-                yield from _foreign_tags(child.content, line, path)
             elif child.type == "text":
                 after = (token.children or [])[place + 1 : place + 3]
                 yield from _foreign_text(child.content, after, line, path)
@@ -102,22 +113,31 @@ def _confusables(text: str, line: int, path: str) -> Iterator[Problem]:
             yield Problem(path, line, what, "write the ASCII character that is meant, or remove it")
 
 
-class _StartTags(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: list[str] = []
+def front_matter_problems(page: PageSource, text: str, path: str) -> Iterator[Problem]:
+    """Markup in the head of a page, whose texts stand in attributes and in the head of the HTML."""
+    for key, value in page.front_matter.items():
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, str) and (holds_markup(one) or unsafe_address(one)):
+                what = f"`{key}:` holds markup or an address, and is plain text"
+                yield Problem(path, line_of_entry(key, text), what, "write it in words")
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.names.append(tag)
+
+def _unsafe_html(html: str, line: int, path: str) -> Iterator[Problem]:
+    for below, what in unsafe_parts(html, written=True):
+        yield Problem(path, line + below, unsafe_words(what), WRITE_MARKDOWN)
 
 
-def _foreign_tags(html: str, line: int, path: str) -> Iterator[Problem]:
-    parser = _StartTags()
-    parser.feed(html)
-    for name in parser.names:
-        if name not in _TAGS:
-            what = f"`<{name}>` is not an element of HTML that a page here may hold"
-            yield Problem(path, line, what, "write an admonition (`!!! tip`) or plain Markdown")
+def _unsafe_text(text: str, line: int, path: str) -> Iterator[Problem]:
+    """What Markdown would make of a text as it is written: two parsers do not agree on what is HTML."""
+    text = _CODE.sub(lambda found: "\n" * found[0].count("\n"), text)
+    yield from _unsafe_html(_AUTOLINK.sub("", text), line, path)
+    for place, one in enumerate(text.split("\n")):
+        # Which element a list of attributes belongs to, the text does not tell.
+        names = (name.lower() for listed in _ATTRIBUTES.findall(one) for name in _ATTRIBUTE.findall(listed))
+        wrong = [f"{name}=" for name in names if unsafe_attribute("", name, written=True)]
+        wrong += [scheme for address in _ADDRESS.findall(one) if (scheme := unsafe_address(address))]
+        for what in wrong:
+            yield Problem(path, line + place, unsafe_words(what), WRITE_MARKDOWN)
 
 
 def _foreign_text(text: str, after: Sequence[Token], line: int, path: str) -> Iterator[Problem]:

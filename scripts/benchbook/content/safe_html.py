@@ -1,0 +1,121 @@
+"""The HTML that a page's text may hold: nothing that runs, loads from elsewhere, or asks for input."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+
+WRITE_MARKDOWN = "write plain Markdown or an admonition (`!!! tip`); link to pages, sections and https alone"
+# Where a link may lead: to a page, a section, a file beside it, or another site over TLS.
+SCHEMES = frozenset({"https", "mailto"})
+# What an author may write, and what Markdown makes of content tabs and of places for our own blocks.
+_BLOCKS = "blockquote dd details div dl dt figcaption figure h1 h2 h3 h4 h5 h6 hr li ol p pre summary ul"
+_TABLES = "caption col colgroup table tbody td tfoot th thead tr"
+_PHRASES = "a abbr b bdi bdo br code del em i img ins kbd mark q s small span strong sub sup time u wbr"
+WRITTEN = frozenset(f"{_BLOCKS} {_TABLES} {_PHRASES} samp var".split())
+MADE = frozenset({"input", "label"})
+SLOT = "data-bb-slot"
+ATTRIBUTES: dict[str, frozenset[str]] = {
+    "*": frozenset({"class", "dir", "id", "lang", "title"}),
+    "a": frozenset({"href"}),
+    "col": frozenset({"span"}),
+    "details": frozenset({"open"}),
+    "div": frozenset({"data-tabs", SLOT}),
+    "img": frozenset({"alt", "height", "loading", "src", "width"}),
+    "input": frozenset({"checked", "name"}),
+    "label": frozenset({"for"}),
+    "li": frozenset({"value"}),
+    "ol": frozenset({"reversed", "start", "type"}),
+    "span": frozenset({SLOT}),
+    "td": frozenset({"align", "colspan", "headers", "rowspan"}),
+    "th": frozenset({"align", "colspan", "headers", "rowspan", "scope"}),
+    "time": frozenset({"datetime"}),
+}
+_EVERY_ATTRIBUTE = frozenset[str]().union(*ATTRIBUTES.values())
+# What an input may be: nothing can be typed into it.
+VALUES = {"input": {"type": {"checkbox", "radio"}}}
+# Of what Markdown makes for itself, and what md_in_html takes for itself.
+_NOT_WRITTEN = frozenset({"data-tabs", SLOT})
+_FOR_MARKDOWN = frozenset({"markdown"})
+_ADDRESSES = frozenset({"href", "src"})
+# White space and control characters, which a browser leaves out of a scheme.
+_INVISIBLE = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029]+")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):|(//|\\\\|/\\|\\/)")
+_MARKUP = re.compile(r"<[A-Za-z/!?]")
+
+
+def unsafe_parts(text: str, *, written: bool = False) -> Iterator[tuple[int, str]]:
+    """What of a piece of HTML no page may hold: the line within it, counted from 0, and a name for it.
+
+    Parameters:
+        text: The HTML.
+        written: Whether an author wrote it; what Markdown makes may hold more.
+    """
+    parser = _Reader(written)
+    parser.feed(text)
+    parser.close()
+    yield from parser.found
+
+
+def unsafe_words(what: str) -> str:
+    """What is wrong with a page that holds a part of that name."""
+    if what.startswith("<"):
+        return f"`{what}` is not an element of HTML that a page here may hold"
+    if what.endswith("="):
+        return f"`{what}` is not an attribute that an element here may have"
+    return f"`{what}` does not begin an address that a page here may lead to"
+
+
+def unsafe_address(address: str) -> str | None:
+    """The scheme by which a link would lead where none may; None of one that is in order."""
+    found = _SCHEME.match(_INVISIBLE.sub("", html.unescape(address)))
+    if found is None or (found[1] or "").lower() in SCHEMES:
+        return None
+    return found[0].lower()
+
+
+def unsafe_attribute(tag: str, name: str, *, written: bool = False) -> bool:
+    """Whether an element may not have an attribute of that name; where `tag` is empty, whether none may."""
+    if written and name in _FOR_MARKDOWN:
+        return False
+    allowed = ATTRIBUTES["*"] | ATTRIBUTES.get(tag, frozenset()) if tag else _EVERY_ATTRIBUTE
+    return name not in allowed or (written and name in _NOT_WRITTEN)
+
+
+def holds_markup(text: str) -> bool:
+    """Whether a plain text would be taken for HTML, as it stands or once its entities are read."""
+    return bool(_MARKUP.search(text) or _MARKUP.search(html.unescape(text)))
+
+
+class _Reader(HTMLParser):
+    def __init__(self, written: bool) -> None:
+        super().__init__(convert_charrefs=True)
+        self.found: list[tuple[int, str]] = []
+        self._written = written
+        self._tags = WRITTEN if written else WRITTEN | MADE
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in self._tags:
+            self._tell(f"<{tag}>")
+            return
+        for name, value in attrs:
+            if value in VALUES.get(tag, {}).get(name, ()):
+                continue
+            if unsafe_attribute(tag, name, written=self._written):
+                self._tell(f"{name}=")
+            elif name in _ADDRESSES and (scheme := unsafe_address(value or "")):
+                self._tell(scheme)
+
+    def handle_decl(self, decl: str) -> None:
+        self._tell("<!")
+
+    def unknown_decl(self, data: str) -> None:
+        self._tell("<!")
+
+    def handle_pi(self, data: str) -> None:
+        self._tell("<?")
+
+    def _tell(self, what: str) -> None:
+        self.found.append((self.getpos()[0] - 1, what))

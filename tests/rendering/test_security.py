@@ -1,0 +1,191 @@
+"""A page runs nothing that its text says: what would run is named where it is written, and taken out."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown import Markdown
+
+from benchbook.content.page_source import parse_page
+from benchbook.content.problems import Problem
+from benchbook.content.safe_html import ATTRIBUTES, MADE, WRITTEN, unsafe_address, unsafe_parts
+from benchbook.languages.language import load_language
+from benchbook.rendering.security import clean, content_security_policy, inline_script
+from benchbook.translations.leftovers import foreign_problems, front_matter_problems
+from benchbook.translations.sections import sections_of
+from builders import make_project
+from handbooks import edit
+
+EXTENSIONS = ["attr_list", "md_in_html", "tables", "pymdownx.superfences", "footnotes", "def_list"]
+HOSTILE = {
+    "<script>poisoned=1</script>": "`<script>`",
+    "An <img src=x onerror=poisoned=1> here.": "`onerror=`",
+    "Some *words*{ onmouseover=poisoned=1 } here.": "`onmouseover=`",
+    "A paragraph.\n{: style=position:fixed }": "`style=`",
+    "[A link](javascript:poisoned=1)": "`javascript:`",
+    "[A link](JaVaScript:poisoned=1)": "`javascript:`",
+    "[A link](java&#115;cript:poisoned=1)": "`javascript:`",
+    "[A link](java&Tab;script:poisoned=1)": "`javascript:`",
+    "[A link][one]\n\n[one]: javascript:poisoned=1": "`javascript:`",
+    "[A link](data:text/html,<script>poisoned=1</script>)": "`data:`",
+    "[A link](vbscript:poisoned)": "`vbscript:`",
+    "[A link](http://example.org)": "`http:`",
+    "[A link](//example.org/x)": "`//`",
+    "![A picture](https:&#x2f;/example.org/x.png){ onload=poisoned=1 }": "`onload=`",
+    '<a href="javascript:poisoned=1">A link</a>': "`javascript:`",
+    '<iframe src="https://example.org"></iframe>': "`<iframe>`",
+    "<svg onload=poisoned=1></svg>": "`<svg>`",
+    "<math><mtext></mtext></math>": "`<math>`",
+    '<form action="https://example.org"><input name=a></form>': "`<form>`",
+    "<input type=text name=password>": "`<input>`",
+    '<meta http-equiv="refresh" content="0;url=https://example.org">': "`<meta>`",
+    '<base href="https://example.org/">': "`<base>`",
+    "<object data=x></object>": "`<object>`",
+    "<style>body{display:none}</style>": "`<style>`",
+    "<p style='position:fixed'>x</p>": "`style=`",
+    '<div data-bb-slot="0"></div>': "`data-bb-slot=`",
+    "<details ontoggle=poisoned=1 open>x</details>": "`ontoggle=`",
+}
+
+
+def found(text: str) -> list[Problem]:
+    page = parse_page(text)
+    of_sections = [one for section in sections_of(page, text) for one in foreign_problems(section, "a.md")]
+    return [*front_matter_problems(page, text, "a.md"), *of_sections]
+
+
+class Held(HTMLParser):
+    """The elements of a piece of HTML with the names of their attributes, and its text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, list[str]]] = []
+        self.text = ""
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, sorted(name for name, _ in attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_what_would_run_is_named_with_its_line(text: str) -> None:
+    problems = found(f"# Title {{ #title }}\n\nWords.\n\n{text}\n")
+    assert any(HOSTILE[text] in problem.what for problem in problems), problems
+    assert all(problem.line >= 5 for problem in problems)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_what_would_run_is_taken_out_of_what_markdown_makes(text: str) -> None:
+    html = Markdown(extensions=EXTENSIONS).convert(text)
+    cleaned = clean(html)
+    left = [what for _, what in unsafe_parts(cleaned)]
+    # An address without a scheme runs nothing; that it leads elsewhere is told, and the build refuses it.
+    assert left == (["//"] if "//example.org/x)" in text else [])
+    assert "poisoned" not in re.sub(r">[^<]*<", "><", cleaned)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        'title: "&lt;/title&gt;&lt;script&gt;poisoned=1&lt;/script&gt;"',
+        "title: </title><script>poisoned=1</script>",
+        'description: "\\" onload=poisoned=1 <b>"',
+        "synonyms: [words, javascript:poisoned=1]",
+    ],
+)
+def test_markup_in_the_head_of_a_page_is_named_with_its_line(entry: str) -> None:
+    (problem,) = found(f"---\nreviewed: false\n{entry}\n---\n\n# Title {{ #title }}\n")
+    assert (problem.line, "holds markup or an address" in problem.what) == (3, True)
+
+
+def test_what_pages_are_written_in_is_in_order() -> None:
+    text = """# Title { #title }
+
+A [page](other.md#part), a [section](#title), <https://example.org/a?b=c> and ![a picture](assets/a.svg){ width=40 }.
+It is <kbd>Ctrl</kbd> + <br> 3 < 4 & 5 > 2, `javascript:` in code, a ratio of 3:4 and {braces}.
+
+<details class="more" open markdown="1">
+<summary>More</summary>
+
+| a | b |
+|---|--:|
+| 1 | 2 |
+
+</details>
+
+```text
+<script>poisoned=1</script> [x](javascript:y)
+```
+"""
+    assert found(text) == []
+
+
+# Whatever stands in a page, cleaning takes away nothing that was not named.
+NAMES = st.sampled_from([*sorted(WRITTEN | MADE), "script", "svg", "iframe", "x-y", "Form"])
+KEYS = st.sampled_from(
+    [*sorted(set().union(*ATTRIBUTES.values())), "onclick", "style", "OnLoad", "srcset", "ping"]
+)
+TEXTS = st.text(st.characters(codec="ascii", exclude_characters='<>"&\\\0\r'), max_size=12)
+ADDRESSES = st.sampled_from(
+    ["#a", "a.md", "https://a.org/b", "javascript:a", " jAvascript:a", "//a.org", "data:,a"]
+)
+PIECES = st.builds(
+    lambda tag, keys, inside: (
+        f"<{tag}" + "".join(f' {key}="{value}"' for key, value in keys.items()) + f">{inside}"
+    ),
+    NAMES,
+    st.dictionaries(KEYS, TEXTS | ADDRESSES, max_size=3),
+    TEXTS,
+)
+
+
+@given(st.lists(PIECES | TEXTS, max_size=5).map("".join))
+def test_cleaning_takes_away_only_what_is_named(html: str) -> None:
+    named = [what for _, what in unsafe_parts(html)]
+    before, after = Held(html), Held(clean(html))
+    kept = {name for _, names in after.elements for name in names}
+    assert {tag for tag, _ in after.elements} <= WRITTEN | MADE | {"tbody", "colgroup", "tr"}
+    assert not any(name.startswith("on") or name in {"style", "srcset", "ping"} for name in kept)
+    if not named:
+        gone = {name for _, names in before.elements for name in names} - kept
+        # An element where none may stand goes with its attributes: a cell without a table.
+        assert gone == set() or len(after.elements) < len(before.elements)
+
+
+@given(st.text(max_size=30))
+def test_no_address_with_another_scheme_is_in_order(text: str) -> None:
+    for scheme in ("javascript:", "\x01java\nscript:", "data:", "http:", "&#106;avascript:"):
+        assert unsafe_address(scheme + text) is not None
+    assert unsafe_address(f"#{text}") is None
+
+
+def test_a_text_of_the_interface_holds_no_markup(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    file = project.docs / "en/_language.yml"
+    for text in ("'<b>x</b>'", "'\" onclick=x '", "'&lt;script&gt;'", "{other: '<img>'}"):
+        file.write_text(f"strings:\n  menu: {text}\n", "utf-8")
+        with pytest.raises(Exception, match=r"_language\.yml:2: `menu` holds markup or a straight"):
+            load_language(project.docs, "en")
+    edit(file, "{other: '<img>'}", "'<{ratio}×'")
+    assert load_language(project.docs, "en").strings["menu"] == "<{ratio}×"
+
+
+def test_the_policy_lets_our_own_scripts_run_and_nothing_else() -> None:
+    policy = content_security_policy()
+    for name in ("choice", "not_found", "scheme"):
+        digest = hashlib.sha256(inline_script(name).encode()).digest()
+        assert f"'sha256-{base64.b64encode(digest).decode()}'" in policy
+    assert policy.startswith("default-src 'none'; script-src 'self' ")
+    assert "'unsafe-inline'" not in policy.split("style-src")[0]
+    assert "'unsafe-eval'" not in policy
