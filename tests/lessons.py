@@ -164,8 +164,8 @@ def copied_tree(folder: Path) -> Tree:
         if (machine / guide).is_dir():
             target = folder / "snippets" / "records" / machine.name
             target.mkdir(parents=True)
-            for name in ("machine.json", guide):
-                (target / name).symlink_to(machine / name)
+            shutil.copy(machine / "machine.json", target)
+            shutil.copytree(machine / guide, target / guide)
     return accepted(Project(folder))
 
 

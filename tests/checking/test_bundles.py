@@ -14,11 +14,13 @@ import pytest
 
 from benchbook.checking import bundles
 from benchbook.checking.bundles import import_bundles
+from benchbook.checking.checks import check_project
 from benchbook.checking.origins import differing_key
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.content.records import dump_record, load_record
 from builders import GPU_JSON, MACHINE, MACHINE_JSON, SCRIPT, SWEEP, make_project, make_record, packed, write
+from handbooks import edit
 
 
 def bundle_of(script: str = SCRIPT, **changes: Any) -> dict[str, Any]:
@@ -34,7 +36,11 @@ def bundle_of(script: str = SCRIPT, **changes: Any) -> dict[str, Any]:
 def project(tmp_path: Path) -> Project:
     project = make_project(tmp_path / "checkout")
     shutil.rmtree(project.records)
-    return project
+    # What the reference machine says comes in by its workflow alone.
+    edit(
+        project.root / "pyproject.toml", f'reference_machine = "{MACHINE}"', 'reference_machine = "cpu-other"'
+    )
+    return Project(project.root)
 
 
 def refusal(project: Project, path: Path) -> str:
@@ -49,7 +55,7 @@ def test_a_good_bundle_is_put_in_place(project: Project, tmp_path: Path, zipped:
     text = packed(bundle_of()).encode()
     path = tmp_path / "bundle.json.gz"
     path.write_bytes(gzip.compress(text) if zipped else text)
-    assert import_bundles(project, [path]) == [
+    assert list(import_bundles(project, [path]).written) == [
         f"snippets/records/{MACHINE}/machine.json",
         f"snippets/records/{MACHINE}/sums/add.json",
     ]
@@ -181,6 +187,50 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         "describes no accelerator",
     ),
     "no list": (lambda b: b.update(records={}), "is not a bundle of records"),
+    "no records": (lambda b: b.update(records=[]), "it holds no records"),
+    "less than nothing": (
+        lambda b: variant(b)["runs"][0]["metrics"].update(total=-6),
+        "total is -6 count, and there is no less than nothing of it",
+    ),
+    "negative bytes": (
+        lambda b: variant(b)["runs"][0]["cells"]["add"].update(process_memory=-1),
+        "process_memory",
+    ),
+    "no cells": (
+        lambda b: [run.update(cells={}) for run in variant(b)["runs"]],
+        "a run lacks the cells add, checks, parameters",
+    ),
+    "a cell missing in one run": (
+        lambda b: variant(b)["runs"][1]["cells"].pop("checks"),
+        "a run lacks the cells checks",
+    ),
+    "held without a peak": (
+        lambda b: variant(b)["runs"][0]["cells"]["add"].update(process_memory=10**18),
+        "add.process_memory is 1000000000000000000 B, more than the machine's",
+    ),
+    "a copy with a jitter": (
+        lambda b: [
+            run["cells"]["add"].update(seconds=0.25 * (1 + run["place"] * 1e-14))
+            for run in variant(b)["runs"]
+        ],
+        "add.seconds is the same in 3 runs",
+    ),
+    "a start long ago": (
+        lambda b: campaign(b).update(started="1970-01-01T00:00:00Z"),
+        "it started at 1970-01-01T00:00:00Z, before anything was measured for this handbook",
+    ),
+    "a session of weeks": (
+        lambda b: campaign(b).update(finished="2026-02-02T03:05:05Z"),
+        "it lasted 31 days, and one session takes 7 at most",
+    ),
+    "a history without end": (
+        lambda b: b["records"][0].update(
+            history=[
+                {"date": "2026-01-02", "campaign": f"{n}", "variants": [], "medians": {}} for n in range(5000)
+            ]
+        ),
+        "history: Tuple should have at most 1000 items",
+    ),
 }
 
 
@@ -199,6 +249,121 @@ def test_times_that_never_scatter_are_not_believed(project: Project, tmp_path: P
     for run in variant(bundle)["runs"]:
         run["metrics"]["total"] = 1.5
     assert "is the same in 3 runs" in refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
+
+
+def test_a_time_that_no_clock_tells_is_not_believed(project: Project, tmp_path: Path) -> None:
+    timed = SCRIPT.replace('"count"', '"s"')
+    write(project.snippets / "sums/add.py", timed)
+    bundle = bundle_of(timed)
+    variant(bundle)["runs"][1]["metrics"]["total"] = 1e-9
+    said = refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
+    assert "total is 1e-09 s, less than any clock tells" in said
+
+
+def renamed(bundle: dict[str, Any], name: str, owner: str) -> dict[str, Any]:
+    """The bundle of another machine, which someone else measured."""
+    bundle["machine"] |= {"name": name, "owner": owner}
+    bundle["records"][0]["machine"] = name
+    campaign(bundle)["recorded_by"] = owner
+    return bundle
+
+
+def test_times_that_are_those_of_another_machine_are_refused(project: Project, tmp_path: Path) -> None:
+    import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle_of()))])
+    copied = renamed(bundle_of(), "cpu-test--ada", "Ada")
+    for run in variant(copied)["runs"]:
+        run["cells"]["add"]["seconds"] *= 1 + 1e-13
+    path = write(tmp_path / "copied.json", packed(copied))
+    with pytest.raises(BenchbookError, match="variant default: its times are those of cpu-test"):
+        import_bundles(project, [path])
+    for place, run in enumerate(variant(copied)["runs"]):
+        run["cells"]["add"]["seconds"] *= 1.01 + place / 1000
+    assert import_bundles(project, [write(path, packed(copied))]).written
+    # What is written past the import, the check finds.
+    table = json.loads(project.record_path(MACHINE, "sums/add.py").read_text("utf-8"))
+    write(
+        project.record_path("cpu-test--ada", "sums/add.py"),
+        json.dumps(renamed({"machine": {}, "records": [table]}, "cpu-test--ada", "Ada")["records"][0]),
+    )
+    problems = [str(problem) for problem in check_project(Project(project.root)).problems]
+    assert any("cpu-test--ada/sums/add.json" in one and "its times are those of" in one for one in problems)
+
+
+def later(bundle: dict[str, Any], day: str = "2026-01-03") -> dict[str, Any]:
+    """The bundle as of another campaign, whose times are half of those."""
+    (name,) = bundle["records"][0]["campaigns"]
+    moments = {"started": f"{day}T03:04:05Z", "finished": f"{day}T03:05:05Z"}
+    bundle["records"][0]["campaigns"] = {"another": bundle["records"][0]["campaigns"][name] | moments}
+    variant(bundle)["campaign"] = "another"
+    for run in variant(bundle)["runs"]:
+        run["cells"]["add"]["seconds"] /= 2
+    return bundle
+
+
+def test_what_was_measured_is_replaced_only_if_that_is_meant_and_it_is_said(
+    project: Project, tmp_path: Path
+) -> None:
+    import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle_of()))])
+    record = project.record_path(MACHINE, "sums/add.py")
+    before = record.read_bytes()
+    path = write(tmp_path / "later.json", packed(later(bundle_of())))
+    said = "sums/add.py on cpu-test: variant default, measured 2026-01-02, by 2026-01-03"
+    with pytest.raises(BenchbookError, match=f"it would replace {said}; pass --replace if that is meant"):
+        import_bundles(project, [path])
+    assert record.read_bytes() == before
+    assert import_bundles(project, [path], replacing=True).replaced == (said,)
+    assert record.read_bytes() != before
+
+
+def test_an_older_campaign_never_replaces_a_later_one(project: Project, tmp_path: Path) -> None:
+    import_bundles(project, [write(tmp_path / "bundle.json", packed(later(bundle_of(), "2026-01-05")))])
+    path = write(tmp_path / "older.json", packed(later(bundle_of(), "2026-01-04")))
+    older = json.loads(path.read_text("utf-8"))
+    variant(older)["runs"][0]["cells"]["add"]["seconds"] /= 3
+    for replacing in (False, True):
+        with pytest.raises(
+            BenchbookError, match=r"was measured 2026-01-04, and is here as measured 2026-01-05"
+        ):
+            import_bundles(project, [write(path, packed(older))], replacing=replacing)
+
+
+def test_what_is_imported_twice_replaces_nothing(project: Project, tmp_path: Path) -> None:
+    path = write(tmp_path / "bundle.json", packed(bundle_of()))
+    import_bundles(project, [path])
+    assert import_bundles(project, [path]).replaced == ()
+
+
+def test_the_reference_machine_s_records_come_from_a_reviewed_commit_alone(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "checkout")
+    path = write(tmp_path / "bundle.json", packed(later(bundle_of())))
+    with pytest.raises(BenchbookError, match="cpu-test is the reference machine"):
+        import_bundles(project, [path], replacing=True)
+    assert import_bundles(project, [path], replacing=True, reviewed=True).written
+
+
+@pytest.mark.parametrize(
+    "linked", ["snippets/records", f"snippets/records/{MACHINE}", f"snippets/records/{MACHINE}/sums"]
+)
+def test_nothing_is_written_through_a_link(project: Project, tmp_path: Path, linked: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    link = project.root / linked
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(elsewhere)
+    path = write(tmp_path / "bundle.json", packed(bundle_of()))
+    with pytest.raises(BenchbookError, match=f"{linked} is a link to another place"):
+        import_bundles(project, [path])
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_the_check_names_records_that_lie_elsewhere(project: Project, tmp_path: Path) -> None:
+    import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle_of()))])
+    shutil.move(project.records / MACHINE, tmp_path / "elsewhere")
+    (project.records / MACHINE).symlink_to(tmp_path / "elsewhere")
+    problems = [str(problem) for problem in check_project(Project(project.root)).problems]
+    assert any(
+        one.startswith(f"snippets/records/{MACHINE}:1: is a link to another place") for one in problems
+    )
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"schema": 1', "[1]", "null", '{"schema": NaN}', "[" * 100_000])
@@ -271,7 +436,7 @@ def test_bundles_of_several_runners_are_put_in_place_together(project: Project, 
     other = bundle_of()
     other["records"][0]["script"] = "sums/sub.py"
     paths = [write(tmp_path / f"{n}.json", packed(bundle)) for n, bundle in enumerate((bundle_of(), other))]
-    assert import_bundles(project, paths) == [
+    assert list(import_bundles(project, paths).written) == [
         f"snippets/records/{MACHINE}/machine.json",
         f"snippets/records/{MACHINE}/sums/add.json",
         f"snippets/records/{MACHINE}/sums/sub.json",

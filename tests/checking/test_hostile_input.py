@@ -190,7 +190,7 @@ def refuse(content: bytes) -> None:
         path = Path(folder) / "bundle.json"
         path.write_bytes(content)
         with pytest.raises(BenchbookError):
-            import_bundles(project, [path])
+            import_bundles(project, [path], reviewed=True)
         assert sorted(project.root.rglob("*")) == before
 
 
@@ -201,7 +201,7 @@ def test_a_bundle_that_is_too_large_is_refused_before_it_is_parsed(tmp_path: Pat
         for _ in range(LARGEST_BUNDLE // 2**20 + 1):
             file.write(b" " * 2**20)
     with pytest.raises(BenchbookError, match="is larger than 64 MiB"):
-        import_bundles(project, [path])
+        import_bundles(project, [path], reviewed=True)
 
 
 def test_a_record_of_very_many_variants_is_refused_in_few_words(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_a_record_of_very_many_variants_is_refused_in_few_words(tmp_path: Path) 
     }
     text = packed({"schema": 1, "machine": MACHINE_JSON, "records": [record]})
     with pytest.raises(BenchbookError) as caught:
-        import_bundles(project, [write(tmp_path / "bundle.json", text)])
+        import_bundles(project, [write(tmp_path / "bundle.json", text)], reviewed=True)
     assert 0 < len(caught.value.problems) <= 30
 
 
@@ -224,10 +224,11 @@ def test_a_link_in_place_of_a_record_is_not_followed_out_of_the_checkout(tmp_pat
     place.symlink_to(outside)
     path = write(tmp_path / "bundle.json", bundle_text())
     with pytest.raises(BenchbookError):
-        import_bundles(project, [path])
+        import_bundles(project, [path], reviewed=True)
     place.unlink()
     place.symlink_to(tmp_path / "nowhere.json")
-    import_bundles(project, [path])
+    with pytest.raises(BenchbookError, match="is a link to another place"):
+        import_bundles(project, [path], reviewed=True)
     assert outside.read_text("utf-8") == "untouched"
     assert not (tmp_path / "nowhere.json").exists()
 
@@ -259,7 +260,7 @@ from pathlib import Path
 IMPORTING = """
 from benchbook.checking.bundles import import_bundles
 from benchbook.content.project import Project
-import_bundles(Project(Path(folder)), [Path(sys.argv[2])])
+import_bundles(Project(Path(folder)), [Path(sys.argv[2])], reviewed=True)
 """
 BUILDING = """
 sys.path.insert(0, sys.argv[2])

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
 from typing import Any
 
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from benchbook.checking.plausibility import plausibility_problems
 from benchbook.content.problems import Problem
@@ -17,6 +15,7 @@ from benchbook.content.script import parse_script
 from benchbook.content.validation import machine_problems, parse_json, record_problems
 from benchbook.query.freshness import judge_record
 from builders import GPU_JSON, MACHINE_JSON, SCRIPT, make_record
+from damage import damaged
 
 SOURCE = SCRIPT.replace("dependencies = []", 'dependencies = ["torch>=2"]')
 PARSED = parse_script(SOURCE, "snippets/sums/add.py", "sums/add.py")
@@ -39,42 +38,6 @@ RECORD["history"] = [
     }
 ]
 MACHINE: dict[str, Any] = MACHINE_JSON | GPU_JSON
-Place = tuple[str | int, ...]
-
-ODD = st.sampled_from([10**400, -1, -0.0, "\ud800", "", "a" * 500, "2026-13-45T99:99:99Z", True, [], {}])
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | ODD
-ANYTHING = st.recursive(
-    SCALARS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-)
-
-
-def places(value: Any, above: Place = ()) -> Iterator[Place]:
-    yield above
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, item in items:
-        yield from places(item, (*above, key))
-
-
-@st.composite
-def damaged(draw: st.DrawFn, table: dict[str, Any]) -> Any:
-    place = draw(st.sampled_from(list(places(table))))
-    made = copy.deepcopy(table)
-    if not place:
-        return draw(ANYTHING)
-    at = made
-    for key in place[:-1]:
-        at = at[key]
-    match draw(st.sampled_from(["remove", "replace", "replace", "add"])):
-        case "remove":
-            del at[place[-1]]
-        case "replace":
-            at[place[-1]] = draw(ANYTHING)
-        case _ if isinstance(at, list):
-            at.append(draw(ANYTHING))
-        case _:
-            at[draw(st.text(max_size=8))] = draw(ANYTHING)
-    return made
 
 
 @settings(max_examples=400, deadline=None)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from benchbook.checking.origins import differing_key, machine_origin_problems, record_origin_problems
-from benchbook.checking.plausibility import plausibility_problems
+from benchbook.checking.plausibility import Samples, copy_problems, plausibility_problems, samples_of
 from benchbook.checking.quotations import quotation_problems
 from benchbook.content.formats import from_table
 from benchbook.content.machines import MachineDescription, write_machine
@@ -18,12 +18,14 @@ from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import (
     LARGEST_BUNDLE,
+    Publication,
     Record,
     bundle_digest,
     campaigns_of,
     load_record,
     read_packed,
     record_from,
+    record_table,
     write_record,
     write_text,
 )
@@ -31,11 +33,36 @@ from benchbook.content.revisions import laid_out
 from benchbook.content.script import read_script
 from benchbook.content.validation import machine_problems, parse_json, record_problems
 
+# So many variants are named; how many more there are is told.
+SHOWN = 5
 
-def import_bundles(project: Project, paths: Sequence[Path]) -> list[str]:
-    """Put the machines and the records of bundles in place; the paths written, relative to the project.
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import did.
+
+    Parameters:
+        written: The paths written, relative to the project.
+        replaced: What was there before and is no more, a line for each record.
+    """
+
+    written: tuple[str, ...]
+    replaced: tuple[str, ...] = ()
+
+
+def import_bundles(
+    project: Project, paths: Sequence[Path], replacing: bool = False, reviewed: bool = False
+) -> Imported:
+    """Put the machines and the records of bundles in place.
 
     Several may hold the records of one machine, as where several of a kind shared the work.
+
+    Parameters:
+        project: The checkout.
+        paths: The bundles.
+        replacing: Whether a variant may take the place of one that was measured before.
+        reviewed: Whether they were recorded from a commit that was reviewed; what the reference machine says
+            comes in no other way.
 
     Raises:
         BenchbookError: Anything in any of them is not right; then nothing was written.
@@ -51,7 +78,7 @@ def import_bundles(project: Project, paths: Sequence[Path]) -> list[str]:
     machines: dict[str, Any] = {}
     for path, bundle in bundles:
         machine = bundle["machine"]
-        refused = _refusals(project, machine, bundle["records"], path.name)
+        refused = _refusals(project, machine, bundle["records"], path.name, reviewed)
         problems += refused or _repeated(bundle, path.name, seen)
         if not refused and (odd := differing_key(machines.setdefault(machine["name"], machine), machine)):
             what = f"another of the bundles describes {machine['name']} otherwise (its {odd} differs)"
@@ -59,38 +86,97 @@ def import_bundles(project: Project, paths: Sequence[Path]) -> list[str]:
     if problems:
         raise BenchbookError(*problems)
     # All is read before anything is written: a record here that cannot be read keeps everything out.
-    merged = [(bundle["machine"], _merged(project, bundle)) for _, bundle in bundles]
-    return list(dict.fromkeys(place for each in merged for place in _put_in_place(project, *each)))
+    placed = [_laid_over(project, path.name, bundle) for path, bundle in bundles]
+    problems = [problem for one in placed for problem in one.refusals(replacing)]
+    if problems:
+        raise BenchbookError(*problems)
+    written = [name for one in placed for name in one.write(project)]
+    replaced = [line for one in placed for line in one.replaced]
+    return Imported(tuple(dict.fromkeys(written)), tuple(replaced))
 
 
-def import_at(project: Project, paths: Sequence[Path], revision: str) -> list[str]:
+def import_at(project: Project, paths: Sequence[Path], revision: str, replacing: bool = False) -> Imported:
     """As `import_bundles`, judged by what `revision` holds, as data, and laid over its records.
 
     Raises:
         BenchbookError: There is no such revision, or anything in the bundles is not right.
     """
     with laid_out(project.root, revision) as there:
-        written = import_bundles(there, paths)
-        for name in written:
+        done = import_bundles(there, paths, replacing, reviewed=True)
+        for name in done.written:
             write_text(project.root / name, (there.root / name).read_text("utf-8"))
-    return written
+    return done
 
 
-def _merged(project: Project, bundle: dict[str, Any]) -> dict[Path, Record]:
-    """The records of a bundle by their place, laid over those that are there."""
-    merged = {}
+@dataclass(frozen=True)
+class _Placed:
+    """A bundle laid over what is here.
+
+    Parameters:
+        path: The bundle.
+        machine: What it says of its machine.
+        records: The records as they will be, by their place.
+        replaced: What of what is here goes, a line for each record.
+        older: What it would put in the place of a later measurement, likewise.
+    """
+
+    path: str
+    machine: MachineDescription
+    records: dict[Path, Record]
+    replaced: tuple[str, ...]
+    older: tuple[str, ...]
+
+    def refusals(self, replacing: bool) -> Iterator[Problem]:
+        """What is here already and stays."""
+        for line in self.older:
+            yield Problem(self.path, 1, line, "record again: what was measured last stays")
+        for line in () if replacing else self.replaced:
+            yield Problem(self.path, 1, f"it would replace {line}", "pass --replace if that is meant")
+
+    def write(self, project: Project) -> Iterator[str]:
+        """Put it in place; the paths written."""
+        described = project.records / self.machine.name / "machine.json"
+        write_machine(described, self.machine)
+        yield project.relative(described)
+        for target, record in self.records.items():
+            write_record(target, record)
+            yield project.relative(target)
+
+
+def _laid_over(project: Project, path: str, bundle: dict[str, Any]) -> _Placed:
+    merged, replaced, older = {}, [], []
     for table in bundle["records"]:
         target = project.record_path(table["machine"], table["script"])
-        merged[target] = _merge(load_record(target, project.relative(target)), record_from(table))
-    return merged
+        old, new = load_record(target, project.relative(target)), record_from(table)
+        merged[target] = _merge(old, new)
+        known = old.variants if old is not None else {}
+        gone = [name for name, variant in new.variants.items() if known.get(name, variant) != variant]
+        if old is None or not gone:
+            continue
+        title = f"{new.script} on {new.machine}: {_listed(gone)}"
+        replaced.append(f"{title}, measured {_dates(old, gone)}, by {_dates(new, gone)}")
+        late = [name for name in gone if _finished(new, name) <= _finished(old, name)]
+        if late:
+            what = f"{new.script} on {new.machine}: {_listed(late)} was measured {_dates(new, late)}, "
+            older.append(f"{what}and is here as measured {_dates(old, late)}")
+    machine = from_table(MachineDescription, bundle["machine"])
+    return _Placed(path, machine, merged, tuple(replaced), tuple(older))
 
 
-def _put_in_place(project: Project, machine: dict[str, Any], records: dict[Path, Record]) -> list[str]:
-    described = project.records / machine["name"] / "machine.json"
-    write_machine(described, from_table(MachineDescription, machine))
-    for target, record in records.items():
-        write_record(target, record)
-    return [project.relative(path) for path in (described, *records)]
+def _listed(variants: Sequence[str]) -> str:
+    """The names of a few variants, and how many more there are."""
+    more = f" and {len(variants) - SHOWN} more" if len(variants) > SHOWN else ""
+    return f"variant {', '.join(variants[:SHOWN])}{more}"
+
+
+def _finished(record: Record, variant: str) -> str:
+    """When the campaign of a variant ended; of what is quoted, the day of the publication."""
+    campaign = record.campaigns[record.variants[variant].campaign]
+    return campaign.source.published if isinstance(campaign, Publication) else campaign.finished
+
+
+def _dates(record: Record, variants: Sequence[str]) -> str:
+    return " and ".join(sorted({_finished(record, name)[:10] for name in variants}))
 
 
 def _repeated(bundle: dict[str, Any], path: str, seen: dict[tuple[str, str], str]) -> list[Problem]:
@@ -136,13 +222,19 @@ def _read_bundle(path: Path) -> dict[str, Any]:
     return dict(bundle)
 
 
-def _refusals(project: Project, machine: Any, records: list[Any], path: str) -> list[Problem]:
+def _refusals(project: Project, machine: Any, records: list[Any], path: str, reviewed: bool) -> list[Problem]:
     problems = machine_problems(machine, path)
+    if not records:
+        problems.append(Problem(path, 1, "it holds no records", "bundle what was recorded"))
     for table in records:
         problems += record_problems(table, path)
     if problems:
         return problems
     problems += machine_origin_problems(project, machine, path)
+    if machine["name"] == project.config.reference_machine and not reviewed:
+        what = f"{machine['name']} is the reference machine"
+        fix = "record on it in a checkout, or by the workflow, from a commit that was reviewed (`--at`)"
+        problems.append(Problem(path, 1, what, fix))
     scripts = project.scripts()
     for reference, times in Counter(table["script"] for table in records).items():
         if times > 1:
@@ -163,7 +255,22 @@ def _refusals(project: Project, machine: Any, records: list[Any], path: str) -> 
             continue
         problems += record_origin_problems(project, script, machine, table, path)
         problems += plausibility_problems(table, machine, script, path)
+        problems += copy_problems(table, _samples_elsewhere(project, table), path)
+        if (link := project.link_above(project.record_path(table["machine"], reference))) is not None:
+            what = f"{link.relative_to(project.root).as_posix()} is a link to another place"
+            problems.append(Problem(path, 1, what, "put what it leads to in its place"))
     return problems
+
+
+def _samples_elsewhere(project: Project, table: dict[str, Any]) -> dict[tuple[str, Samples], str]:
+    """The times of the script of a record on the other machines here."""
+    found: dict[tuple[str, Samples], str] = {}
+    for machine in project.machines:
+        place = project.record_path(machine, table["script"])
+        known = load_record(place, project.relative(place)) if machine != table["machine"] else None
+        if known is not None:
+            found |= {(known.script, samples): machine for _, samples in samples_of(record_table(known))}
+    return found
 
 
 def _merge(old: Record | None, new: Record) -> Record:

@@ -11,7 +11,7 @@ from benchbook.calculator.checking import coefficient_problems
 from benchbook.checking.claims import claim_problems
 from benchbook.checking.guide_pattern import pattern_problems
 from benchbook.checking.links import anchors, link_problems
-from benchbook.checking.plausibility import plausibility_problems
+from benchbook.checking.plausibility import Samples, copy_problems, plausibility_problems, samples_of
 from benchbook.checking.predictions import predictions_found
 from benchbook.checking.quotations import quotation_problems
 from benchbook.checking.status import StatusRow, script_status
@@ -43,8 +43,9 @@ def check_project(project: Project) -> CheckReport:
     """Hold the whole tree to its promises."""
     scripts, problems = _scripts(project)
     warnings: list[Problem] = []
+    samples: dict[tuple[str, Samples], str] = {}
     for machine in project.machines:
-        broken = list(_machine_problems(project, machine, scripts))
+        broken = list(_machine_problems(project, machine, scripts, samples))
         problems += broken
         if not any(problem.path.endswith("machine.json") for problem in broken):
             reported = {problem.path for problem in broken}
@@ -111,10 +112,21 @@ def _scripts(project: Project) -> tuple[dict[str, Script], list[Problem]]:
     return scripts, problems
 
 
-def _machine_problems(project: Project, machine: str, scripts: dict[str, Script]) -> Iterator[Problem]:
+def _link_problems(project: Project, path: Path) -> Iterator[Problem]:
+    """Records that lie elsewhere: what is written for them would be written there."""
+    if (link := project.link_above(path)) is not None:
+        shown = link.relative_to(project.root).as_posix()
+        yield Problem(shown, 1, "is a link to another place", "put what it leads to in its place")
+
+
+def _machine_problems(
+    project: Project, machine: str, scripts: dict[str, Script], samples: dict[tuple[str, Samples], str]
+) -> Iterator[Problem]:
+    """What is wrong with a machine and its records; `samples` are the times known, and takes in theirs."""
     folder = project.records / machine
     path = folder / "machine.json"
     shown = project.relative(path)
+    yield from _link_problems(project, path)
     description, text, unreadable = read_json(path, shown)
     misshapen = unreadable or machine_problems(description, shown, text)
     yield from misshapen
@@ -125,11 +137,16 @@ def _machine_problems(project: Project, machine: str, scripts: dict[str, Script]
             shown, 1, f"describes {description['name']}, in the folder of {machine}", "rename one of the two"
         )
     for record in sorted(folder.glob("*/*.json")):
-        yield from _record_problems(project, record, description, scripts)
+        yield from _link_problems(project, record)
+        yield from _record_problems(project, record, description, scripts, samples)
 
 
 def _record_problems(
-    project: Project, path: Path, machine: dict[str, object], scripts: dict[str, Script]
+    project: Project,
+    path: Path,
+    machine: dict[str, object],
+    scripts: dict[str, Script],
+    samples: dict[tuple[str, Samples], str],
 ) -> Iterator[Problem]:
     shown = project.relative(path)
     table, text, unreadable = read_json(path, shown)
@@ -147,6 +164,8 @@ def _record_problems(
     yield from mixed
     if script is not None and not mixed:
         yield from plausibility_problems(table, machine, script, shown, text)
+    yield from copy_problems(table, samples, shown, text)
+    samples.update({(table["script"], one): str(table["machine"]) for _, one in samples_of(table)})
     if not (project.snippets / table["script"]).is_file():
         yield Problem(shown, 1, f"its script {table['script']} is not there", "remove the record")
 

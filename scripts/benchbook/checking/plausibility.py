@@ -26,8 +26,16 @@ TIME = "%Y-%m-%dT%H:%M:%SZ"
 # The metric by which a script tells how many bytes its model's parameters take on the device.
 PARAMETER_BYTES = "parameter_bytes"
 DEVICE_PEAKS = ("allocated_peak", "reserved_peak", "device_memory_peak")
-# One of two times that agree so far is a copy: clocks tell nanoseconds, and no two runs agree in all of them.
+# Times that agree so far are one time, written again: no two runs take the same.
 SAMPLES_THAT_SCATTER = 3
+AGREEMENT = 1e-9
+# Seconds: what Python takes to read a clock twice.
+SHORTEST = 1e-7
+# Of one machine in one state; and nothing was measured for this handbook before its first day.
+LONGEST_CAMPAIGN = timedelta(days=7)
+FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)
+# Cells that take less do little else than read the clock, and two of them may agree.
+TELLING_SECONDS = 1e-4
 
 
 def plausibility_problems(
@@ -73,6 +81,13 @@ def plausibility_problems(
                 f"its runs do not hold blocks of {', '.join(sorted(timed)) or 'nothing'} alone, as declared"
             )
             yield Problem(path, line, f"variant {name}: {what}", RECORD_AGAIN)
+        if variant["code"] == script.code_digest:
+            cells = {cell.name for cell in script.cells}
+            ranks = [rank for run in variant["runs"] for rank in _ranks(run)]
+            lacking = {cell for rank in ranks for cell in cells - set(rank["cells"])}
+            if lacking:
+                what = f"a run lacks the cells {', '.join(sorted(lacking))}"
+                yield Problem(path, line, f"variant {name}: {what}", RECORD_AGAIN)
         known = {metric: declared[metric] for metric in sorted(measured & set(declared))}
         for what in (
             *_odd_memory(variant["runs"], machine),
@@ -97,6 +112,11 @@ def _odd_dates(campaign: Mapping[str, Any], now: datetime) -> Iterator[str]:
             return
     if moments["finished"] < moments["started"]:
         yield f"it finished at {campaign['finished']}, before it started at {campaign['started']}"
+    elif moments["finished"] - moments["started"] > LONGEST_CAMPAIGN:
+        days = (moments["finished"] - moments["started"]).days
+        yield f"it lasted {days} days, and one session takes {LONGEST_CAMPAIGN.days} at most"
+    if moments["started"] < FIRST_DAY:
+        yield f"it started at {campaign['started']}, before anything was measured for this handbook"
     if moments["finished"] > now + CLOCK_SKEW:
         yield f"it finished at {campaign['finished']}, which is in the future"
     if campaign["state"].get("foreign_processes") and campaign["state"].get("shared") is not True:
@@ -140,22 +160,27 @@ def _devices(machine: Mapping[str, Any]) -> float:
 def _odd_memory(runs: Sequence[Mapping[str, Any]], machine: Mapping[str, Any]) -> Iterator[str]:
     """What no machine can have read, the first of each meter of each cell."""
     device, host = _devices(machine), (machine.get("memory_bytes") or math.inf) * SHARED_PAGES
-    seen: set[tuple[str, str]] = set()
+    told: set[tuple[str, str]] = set()
     for rank in (rank for run in runs for rank in _ranks(run)):
         for cell, meters in rank["cells"].items():
             for meter in (*DEVICE_PEAKS, "process_memory_peak"):
-                peak = meters.get(meter)
-                if peak is None or (cell, meter) in seen:
-                    continue
-                # The device is sampled, so that a peak between two samples is missed.
-                held = 0 if meter == "device_memory_peak" else meters.get(meter.removesuffix("_peak")) or 0
                 most = host if meter == "process_memory_peak" else device
-                if peak > most:
-                    seen.add((cell, meter))
-                    yield f"{cell}.{meter} is {peak} B, more than the machine's {most:.0f} B"
-                elif peak < held * SLACK:
-                    seen.add((cell, meter))
-                    yield f"{cell}.{meter} is {peak} B, less than the {held} B held at its end"
+                for what in _odd_peak(meter, meters, most):
+                    if (cell, meter) not in told:
+                        yield f"{cell}.{what}"
+                    told.add((cell, meter))
+
+
+def _odd_peak(meter: str, meters: Mapping[str, Any], most: float) -> Iterator[str]:
+    """What a peak and what was held at the end cannot be, where `most` is all there is."""
+    end = meter.removesuffix("_peak")
+    peak, held = meters.get(meter), meters.get(end) or 0
+    for name, value in ((meter, peak or 0), (end, held)):
+        if value > most:
+            yield f"{name} is {value} B, more than the machine's {most:.0f} B"
+    # The device is sampled, so that a peak between two samples is missed.
+    if peak is not None and meter != "device_memory_peak" and peak < held * SLACK:
+        yield f"{meter} is {peak} B, less than the {held} B held at its end"
 
 
 def _odd_parameters(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -184,10 +209,14 @@ def _odd_metrics(
         items = [item for value in values for item in (value if isinstance(value, list) else [value])]
         # A thermometer may well show the same whole degree each time.
         if unit.dimension in {"time", "rate"}:
-            if len(values) >= SAMPLES_THAT_SCATTER and all(value == values[0] for value in values):
+            if len(values) >= SAMPLES_THAT_SCATTER and _agree(values):
                 yield f"{name} is the same in {len(values)} runs, as no time is"
+            if unit.dimension == "time" and any(0 < item * unit.factor < SHORTEST for item in items):
+                yield f"{name} is {min(items)} {unit.symbol}, less than any clock tells"
             if any(item <= 0 for item in items):
                 yield f"{name} is not positive"
+        if unit.dimension in {"memory", "count", "compute", "power"} and min(items) < 0:
+            yield f"{name} is {min(items)} {unit.symbol}, and there is no less than nothing of it"
         most = max(items) * unit.factor
         if unit.dimension == "memory" and metric.memory == "device" and most > device:
             yield f"{name} is {most:.0f} B, more than the machine's {device:.0f} B"
@@ -212,7 +241,7 @@ def _odd_seconds(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         return
     for cell in runs[0]["cells"]:
         times = [run["cells"].get(cell, {}).get("seconds") for run in runs]
-        if times[0] and all(time == times[0] for time in times):
+        if times[0] and None not in times and _agree(times):
             yield f"{cell}.seconds is the same in {len(times)} runs, as no time is"
 
 
@@ -225,6 +254,56 @@ def _odd_blocks(runs: Sequence[Mapping[str, Any]], declared: Mapping[str, Metric
             if any(value <= 0 for value in values):
                 yield f"a block of {name} is not positive"
                 return
-            if len(values) >= SAMPLES_THAT_SCATTER and len(set(values)) == 1:
+            if len(values) >= SAMPLES_THAT_SCATTER and _agree(values):
                 yield f"{name} is the same in {len(values)} blocks, as no time is"
                 return
+
+
+def _agree(values: Sequence[Any]) -> bool:
+    """Whether all values, numbers or series, are the same but for what is less than any clock tells."""
+    first = values[0] if isinstance(values[0], list) else [values[0]]
+    for value in values[1:]:
+        items = value if isinstance(value, list) else [value]
+        if len(items) != len(first):
+            return False
+        pairs = zip(first, items, strict=True)
+        if any(abs(one - other) > AGREEMENT * max(abs(one), abs(other)) for one, other in pairs):
+            return False
+    return True
+
+
+Samples = tuple[str, ...]
+
+
+def samples_of(table: Mapping[str, Any]) -> Iterator[tuple[str, Samples]]:
+    """How long each cell took in each run of a variant, written so that a copy of it is the same."""
+    for name, variant in table["variants"].items():
+        if variant["outcome"] != "ok" or len(variant["runs"]) < 2:
+            continue
+        times = [
+            (cell, meters.get("seconds"))
+            for run in variant["runs"]
+            for cell, meters in sorted(run["cells"].items())
+        ]
+        # Nine digits, the last of which rounding may move: times that agree so far were not measured twice.
+        told = [f"{cell} {seconds:.8g}" for cell, seconds in times if seconds and seconds > TELLING_SECONDS]
+        if len(told) >= SAMPLES_THAT_SCATTER:
+            yield name, tuple(sorted(told))
+
+
+def copy_problems(
+    table: Mapping[str, Any], others: Mapping[tuple[str, Samples], str], path: str, text: str = ""
+) -> Iterator[Problem]:
+    """Variants whose times are those of another machine.
+
+    Parameters:
+        table: The record, already of the right shape.
+        others: The machine, by script and samples.
+        path: The file, for messages.
+        text: Its content, to find lines in.
+    """
+    for name, samples in samples_of(table):
+        other = others.get((table["script"], samples), table["machine"])
+        if other != table["machine"]:
+            what = f"variant {name}: its times are those of {other}"
+            yield Problem(path, json_line(text, ("variants", name)), what, RECORD_AGAIN)

@@ -14,6 +14,7 @@ import typer
 from benchbook.cli.changes import comment, dependencies, notebooks, propose, report
 from benchbook.cli.kit import kit
 from benchbook.cli.predict import coefficients, predict_memory, predictions
+from benchbook.cli.problems import print_problems
 from benchbook.cli.translations import new, translations
 from benchbook.content.problems import BenchbookError, Problem, lacking
 from benchbook.content.project import find_project
@@ -130,12 +131,22 @@ def import_(
         str | None,
         typer.Option(metavar="REVISION", help="judge them by the scripts and records of another one"),
     ] = None,
+    replacing: Annotated[
+        bool, typer.Option("--replace", help="put them in the place of what was measured before")
+    ] = False,
 ) -> None:
     """Validate records made elsewhere and put them in place: all of them, or none."""
     from benchbook.checking.bundles import import_at, import_bundles
 
     project = find_project()
-    for path in import_bundles(project, bundles) if at is None else import_at(project, bundles, at):
+    done = (
+        import_bundles(project, bundles, replacing)
+        if at is None
+        else import_at(project, bundles, at, replacing)
+    )
+    for line in done.replaced:
+        typer.echo(f"replaced {line}")
+    for path in done.written:
         typer.echo(f"imported {path}")
 
 
@@ -155,14 +166,12 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="as JSON")] = Fa
 def check(
     strict: Annotated[bool, typer.Option("--strict", help="let warnings fail too")] = False,
 ) -> None:
-    """Hold the tree to everything a pull request must hold; print every problem."""
+    """Hold the tree to everything a pull request must hold; print every problem, the first 1000 of more."""
     from benchbook.checking.checks import check_project
 
     report = check_project(find_project())
-    for warning in report.warnings:
-        typer.echo(f"warning: {warning}", err=True)
-    for problem in report.problems:
-        typer.echo(str(problem))
+    print_problems(report.warnings, "warning: ", err=True)
+    print_problems(report.problems)
     if report.problems or report.warnings:
         typer.echo(f"{len(report.problems)} problem(s), {len(report.warnings)} warning(s)", err=True)
     if report.problems or (strict and report.warnings):
@@ -204,8 +213,7 @@ def main() -> None:
     try:
         app()
     except BenchbookError as error:
-        for problem in error.problems:
-            typer.echo(str(problem), err=True)
+        print_problems(error.problems, err=True)
         sys.exit(NOT_RIGHT)
     except ModuleNotFoundError as error:
         # A machine that only records has less installed than the other commands need.

@@ -89,6 +89,26 @@ class KindBy:
         return {"type": "tagged-union", "choices": choices, "discriminator": chosen}
 
 
+class Keys:
+    """A table some of whose keys are there, each with a value of its own kind.
+
+    Parameters:
+        kinds: The annotation of the value, by key.
+    """
+
+    def __init__(self, **kinds: Any) -> None:
+        self._kinds = kinds
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        fields = {
+            key: {"type": "typed-dict-field", "schema": handler.generate_schema(kind), "required": False}
+            for key, kind in self._kinds.items()
+        }
+        # A table of its own does not take over how the one around it is read.
+        config = {"strict": True, "allow_inf_nan": False}
+        return {"type": "typed-dict", "fields": fields, "extra_behavior": "forbid", "config": config}
+
+
 class Series:
     """A tuple, which files hold as a list."""
 
@@ -114,7 +134,6 @@ Whole = Annotated[int, Limit(ge=-(10**308), le=10**308)]
 Count = Annotated[int, Limit(ge=1)]
 Bytes = Annotated[int, Limit(ge=0)]
 Value = bool | Whole | float
-Plain = Short | Value | None
 Many = Annotated[tuple[T, ...], Series()]
 Some = Annotated[tuple[T, ...], Series(), Limit(min_length=1)]
 

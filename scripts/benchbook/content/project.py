@@ -125,6 +125,12 @@ class Project:
         """Where the predictions of `script` ("guide/script.py") on `machine` lie."""
         return self.predictions / machine / Path(script).with_suffix(".json")
 
+    def link_above(self, path: Path) -> Path | None:
+        """The first part of a path below the checkout that is a symbolic link to another place."""
+        parts = path.relative_to(self.root).parts
+        places = (self.root.joinpath(*parts[: length + 1]) for length in range(len(parts)))
+        return next((place for place in places if place.is_symlink()), None)
+
     def relative(self, path: Path) -> str:
         """`path` as a reader of an error message wants it: relative to the checkout, with forward slashes."""
         try:

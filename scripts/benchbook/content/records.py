@@ -20,13 +20,13 @@ from benchbook.content.formats import (
     Day,
     Digest,
     Instant,
+    Keys,
     KindBy,
     Limit,
     MachineName,
     Many,
     Name,
     OneOf,
-    Plain,
     Reference,
     Short,
     Stored,
@@ -51,8 +51,24 @@ MetricValue = Number | list[Number]
 Meters = dict[str, float | int | None]
 MeterName = Annotated[str, OneOf(METERS)]
 Reading = bool | Annotated[int, Limit(ge=0, le=10**308)] | Annotated[float, Limit(ge=0)]
+# Watts: no device has a limit of a gigawatt.
+Positive = Annotated[int, Limit(gt=0, le=10**9)] | Annotated[float, Limit(gt=0, le=1e9)]
+# A record has a line for each campaign of its script; so many are no history.
+MOST_CAMPAIGNS = 1000
 Samples = Annotated[list[Value], Limit(min_length=1)]
-State = dict[Name, Plain | list[Plain] | dict[Name, Plain]]
+# What was noted of the device and of who else used it; of what no driver told, None.
+State = Annotated[
+    dict[str, Any],
+    Keys(
+        driver=Short | None,
+        power_limit_watts=Positive | None,
+        clocks_mhz=dict[Name, Reading | None] | None,
+        temperature_celsius=Reading | None,
+        load_average=Reading | None,
+        foreign_processes=list[Annotated[int, Limit(ge=0)]] | None,
+        shared=bool | None,
+    ),
+]
 Parameters = dict[Name, Text | Value | list[Text | Value | None] | None]
 
 
@@ -213,9 +229,11 @@ class Record(Stored):
     script: Reference
     machine: MachineName
     licence: Literal["CC0-1.0"]
-    campaigns: dict[Short, Annotated[Publication | Campaign, KindBy("source")]]
+    campaigns: Annotated[
+        dict[Short, Annotated[Publication | Campaign, KindBy("source")]], Limit(max_length=MOST_CAMPAIGNS)
+    ]
     variants: dict[VariantName, VariantRecord]
-    history: Many[HistoryLine]
+    history: Annotated[Many[HistoryLine], Limit(max_length=MOST_CAMPAIGNS)]
 
     def __post_init__(self) -> None:
         for name, variant in self.variants.items():
