@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass
 class FakeHost:
-    """What it answers by method and path without the query, and what it was asked."""
+    """What it answers by method and path, with the query or without, and what it was asked."""
 
     answers: dict[tuple[str, str], Any]
     asked: list[tuple[str, str, Any]] = field(default_factory=list)
@@ -32,7 +32,8 @@ def serving(answers: dict[tuple[str, str], Any]) -> Iterator[FakeHost]:
             content = json.loads(self.rfile.read(size)) if size else None
             host.asked.append((self.command, self.path, content))
             host.tokens.add(self.headers["Authorization"])
-            found = host.answers.get((self.command, self.path.partition("?")[0]))
+            bare = host.answers.get((self.command, self.path.partition("?")[0]))
+            found = host.answers.get((self.command, self.path), bare)
             self.send_response(404 if found is None else 200)
             self.end_headers()
             self.wfile.write(json.dumps(found).encode())

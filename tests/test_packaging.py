@@ -73,7 +73,7 @@ ROOMS: dict[str, set[str]] = {
     "contributing": {"content", "statistics", "machines", "query", "rendering", "checking"},
     "cli": {
         *("content", "statistics", "query", "predictor", "predictions", "calculator", "recording"),
-        *("translations", "checking", "contributing"),
+        *("translations", "rendering", "checking", "contributing"),
     },
 }
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -27,7 +29,8 @@ ELSEWHERE = "elsewhere"
 ACTIONLINT = ROOT / ".venv/actionlint"
 EXPRESSION = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
 # `make target`, and at most that its output becomes that of the step.
-COMMAND = re.compile(r'make (?:--silent )?(?P<target>[a-z-]+)(?: >> "\$GITHUB_OUTPUT")?')
+COMMAND = re.compile(r'make (?:--silent )?(?P<target>[a-z./-]+)(?: >> "\$GITHUB_OUTPUT")?')
+CHECK = "./.github/workflows/check.yml"
 
 
 def workflow(name: str) -> dict[str, Any]:
@@ -42,7 +45,16 @@ def jobs(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def steps(name: str) -> Iterator[dict[str, Any]]:
     for _, job in jobs(name):
-        yield from job["steps"]
+        yield from job.get("steps", ())
+
+
+def has_checkout(step: Mapping[str, Any]) -> bool:
+    return str(step.get("uses", "")).startswith("actions/checkout@")
+
+
+def without_checkout(job: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The steps of a job before there is a Makefile, all of them where it checks out nothing."""
+    return list(itertools.takewhile(lambda step: not has_checkout(step), job.get("steps", ())))
 
 
 def actionlint(*paths: Path) -> subprocess.CompletedProcess[str]:
@@ -88,12 +100,12 @@ def test_zizmor_would_find_something(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_actions_are_pinned_and_no_checkout_keeps_its_token(name: str) -> None:
     lines = (ROOT / f".github/workflows/{name}.yml").read_text("utf-8").splitlines()
-    used = [line for line in lines if "uses:" in line]
+    used = [line for line in lines if " uses:" in line and CHECK not in line]
     assert used
     for line in used:
         assert re.search(r"uses: actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line), line
     for step in steps(name):
-        if step.get("uses", "").startswith("actions/checkout@"):
+        if has_checkout(step):
             assert step["with"]["persist-credentials"] is False
 
 
@@ -102,12 +114,15 @@ def test_nothing_is_allowed_but_what_a_job_names(name: str) -> None:
     assert workflow(name)["permissions"] == {}
     for _, job in jobs(name):
         assert isinstance(job["permissions"], dict)
-        assert job["timeout-minutes"]
+        # What another workflow does has limits of its own.
+        assert job.get("timeout-minutes") or job["uses"] == CHECK
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_step_is_one_command_of_the_makefile(name: str) -> None:
-    for step in (step for job, one in jobs(name) if job != ELSEWHERE for step in one["steps"]):
+    known = [step for job, one in jobs(name) if job == ELSEWHERE for step in one["steps"]]
+    known += [step for _, job in jobs(name) for step in without_checkout(job)]
+    for step in (step for step in steps(name) if step not in known):
         assert ("run" in step) != ("uses" in step)
         if "run" in step:
             match = COMMAND.fullmatch(step["run"])
@@ -127,7 +142,8 @@ def test_other_systems_build_by_the_commands_that_the_readme_names() -> None:
 
 def test_what_runs_the_code_of_a_pull_request_holds_no_secret_and_may_only_read() -> None:
     text = (ROOT / ".github/workflows/check.yml").read_text("utf-8")
-    assert set(workflow("check")["on"]) == {"pull_request", "push"}
+    assert set(workflow("check")["on"]) == {"pull_request", "push", "workflow_call"}
+    assert "secrets" not in workflow("check")["on"]["workflow_call"]
     assert "secrets." not in text
     assert "github.token" not in text
     assert all(job["permissions"] == {"contents": "read"} for _, job in jobs("check"))
@@ -142,7 +158,7 @@ def test_no_workflow_reads_a_secret() -> None:
 def test_an_accelerator_runs_what_a_maintainer_named_and_approved() -> None:
     table = workflow("record")
     assert set(table["on"]) == {"workflow_dispatch"}
-    own = {name: job for name, job in jobs("record") if "self-hosted" in job["runs-on"]}
+    own = {name: job for name, job in jobs("record") if "self-hosted" in job.get("runs-on", ())}
     assert list(own) == ["record"]
     assert own["record"]["environment"] == "recording"
     assert own["record"]["permissions"] == {}
@@ -167,10 +183,110 @@ def test_what_a_runner_hands_back_is_judged_where_it_was_not_made() -> None:
 def test_what_comments_neither_checks_out_nor_unpacks_over_itself_what_a_pull_request_brought() -> None:
     (_, job), *others = jobs("comment")
     assert others == []
-    checkout, _, download, command = job["steps"]
+    checkout, _, download, _, command = job["steps"]
     assert "ref" not in checkout["with"]
     assert download["with"]["path"].startswith("${{ runner.temp }}/")
     assert command["env"]["REPORT"].startswith("${{ runner.temp }}/")
+
+
+def installed_by(folder: Path, *targets: str) -> set[str]:
+    """What `make` would install for `targets` where nothing is installed yet."""
+    if not targets:
+        return set()
+    done = shell(folder, f"make --dry-run {' '.join(targets)}", {"COMMIT": "0" * 40})
+    assert done.returncode == 0, done.stderr
+    return {line for line in done.stdout.splitlines() if "pip install" in line}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_installed_by_a_step_that_holds_a_token(name: str, tmp_path: Path) -> None:
+    for file in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / file, tmp_path)
+    for _, job in jobs(name):
+        targets: list[str] = []
+        for step in job.get("steps", ()):
+            match = COMMAND.fullmatch(step.get("run", ""))
+            if match and "GITHUB_TOKEN" in step.get("env", {}):
+                assert installed_by(tmp_path, match["target"]) <= installed_by(tmp_path, *targets), step
+            targets += [match["target"]] if match else []
+
+
+def test_what_is_proposed_is_checked_by_the_same_workflow() -> None:
+    table = dict(jobs("record"))
+    proposed = "${{ needs.propose.outputs.commit }}"
+    assert table["propose"]["outputs"] == {"commit": "${{ steps.propose.outputs.commit }}"}
+    assert (table["check"]["uses"], table["check"]["with"]) == (CHECK, {"commit": proposed})
+    assert table["check"]["permissions"] == {"contents": "read"}
+    assert "secrets" not in table["check"]
+    # Of a pull request the input is empty, and the checkout is that of the event.
+    for job, one in jobs("check"):
+        (checkout,) = [step for step in one["steps"] if has_checkout(step)]
+        assert checkout["with"].get("ref") == ("${{ inputs.commit }}" if job != "report" else None)
+    assert "inputs.commit" in workflow("check")["concurrency"]["group"]
+
+
+def test_a_failed_share_or_check_keeps_no_status_away() -> None:
+    table = dict(jobs("record"))
+    for job in ("announce", "check"):
+        assert table[job]["if"] == "${{ !cancelled() && needs.propose.result == 'success' }}"
+    assert table["verdict"]["if"] == "${{ always() && needs.propose.result == 'success' }}"
+    assert set(table["verdict"]["needs"]) == {"propose", "announce", "check"}
+
+
+def test_what_sets_a_status_runs_no_code_of_a_checkout() -> None:
+    setting = [(name, job) for name in NAMES for _, job in jobs(name) if "statuses" in job["permissions"]]
+    assert [name for name, _ in setting] == ["record", "record"]
+    for _, job in setting:
+        assert job["permissions"] == {"statuses": "write"}
+        assert without_checkout(job) == job["steps"]
+        assert all("uses" not in step for step in job["steps"])
+
+
+@pytest.mark.parametrize(("job", "state"), [("announce", "pending"), ("verdict", "as it ended")])
+def test_the_status_of_what_was_proposed_is_that_of_its_check(tmp_path: Path, job: str, state: str) -> None:
+    (step,) = dict(jobs("record"))[job]["steps"]
+    known = {
+        "needs.propose.outputs.commit": "c" * 40,
+        "github.token": "t0ken",
+        "github.server_url": "https://host",
+        "github.repository": "owner/name",
+        "github.run_id": "5",
+        "needs.check.result == 'success' && 'success' || 'failure'": "as it ended",
+    }
+    environment = {key: evaluated(value, known) for key, value in step["env"].items()}
+    (tmp_path / "gh").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    (tmp_path / "gh").chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    done = shell(tmp_path, step["run"], environment | {"PATH": path, "GITHUB_REPOSITORY": "owner/name"})
+    said = done.stdout.splitlines()
+    assert f"repos/owner/name/statuses/{'c' * 40}" in said
+    assert {"context=check", f"state={state}", "target_url=https://host/owner/name/actions/runs/5"} <= set(
+        said
+    )
+    assert "t0ken" not in done.stdout
+
+
+def test_a_runner_that_was_not_thrown_away_refuses_the_next_job(tmp_path: Path) -> None:
+    steps = dict(jobs("record"))["record"]["steps"]
+    # Before anything of a commit is there.
+    assert has_checkout(steps[1])
+    workspace = tmp_path / "work"
+    workspace.mkdir()
+    home = {"HOME": str(tmp_path)}
+    first = shell(workspace, steps[0]["run"], home)
+    assert (first.returncode, first.stdout, first.stderr) == (0, "", "")
+    shutil.rmtree(workspace)
+    workspace.mkdir()
+    second = shell(workspace, steps[0]["run"], home)
+    assert second.returncode == 1
+    (line,) = (second.stdout + second.stderr).splitlines()
+    assert line.startswith("::error::")
+    assert "this runner was not thrown away" in line
+
+
+def test_no_step_puts_what_comes_from_outside_into_a_command() -> None:
+    for step in (step for name in NAMES for step in steps(name)):
+        assert "${{" not in step.get("run", "")
 
 
 # Every step runs here as there
@@ -306,10 +422,13 @@ def test_bundles_of_several_runners_become_one_pull_request(clone: Path, tmp_pat
             "GITHUB_API_URL": host.url,
             "GITHUB_REPOSITORY": "owner/name",
             "GITHUB_SERVER_URL": f"file://{tmp_path}",
+            "GITHUB_OUTPUT": str(tmp_path / "output"),
         }
         done = run_step(clone, "record", "make propose", known, extra)
     assert done.returncode == 0, done.stderr
     proposed = host.asked[0][2]["head"]
+    commit = git(tmp_path / "owner/name", "rev-parse", proposed)
+    assert (tmp_path / "output").read_text("utf-8") == f"commit={commit}\n"
     assert git(tmp_path / "owner/name", "diff", "--name-only", base, proposed) == ""
     git(clone, "reset", "--quiet", "--hard", base)
 
@@ -319,6 +438,8 @@ def test_the_notebooks_that_were_built_become_a_branch(clone: Path, tmp_path: Pa
     (sent,) = [step["with"] for step in build["steps"] if "upload-artifact@" in step.get("uses", "")]
     (taken,) = [step["with"] for step in publish["steps"] if "download-artifact@" in step.get("uses", "")]
     assert (sent["name"], sent["path"]) == (taken["name"], f"{taken['path']}/*/*.ipynb")
+    # Whatever another test has built.
+    shutil.rmtree(clone / "site", ignore_errors=True)
     # What lies below the first pattern of a path is what an artifact holds.
     notebook = clone / taken["path"] / "guide/script.ipynb"
     notebook.parent.mkdir(parents=True)
@@ -336,9 +457,9 @@ def test_a_runner_installs_nothing_and_runs_the_kit_that_was_packed_for_it(clone
     (sent,) = [step["with"] for step in plan["steps"] if "upload-artifact" in step.get("uses", "")]
     (taken,) = [step["with"] for step in record["steps"] if "download-artifact" in step.get("uses", "")]
     assert (sent["name"], sent["path"]) == (taken["name"], taken["path"]) == ("kit", ".kit")
-    assert [step["run"] for step in record["steps"] if "run" in step] == ["make campaign"]
+    (step,) = [step for step in record["steps"] if step not in without_checkout(record) and "run" in step]
+    assert step["run"] == "make campaign"
     known = {"inputs.budget": "30m", "inputs.machine": "nvidia-h100-80gb", "matrix.scripts": "a/b.py c/d.py"}
-    (step,) = [step for step in record["steps"] if "run" in step]
     variables = {key: evaluated(value, known) for key, value in step["env"].items()}
     done = shell(clone, "make campaign PYTHON=echo", variables)
     assert done.stdout.splitlines()[-1] == (

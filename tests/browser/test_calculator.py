@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from benchbook.calculator.listing import coefficients_path, listed_models, load_
 from benchbook.calculator.memory_model import calculate
 from benchbook.calculator.points import draw_setups
 from benchbook.content.project import Project
+from benchbook.languages.language import load_language
 from browser.addresses import LANGUAGES, PHONE, ROOT, address
 
 OpenPage = Callable[..., Page]
@@ -244,13 +246,22 @@ def test_every_choice_is_reached_and_made_with_the_keyboard(page: Page, site_url
     expect(page.locator("#calc-verdict data").first).not_to_have_attribute("value", str(before))
 
 
+@pytest.mark.parametrize("code", LANGUAGES)
 def test_without_a_script_it_says_what_it_needs_and_shows_its_errors(
-    open_page: OpenPage, site_url: str
+    open_page: OpenPage, site_url: str, code: str
 ) -> None:
-    page = open_page(site_url + address("en", GUIDE), java_script_enabled=False)
-    assert "JavaScript" in page.locator("p.bb-plain").inner_text()
+    page = open_page(site_url + address(code, GUIDE), java_script_enabled=False)
+    assert page.locator("noscript p").is_visible()
+    assert "JavaScript" in page.locator("noscript p").inner_text()
     assert not page.locator("#calc").is_visible()
     assert page.locator("#errors ~ .bb-table").first.locator("tbody tr").count() >= 4
+
+
+def test_whoever_has_a_script_never_finds_that_it_is_switched_off(site: Path) -> None:
+    said = load_language(ROOT / "docs", "en").text("calc_needs_script")
+    fragments = [gzip.decompress(path.read_bytes()) for path in site.rglob("en_*.pf_fragment")]
+    assert any(b"calculator" in text for text in fragments)
+    assert [text for text in fragments if said.encode() in text] == []
 
 
 def test_the_scripts_are_small_and_ask_no_other_host(page: Page, site: Path, site_url: str) -> None:

@@ -69,6 +69,30 @@ def test_a_comment_that_is_there_is_brought_up_to_date(
     assert [method for method, _, _ in host.asked] == ["GET", "GET", "PATCH"]
 
 
+def test_its_comment_is_found_behind_hundreds_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = [{"id": n, "body": "I agree", "user": {"type": "User"}} for n in range(100)]
+    own = {"id": 900, "body": f"{MARK}\nold", "user": {"type": "Bot"}}
+    pages = {("GET", f"{THREAD}?per_page=100&page={n}"): others for n in (1, 2)}
+    pages["GET", f"{THREAD}?per_page=100&page=3"] = [*others[:7], own]
+    place = "/repos/owner/name/issues/comments/900"
+    with serving({("GET", PULLS): [pull()], **pages, ("PATCH", place): {}}) as host:
+        run_in(monkeypatch, host, tmp_path)
+        assert "brought up to date" in comment_on_pull_request(REPORT)
+    assert [method for method, _, _ in host.asked] == ["GET", "GET", "GET", "GET", "PATCH"]
+
+
+def test_a_first_comment_is_made_where_the_others_fill_their_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = [{"id": n, "body": "I agree", "user": {"type": "User"}} for n in range(100)]
+    pages = {("GET", f"{THREAD}?per_page=100&page=1"): others, ("GET", f"{THREAD}?per_page=100&page=2"): []}
+    with serving({("GET", PULLS): [pull()], **pages, ("POST", THREAD): {}}) as host:
+        run_in(monkeypatch, host, tmp_path)
+        assert comment_on_pull_request(REPORT) == "commented"
+
+
 def test_a_report_of_another_commit_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving({}) as host:
         run_in(monkeypatch, host, tmp_path)
@@ -113,6 +137,7 @@ def test_records_are_proposed_and_nothing_else(tmp_path: Path, monkeypatch: pyte
         run_in(monkeypatch, host, tmp_path)
         monkeypatch.setenv("GITHUB_SERVER_URL", f"file://{tmp_path}")
         monkeypatch.setenv("GITHUB_REF_NAME", "main")
+        monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
         assert propose_records(project, base) == "opened https://host/7"
     (_, _, content), *rest = host.asked
     assert rest == []
@@ -121,6 +146,8 @@ def test_records_are_proposed_and_nothing_else(tmp_path: Path, monkeypatch: pyte
     changed = git(bare, "diff", "--name-only", base, content["head"])
     assert changed == f"snippets/records/{MACHINE}/sums/add.json"
     assert git(bare, "rev-parse", f"{content['head']}^") == base
+    # What the workflow checks, which nothing else does.
+    assert (tmp_path / "output").read_text("utf-8") == f"commit={git(bare, 'rev-parse', content['head'])}\n"
     assert "t0ken" not in git(project.root, "config", "--list")
 
 

@@ -18,6 +18,8 @@ from benchbook.content.project import Project
 from benchbook.content.revisions import BENCHMARKS, laid_out
 from benchbook.contributing.benchmark_results import BenchmarkResult, keep_results, load_results
 from benchbook.contributing.report import (
+    LARGEST_REPORT,
+    LISTS,
     Change,
     ChangeReport,
     Moved,
@@ -28,6 +30,7 @@ from benchbook.contributing.report import (
     read_report,
 )
 from benchbook.contributing.report_text import LONGEST, MOST_ROWS, literal, markdown
+from benchbook.contributing.shortening import shortened
 from builders import MACHINE, SCRIPT, SWEEP, make_project, make_record, write
 from repositories import commit_all, git
 
@@ -47,14 +50,15 @@ def test_a_number_that_changed_is_named_with_both_and_their_ratio(project: Proje
     write(record(project), text.replace('"total": 6', '"total": 9').replace('"total": 8', '"total": 9'))
     head = commit_all(project.root)
     report = make_report(project.root, base, head)
-    (change,) = report.changes
+    assert report.changes == ()
+    (change,) = report.undecided
     assert (change.machine, change.script, change.variant, change.quantity) == (
         MACHINE,
         "sums/add.py",
         "default",
         "total",
     )
-    assert (change.before, change.after, change.certain) == (7, 9, False)
+    assert (change.before, change.after) == (7, 9)
     assert change.ratio == pytest.approx(9 / 7)
     said = markdown(report)
     assert "| `cpu-test` | `sums/add.py#total` | `7 count` | `9 count` | `1.286 [" in said
@@ -68,8 +72,10 @@ def test_an_exact_number_that_changed_is_certain(project: Project) -> None:
     write(record(project), text)
     base = commit_all(project.root)
     write(record(project), text.replace('"total": 7', '"total": 70'))
-    (change,) = make_report(project.root, base, commit_all(project.root)).changes
-    assert (change.before, change.after, change.certain) == (7, 70, True)
+    report = make_report(project.root, base, commit_all(project.root))
+    assert report.undecided == ()
+    (change,) = report.changes
+    assert (change.before, change.after) == (7, 70)
 
 
 def test_a_record_that_became_stale_is_named_with_the_reason(project: Project) -> None:
@@ -207,7 +213,7 @@ def is_literal(token: Token) -> bool:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_words_are_shown_and_never_markup(text: str) -> None:
-    change = Change(text, text, text, text, text, 1.0, 2.0, 2.0, (1.5, 2.5), True)
+    change = Change(text, text, text, text, text, 1.0, 2.0, 2.0, (1.5, 2.5))
     recorded = RecordChange(text, text, text, text)
     report = ChangeReport(
         text,
@@ -232,15 +238,126 @@ def test_any_text_is_one_literal_cell(text: str) -> None:
     assert all(is_literal(cell) for cell in found)
 
 
-def test_a_report_stays_below_what_a_comment_may_hold() -> None:
-    many = tuple(RecordChange("m" * 200, "s" * 200, str(n), "w" * 200) for n in range(5000))
-    said = markdown(ChangeReport("a", "b", came=many))
+# A change may be large, and so may its words
+
+
+def changed(number: int) -> Change:
+    variant = f"batch_size={number},precision=bf16"
+    return Change(MACHINE, "sums/add.py", variant, "train.allocated_peak", "B", 1.0, 2.0, 2.0, (1.9, 2.1))
+
+
+def moved(number: int, length: int = 0) -> Moved:
+    return Moved(f"claim-{number}-".ljust(length, "c"), MACHINE, "holds", "refuted")
+
+
+LONG = "word" * 300
+MANY = tuple(RecordChange(LONG, LONG, f"{LONG}{n}", LONG) for n in range(600))
+CHANGES = (Change(LONG, LONG, LONG, LONG, LONG, 1.0, 2.0, 2.0, (1.5, 2.5)),) * 600
+FULL = ChangeReport(
+    "a" * 40,
+    "b" * 40,
+    claims=tuple(moved(n) for n in range(600)),
+    changes=CHANGES,
+    undecided=CHANGES,
+    came=MANY,
+    went=MANY,
+    stale=MANY,
+    fresh=MANY,
+    problems=(LONG,) * 600,
+    benchmarks=(Timed(LONG, LONG, LONG, LONG, 1.0, 2.0, 1.5),) * 600,
+)
+HEADINGS = re.compile(r"^### (.*)$", re.MULTILINE)
+
+
+def claims_shown(text: str) -> int:
+    return text.count("| `holds` | `refuted` |")
+
+
+def on_its_way(report: ChangeReport, folder: Path) -> ChangeReport:
+    """What is read of it where it is shown."""
+    return read_report(write(folder / "report.json", dump_report(report)))
+
+
+def test_five_thousand_changed_numbers_are_reported_with_their_count(tmp_path: Path) -> None:
+    report = replace(REPORT, claims=(moved(1),), changes=tuple(map(changed, range(5000))))
+    shown = on_its_way(report, tmp_path)
+    assert shown.count("changes") == 5000
+    said = markdown(shown)
+    assert "5000 number(s) changed" in said
     assert f"... and {5000 - MOST_ROWS} more." in said
-    assert len(said) <= LONGEST
-    assert (
-        len(markdown(ChangeReport("a", "b", claims=(), came=many, went=many, stale=many, fresh=many)))
-        <= LONGEST
-    )
+    assert claims_shown(said) == 1
+
+
+@pytest.mark.parametrize("word", [LONG, "\U0001f600" * 5000, "\x00" * 5000, '"\\' * 5000])
+def test_whatever_is_written_can_be_read_and_keeps_its_counts(tmp_path: Path, word: str) -> None:
+    many = (RecordChange(word, word, word, word),) * 3000
+    changes = (Change(word, word, word, word, word, 1.0, 2.0, 2.0, (1.5, 2.5)),) * 3000
+    lists = dict.fromkeys(("came", "went", "stale", "fresh"), many)
+    report = replace(FULL, **lists, changes=changes, undecided=changes, problems=(word,) * 3000)
+    written = dump_report(report)
+    assert len(written.encode()) <= LARGEST_REPORT
+    shown = on_its_way(report, tmp_path)
+    assert {name: shown.count(name) for name in LISTS} == {name: report.count(name) for name in LISTS}
+    assert shown.claims == report.claims
+    assert dump_report(shown) == written
+
+
+def test_what_does_not_fit_is_left_out_from_the_end_and_named_with_its_count() -> None:
+    said = markdown(FULL)
+    assert len(said.encode()) <= LONGEST
+    assert HEADINGS.findall(said)[:2] == ["Claims that moved", "Numbers that changed"]
+    assert said.endswith("Benchmarks of the package (600); What cannot be read (600).\n")
+
+
+@pytest.mark.parametrize("length", [0, 60, 200])
+def test_claims_that_moved_are_all_shown_before_anything_else_is(length: int) -> None:
+    report = replace(FULL, claims=tuple(moved(n, length) for n in range(500)))
+    said = markdown(report)
+    assert claims_shown(said) == 500
+    assert len(said.encode()) <= LONGEST
+
+
+def test_more_claims_than_a_comment_holds_are_counted(tmp_path: Path) -> None:
+    shown = on_its_way(replace(FULL, claims=tuple(map(moved, range(20_000)))), tmp_path)
+    said = markdown(shown)
+    assert len(said.encode()) <= LONGEST
+    assert HEADINGS.findall(said) == ["Claims that moved"]
+    (more,) = re.findall(r"\.\.\. and (\d+) more\.", said)
+    assert claims_shown(said) + int(more) == 20_000
+    assert claims_shown(said) > 500
+
+
+def test_long_words_are_shortened_and_no_table_is_taken_away() -> None:
+    few = replace(FULL, claims=(moved(1, 2000),))
+    said = markdown(few)
+    assert len(said.encode()) <= LONGEST
+    assert len(HEADINGS.findall(said)) == len(LISTS)
+    assert "`claim-1-ccc" in said
+
+
+def test_a_word_is_shortened_in_its_middle() -> None:
+    assert literal("snippets/" + "x" * 200 + "?batch=1", 20) == "`snippets/xxxx…atch=1`"
+    assert literal("x" * 20, 20) == f"`{'x' * 20}`"
+
+
+@given(st.text(), st.integers(4, 50))
+def test_a_shortened_text_keeps_its_ends(text: str, longest: int) -> None:
+    cut = shortened(text, longest)
+    assert len(cut) == min(len(text), longest)
+    assert (cut[:1], cut[-1:]) == (text[:1], text[-1:])
+
+
+def test_claims_with_another_outcome_come_before_those_that_are_new(project: Project) -> None:
+    with_total(project, 7)
+    write(project.snippets / "sums/claims.toml", CLAIM)
+    base = commit_all(project.root)
+    with_total(project, 3)
+    write(project.snippets / "sums/claims.toml", CLAIM.replace("sums-are-large", "a-new-one") + CLAIM)
+    report = make_report(project.root, base, commit_all(project.root))
+    assert [(one.claim, one.before) for one in report.claims] == [
+        ("sums-are-large", "holds"),
+        ("a-new-one", None),
+    ]
 
 
 def test_a_report_survives_its_way(project: Project, tmp_path: Path) -> None:
@@ -248,7 +365,7 @@ def test_a_report_survives_its_way(project: Project, tmp_path: Path) -> None:
         "a" * 40,
         "b" * 40,
         claims=(Moved("x", MACHINE, "holds", None),),
-        changes=(Change(MACHINE, "sums/add.py", "default", "total", "s", 1.0, 2.0, None, (1.0, 2.0), True),),
+        changes=(Change(MACHINE, "sums/add.py", "default", "total", "s", 1.0, 2.0, None, (1.0, 2.0)),),
         problems=("p",),
     )
     assert read_report(write(tmp_path / "report.json", dump_report(report))) == report
@@ -272,7 +389,13 @@ def test_what_is_no_report_is_refused(tmp_path: Path, text: str) -> None:
 
 def test_a_report_without_end_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BenchbookError, match="is larger than"):
-        read_report(write(tmp_path / "report.json", " " * (2**20 + 1)))
+        read_report(write(tmp_path / "report.json", " " * (LARGEST_REPORT + 1)))
+
+
+def test_a_count_that_no_change_has_is_refused(tmp_path: Path) -> None:
+    table = {"base": "a", "head": "b", "left_out": {"claims": 10**4000}}
+    with pytest.raises(BenchbookError, match="is not a report"):
+        read_report(write(tmp_path / "report.json", json.dumps(table)))
 
 
 def test_a_benchmark_that_found_something_else_is_compared_with_its_bar(project: Project) -> None:

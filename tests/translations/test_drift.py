@@ -226,18 +226,6 @@ def test_status_says_of_every_section_how_it_stands(tree: Tree) -> None:
     assert "not reviewed" in shown
 
 
-def test_a_review_has_a_name_and_a_date(tree: Tree) -> None:
-    page = tree.project.docs / "zh" / PAGE
-    edit(page, "\nsections:\n", "\nreviewed: {by: Someone, date: 2026-01-31}\nsections:\n")
-    assert tree.new()[0] == set()
-    state = next(one for one in translation_states(tree.project) if (one.language, one.page) == ("zh", PAGE))
-    assert state.as_dict()["reviewed"] == {"by": "Someone", "date": "2026-01-31"}
-    edit(page, "by: Someone, date: 2026-01-31", "by: Someone")
-    (problem,) = tree.new()[0]
-    assert problem.what == "does not say who reviewed it, and when"
-    assert page.read_text("utf-8").splitlines()[problem.line - 1].startswith("reviewed:")
-
-
 def test_a_reader_is_told_below_the_heading_and_in_the_place_of_what_is_missing(tree: Tree) -> None:
     html = '<h1 id="a">A</h1>\n<p>x</p>\n<h2 id="c">C</h2>\n<p>y</p>'
     recorded = {"a": "old", "c": "same"}

@@ -363,6 +363,93 @@ DAMAGES = {
     "spaces at the end of a heading": Damage(
         "ar", "## حيل { #tricks }\n", "## حيل { #tricks } \n", "ends in white space"
     ),
+    # Characters that no reader sees, and that a careless or a hostile copy leaves.
+    "an override of direction": Damage(
+        "ar",
+        "نصائح وحيل بعد",
+        "نصائح \u202eوحيل\u202c بعد",
+        "holds an invisible character (U+202E)",
+        "characters",
+    ),
+    "a zero-width space": Damage(
+        "zh",
+        "流水线并行适合自建机器",
+        "流水线\u200b并行适合自建机器",
+        "holds an invisible character (U+200B)",
+    ),
+    "a lost character": Damage(
+        "ja", "推奨を明示した入門", "推奨を\ufffd示した入門", "holds a character that was lost (U+FFFD)"
+    ),
+    "another encoding": Damage(
+        "ar", "قلّما ينقص الذاكرة", "Ù‚Ù„Ù‘Ù…Ø§ ينقص الذاكرة", "holds text that was read in another encoding"
+    ),
+    "another encoding, ja": Damage(
+        "ja",
+        "足りないもので選びます。",
+        "雜ｳ繧翫↑縺もので選びます。",
+        "holds text that was read in another encoding",
+    ),
+    "kana in parts": Damage(
+        "ja",
+        "一時バッファ、メモリ帯域律速の",
+        "一時ハ\u3099ッファ、メモリ帯域律速の",
+        "holds a letter in parts (U+30CF U+3099)",
+        at="オプティマイザ状態と一時",
+    ),
+    # A word of the neighbouring language.
+    "Chinese in Japanese": Damage(
+        "ja",
+        "乱数シードです。",
+        "随机种子です。",
+        "holds a letter that the language does not use (U+79CD)",
+        at="随机种子",
+    ),
+    "traditional characters": Damage(
+        "zh",
+        "显存和时间很少两样都缺",
+        "顯存和時間很少兩樣都缺",
+        "holds a letter that the language does not use (U+986F)",
+        at="顯存和時間",
+    ),
+    "kana in Chinese": Damage(
+        "zh", "先是带明确取舍的入门", "先是带明确取舍の入门", "holds a letter of another script (U+306E)"
+    ),
+    "a letter of Persian": Damage(
+        "ar",
+        "ثم يأتي الاستدلال",
+        "ثم یأتي الاستدلال",
+        "holds a letter that the language does not use (U+06CC)",
+        at="ثم یأتي",
+    ),
+    "a letter that looks Latin": Damage(
+        "zh",
+        "用 XLA 在 TPU 上训练",
+        "用 XLА 在 TPU 上训练",
+        "holds a letter of another script (U+0410)",
+        at="XLА",
+    ),
+    # A heading of another section, and one that was left.
+    "a heading twice": Damage(
+        "zh",
+        "## 技巧 { #tricks }",
+        "## 方法 { #tricks }",
+        "the heading `方法` is that of section `#tricks`, too",
+        at="## 方法 { #methods }",
+    ),
+    "a heading left in English": Damage(
+        "ja",
+        "## コツ { #tricks }",
+        "## Tricks { #tricks }",
+        "the heading `Tricks` is in English",
+        "translate it",
+    ),
+    "a heading in another English": Damage(
+        "ar",
+        "## حالات عشوائية { #random }",
+        "## Random state { #random }",
+        "the heading `Random state` is in English",
+        "translate it",
+    ),
 }
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from benchbook.content.project import find_project
+from benchbook.content.records import write_text
 
 translations = typer.Typer(no_args_is_help=True, help="How the translations stand to the English pages.")
 
@@ -42,6 +45,32 @@ def translations_accept(
         raise typer.BadParameter("name a page or a language, or say --all-languages")
     for name in accept(find_project(), target, section, all_languages):
         typer.echo(f"accepted {name}")
+
+
+@translations.command("review")
+def translations_review(
+    page: Annotated[str, typer.Argument(help="ja/index.md")],
+    done: Annotated[str | None, typer.Option(metavar="SECTION", help="the section that was read")] = None,
+    by: Annotated[str, typer.Option(metavar="NAME", help="who read it")] = "",
+    native: Annotated[str, typer.Option(metavar="LANGUAGE", help="their own language, such as ja")] = "",
+    out: Annotated[Path, typer.Option(help="where the sheet is written")] = Path("review.html"),
+) -> None:
+    """Write a sheet for one who reviews a translation, or record a section that they have read."""
+    from benchbook.translations.reviews import record_review, translated_document
+
+    project = find_project()
+    if done is None:
+        from benchbook.rendering.review_sheet import review_sheet
+
+        write_text(out, review_sheet(project, translated_document(project, page)))
+        typer.echo(f"wrote {out}: open it in a browser")
+        return
+    if not by or not native:
+        raise typer.BadParameter(
+            "a review says who read the section, and which language is theirs: --by, --native"
+        )
+    today = datetime.datetime.now(datetime.UTC).date()
+    typer.echo(f"reviewed {record_review(project, page, done, by, native, today)}")
 
 
 new = typer.Typer(no_args_is_help=True, help="Begin something.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import os
 import re
@@ -10,7 +11,7 @@ import subprocess
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -26,6 +27,8 @@ from benchbook.rendering.downloads import BRANCH, FOLDER
 MARK = "<!-- benchbook report -->"
 REPOSITORY = re.compile(r"[A-Za-z0-9._-]+/[A-Za-z0-9._-]+\Z")
 SECONDS = 60
+# The host hands out a list in pages of so many at most.
+PAGE = 100
 
 
 def comment_on_pull_request(report: ChangeReport) -> str:
@@ -49,7 +52,7 @@ def comment_on_pull_request(report: ChangeReport) -> str:
         return "no open pull request has this commit at its head"
     body = f"{MARK}\n{markdown(report)}"
     thread = f"{place}/issues/{int(pulls[0]['number'])}/comments"
-    for known in _ask("GET", f"{thread}?per_page=100"):
+    for known in _ask_for_all(thread):
         if known["body"].startswith(MARK) and known["user"]["type"] == "Bot":
             _ask("PATCH", f"{place}/issues/comments/{int(known['id'])}", {"body": body})
             return "the comment was brought up to date"
@@ -59,6 +62,9 @@ def comment_on_pull_request(report: ChangeReport) -> str:
 
 def propose_records(project: Project, revision: str) -> str:
     """Commit the changed records on top of `revision`, push them as a branch and open a pull request.
+
+    The commit is handed on to later jobs, as the output `commit`: what is opened with the token of a workflow
+    starts no other, so the same one checks it.
 
     Raises:
         BenchbookError: No record changed, or the host refuses.
@@ -77,6 +83,7 @@ def propose_records(project: Project, revision: str) -> str:
     body = f"Recorded from {literal(base)}.\n\n{markdown(make_report(project.root, base, commit))}"
     made = {"title": f"Record on {machines}", "head": branch, "base": _branch(), "body": body}
     answer = _ask("POST", f"/repos/{_repository()}/pulls", made)
+    _hand_on("commit", commit)
     return f"opened {answer['html_url']}"
 
 
@@ -144,6 +151,15 @@ def _git(project: Project, *arguments: str, extra: Mapping[str, str] | None = No
     return answer.stdout.rstrip("\n")
 
 
+def _ask_for_all(path: str) -> Iterator[Any]:
+    """The items of a list, page by page."""
+    for page in itertools.count(1):
+        items = _ask("GET", f"{path}?per_page={PAGE}&page={page}")
+        yield from items
+        if len(items) < PAGE:
+            return
+
+
 def _ask(method: str, path: str, content: Any = None) -> Any:
     server = os.environ.get("GITHUB_API_URL", "https://api.github.com")
     request = urllib.request.Request(
@@ -169,6 +185,13 @@ def _event() -> dict[str, Any]:
     except (KeyError, OSError, ValueError) as error:
         raise _problem(f"no event can be read ({error!r})", "run it in a workflow") from error
     return event if isinstance(event, dict) else {}
+
+
+def _hand_on(name: str, value: str) -> None:
+    """Make `value` an output of the step of a workflow; elsewhere nobody waits for one."""
+    if path := os.environ.get("GITHUB_OUTPUT"):
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(f"{name}={value}\n")
 
 
 def _repository() -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from benchbook.checking.status import StatusRow, script_status
-from benchbook.content.formats import Stored
+from benchbook.content.formats import Limit, Stored
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import Record, load_record
@@ -17,13 +17,23 @@ from benchbook.content.revisions import commit_of, laid_out
 from benchbook.content.script import Script, read_script
 from benchbook.content.validation import adapter, machine_problems, read_json, record_problems
 from benchbook.contributing.benchmark_results import BenchmarkResult, load_results
+from benchbook.contributing.shortening import shortened
 from benchbook.query.freshness import kinds_of
 from benchbook.query.judging import claims_of, judgements
 from benchbook.query.library import Library
 from benchbook.statistics.differences import compared
 
-# A report of more is no longer read by anyone.
+# What is larger is not read: whoever sends a change writes its report. What is written stays below.
 LARGEST_REPORT = 2**20
+# So many items of a list are written; claims that moved all are, as long as there is room.
+MOST_LISTED = 500
+# So many characters of a name or a reason are.
+LONGEST_WORD = 160
+# The lists of a report, what matters most first: the last are the first to be cut.
+CLAIMS = "claims"
+LISTS = (CLAIMS, "changes", "undecided", "stale", "fresh", "came", "went", "benchmarks", "problems")
+
+Tally = Annotated[int, Limit(ge=0, le=10**9)]
 
 
 @dataclass(frozen=True)
@@ -40,7 +50,6 @@ class Change(Stored):
         after: Its median at the head.
         ratio: `after / before`, None where that is none.
         interval: 95 % of it, None where the quantity does not scatter.
-        certain: Whether the samples show it.
     """
 
     machine: str
@@ -52,7 +61,6 @@ class Change(Stored):
     after: float
     ratio: float | None
     interval: tuple[float, float] | None
-    certain: bool
 
 
 @dataclass(frozen=True)
@@ -100,19 +108,41 @@ class Timed(Stored):
 
 @dataclass(frozen=True)
 class ChangeReport(Stored):
-    """What a change does to numbers and claims; all of it is data, none of it to be trusted as text."""
+    """What a change does to numbers and claims; all of it is data, none of it to be trusted as text.
+
+    Parameters:
+        base: The commit before.
+        head: The commit after.
+        claims: Those whose outcome on a machine is another.
+        changes: Numbers that the samples show to have changed.
+        undecided: Numbers that may have changed.
+        same: How many were measured again and are the same.
+        came: Records that are new.
+        went: Records that are gone.
+        stale: Records that became stale.
+        fresh: Records that are fresh again.
+        problems: What cannot be read.
+        benchmarks: Those of the package that found something else.
+        left_out: How many more there are than a list holds, by its name.
+    """
 
     base: str
     head: str
     claims: tuple[Moved, ...] = ()
     changes: tuple[Change, ...] = ()
-    same: int = 0
+    undecided: tuple[Change, ...] = ()
+    same: Tally = 0
     came: tuple[RecordChange, ...] = ()
     went: tuple[RecordChange, ...] = ()
     stale: tuple[RecordChange, ...] = ()
     fresh: tuple[RecordChange, ...] = ()
     problems: tuple[str, ...] = ()
     benchmarks: tuple[Timed, ...] = ()
+    left_out: dict[str, Tally] = field(default_factory=dict)
+
+    def count(self, name: str) -> int:
+        """How many of a list there are, those that were left out among them."""
+        return len(getattr(self, name)) + self.left_out.get(name, 0)
 
 
 @dataclass
@@ -138,12 +168,13 @@ def make_report(root: Path, base: str, head: str) -> ChangeReport:
         before = _read(project)
     with laid_out(root, names[1]) as project:
         after = _read(project)
-    changes, same = _changes(before, after)
+    changes, undecided, same = _changes(before, after)
     old, new = _variants(before), _variants(after)
     return ChangeReport(
         *names,
         claims=tuple(_moved(before, after)),
         changes=tuple(changes),
+        undecided=tuple(undecided),
         same=same,
         came=tuple(RecordChange(*each) for each in sorted(new - old)),
         went=tuple(RecordChange(*each) for each in sorted(old - new)),
@@ -229,9 +260,10 @@ def _variants(side: _Side) -> set[tuple[str, str, str]]:
     }
 
 
-def _changes(before: _Side, after: _Side) -> tuple[list[Change], int]:
-    """The numbers that moved, those of the script first and then the largest, and how many did not."""
-    found: list[Change] = []
+def _changes(before: _Side, after: _Side) -> tuple[list[Change], list[Change], int]:
+    """The numbers that moved, those that may have, and how many did not."""
+    moved: list[Change] = []
+    undecided: list[Change] = []
     same = 0
     for (machine, reference), new in after.records.items():
         old = before.records.get((machine, reference))
@@ -252,7 +284,7 @@ def _changes(before: _Side, after: _Side) -> tuple[list[Change], int]:
                 # Of the time that each cell took nobody asked for enough samples.
                 if difference.agreement == "undecided" and "." in now.name:
                     continue
-                found.append(
+                (moved if difference.agreement == "differs" else undecided).append(
                     Change(
                         machine,
                         reference,
@@ -263,17 +295,15 @@ def _changes(before: _Side, after: _Side) -> tuple[list[Change], int]:
                         difference.after,
                         difference.ratio,
                         difference.interval,
-                        difference.agreement == "differs",
                     )
                 )
-    return sorted(found, key=_weight), same
+    return sorted(moved, key=_weight), sorted(undecided, key=_weight), same
 
 
 def _weight(change: Change) -> tuple[Any, ...]:
-    """By what a reader wants to see first: what is certain, declared metrics, then by machine and script."""
+    """By what a reader wants to see first: declared metrics, then by machine and script."""
     meter = "." in change.quantity
-    place = (change.machine, change.script, change.variant, change.quantity)
-    return (not change.certain, meter, *place)
+    return (meter, change.machine, change.script, change.variant, change.quantity)
 
 
 def _turned(before: _Side, after: _Side, to_fresh: bool) -> Iterator[RecordChange]:
@@ -287,11 +317,12 @@ def _turned(before: _Side, after: _Side, to_fresh: bool) -> Iterator[RecordChang
             yield RecordChange(*key, f"{row.state}: {row.reason}")
 
 
-def _moved(before: _Side, after: _Side) -> Iterable[Moved]:
-    for key in sorted(before.verdicts.keys() | after.verdicts.keys()):
-        was, now = before.verdicts.get(key), after.verdicts.get(key)
-        if was != now:
-            yield Moved(*key, was, now)
+def _moved(before: _Side, after: _Side) -> list[Moved]:
+    """The claims that moved: those with another outcome, then those without one now, then new ones."""
+    keys = sorted(before.verdicts.keys() | after.verdicts.keys())
+    found = [Moved(*key, before.verdicts.get(key), after.verdicts.get(key)) for key in keys]
+    moved = [one for one in found if one.before != one.after]
+    return sorted(moved, key=lambda one: (one.before is None, one.after is None))
 
 
 def _timed(before: _Side, after: _Side) -> Iterator[Timed]:
@@ -305,8 +336,35 @@ def _timed(before: _Side, after: _Side) -> Iterator[Timed]:
 
 
 def dump_report(report: ChangeReport) -> str:
-    """A report as JSON, for the workflow that shows it."""
-    return json.dumps(asdict(report), indent=2) + "\n"
+    """A report as JSON, for the workflow that shows it.
+
+    However much there is to report, `read_report` reads it: long words are cut, and so are long lists, from
+    their ends, with the count of what is left out.
+    """
+    table = _with_short_words(asdict(report))
+    lists = {name: table[name] for name in LISTS}
+    counts = {name: report.count(name) for name in LISTS}
+    table |= {name: [] for name in LISTS}
+    # As long as the counts can become.
+    room = LARGEST_REPORT - len(json.dumps(table | {"left_out": counts})) - 1
+    for name, items in lists.items():
+        for item in items if name == CLAIMS else items[:MOST_LISTED]:
+            room -= len(json.dumps(item)) + len(", ")
+            if room < 0:
+                break
+            table[name].append(item)
+    left_out = {name: counts[name] - len(table[name]) for name in LISTS}
+    table["left_out"] = {name: count for name, count in left_out.items() if count}
+    return json.dumps(table) + "\n"
+
+
+def _with_short_words(value: Any) -> Any:
+    """What JSON is made of, with no text longer than a report shows."""
+    if isinstance(value, str):
+        return shortened(value, LONGEST_WORD)
+    if isinstance(value, dict):
+        return {key: _with_short_words(item) for key, item in value.items()}
+    return [_with_short_words(item) for item in value] if isinstance(value, tuple | list) else value
 
 
 def read_report(path: Path) -> ChangeReport:

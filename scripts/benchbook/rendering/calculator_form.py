@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import cache
 from html import unescape
-from pathlib import Path
 from statistics import median
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, Template
 from markupsafe import Markup
 
 from benchbook.calculator.listing import KINDS, ListedModel, all_models, kind_text, listed_models
@@ -20,11 +17,12 @@ from benchbook.languages.language import Language
 from benchbook.machines.gpus import offered_gpus
 from benchbook.query.library import Cache, Library
 from benchbook.rendering.context import Build
+from benchbook.rendering.templates import template
 
 _ERRORS = Cache[None, list[Error]]("errors of the calculator")
 
 
-def render_errors(library: Library, language: Language, template: Template) -> str:
+def render_errors(library: Library, language: Language) -> str:
     """The HTML of the table, in the page's language.
 
     Raises:
@@ -34,7 +32,7 @@ def render_errors(library: Library, language: Language, template: Template) -> s
     if points is None:
         fix = "run `benchbook coefficients --points 200`"
         raise UnresolvedError("the calculator was not compared with the predictor yet", fix)
-    return template.render(
+    return template("errors.html").render(
         text=lambda name: language.text(f"calc_{name}"),
         rows=_rows(library, points, language),
         versions=(f"torch {points.torch}", f"transformers {points.transformers}"),
@@ -141,9 +139,9 @@ def render_calculator(build: Build, text: str) -> str:
     if part not in PARTS:
         raise UnresolvedError(f"the calculator has no part `{part}`", f"write one of: {', '.join(PARTS)}")
     if part == "changes":
-        return _template("changes.html").render(text=_words(language))
+        return template("changes.html").render(text=_words(language))
     if part == "errors":
-        return render_errors(build.library, language, _template("errors.html"))
+        return render_errors(build.library, language)
     models = listed_models(build.library.project)
     if not models:
         raise UnresolvedError("no model has coefficients", "derive them with `benchbook coefficients`")
@@ -151,7 +149,7 @@ def render_calculator(build: Build, text: str) -> str:
     gpus = offered_gpus()
     own_gpu = ("own", language.text("calc_gpu_size"))
     named = [(one["id"], f"{one['name']} · {one['memory_gb']} GB") for one in gpus]
-    return _template("form.html").render(
+    return template("form.html").render(
         text=_words(language),
         root=build.here.root,
         kinds=_by_kind(models, language),
@@ -167,12 +165,6 @@ def render_calculator(build: Build, text: str) -> str:
         settings=_settings(build, gpus),
         scripts=("memory_model.js", "dimensions.js"),
     )
-
-
-@cache
-def _template(name: str) -> Template:
-    loader = FileSystemLoader(Path(__file__).parent)
-    return Environment(loader=loader, autoescape=True, trim_blocks=True).get_template(name)
 
 
 def _words(language: Language) -> Any:

@@ -184,11 +184,15 @@ class SiteFrame:
         if not isinstance(recorded, dict) or english is None or english is page.file:
             return html
         # Parses the English page, which a page that records nothing does not need.
-        from benchbook.rendering.notices import english_digests, with_notices
+        from benchbook.rendering.notices import english_digests, reviewed_sections, with_notices
 
         digests = english_digests(Path(english.abs_src_path))
         address = get_relative_url(english.url, page.url)
-        return with_notices(html, recorded, digests, self._written_in(page, config), address)
+        reviewed: frozenset[str] = frozenset()
+        if isinstance(page.meta.get("reviewed"), dict):
+            reviewed = reviewed_sections(Path(page.file.abs_src_path or ""), Path(english.abs_src_path))
+        page.meta["reviewed"] = bool(digests) and reviewed >= set(digests)
+        return with_notices(html, recorded, digests, self._written_in(page, config), address, reviewed)
 
     def _common(self, code: str, config: MkDocsConfig, nav: Navigation) -> dict[str, Any]:
         language = self._read(code, config)

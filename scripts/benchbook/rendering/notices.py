@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 
 from benchbook.content.page_source import parse_page
 from benchbook.languages.language import Language
+from benchbook.translations.documents import Document
 from benchbook.translations.drift import section_digest
+from benchbook.translations.reviews import standing_reviews
 from benchbook.translations.sections import DESCRIPTION, sections_of
 
 # The digests of English pages by file, with the time stamp they were read at: every language asks for them.
@@ -30,8 +33,22 @@ def english_digests(path: Path) -> Mapping[str, str]:
     return kept[1]
 
 
+def reviewed_sections(path: Path, english: Path) -> frozenset[str]:
+    """The sections of a translation that stand as a native reader read them beside their English ones."""
+    sides = []
+    for one in (english, path):
+        text = one.read_text("utf-8")
+        sides.append(Document(one, one.name, one.parent.name, one.name, text, parse_page(text)))
+    return frozenset(standing_reviews(replace(sides[1], english=sides[0])))
+
+
 def with_notices(
-    html: str, recorded: Mapping[str, object], english: Mapping[str, str], language: Language, address: str
+    html: str,
+    recorded: Mapping[str, object],
+    english: Mapping[str, str],
+    language: Language,
+    address: str,
+    reviewed: Container[str] = (),
 ) -> str:
     """The HTML of a translation with a notice below each heading that English has left behind.
 
@@ -43,6 +60,7 @@ def with_notices(
         english: Those of the English page as it stands.
         language: The language of the page.
         address: That of the English page, from this one.
+        reviewed: The sections that stand as a native reader read them.
     """
     out: list[str] = []
     waiting: list[str] = []
@@ -59,6 +77,9 @@ def with_notices(
         place = end
         if recorded.get(key, now) != now:
             out.append(_notice("section_changed", key, language, address, ""))
+        elif key in reviewed:
+            words = escape(language.text("section_reviewed"))
+            out.append(f'\n<p class="site-reviewed" data-pagefind-ignore>{words}</p>\n')
     return "".join([*out, html[place:], *waiting])
 
 

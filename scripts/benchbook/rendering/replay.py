@@ -74,8 +74,8 @@ class Replay:
 
     def on_config(self, config: MkDocsConfig) -> MkDocsConfig:
         """Begin a build, unless this is a further language of one, and register the fences."""
-        _register(config)
-        if not _nested(config):
+        register_fences(config)
+        if not is_nested(config):
             self._begin(config)
         return config
 
@@ -158,7 +158,7 @@ class Replay:
 
     def on_post_build(self, config: MkDocsConfig) -> None:
         """Write what all languages share, once all are built, and raise what is wrong in any."""
-        if _nested(config):
+        if is_nested(config):
             return
         build = self._current()
         site = Path(config.site_dir)
@@ -249,12 +249,12 @@ def _address(page: Page, files: Files, link: str) -> str:
     return file.url_relative_to(page.file) + mark + anchor
 
 
-def _nested(config: MkDocsConfig) -> bool:
+def is_nested(config: MkDocsConfig) -> bool:
     """Whether this build is one that mkdocs-static-i18n started inside another, for a further language."""
     return bool(getattr(config.plugins.get("i18n"), "building", False))
 
 
-def _register(config: MkDocsConfig) -> None:
+def register_fences(config: MkDocsConfig) -> None:
     """Add our fences and inline format to those of mkdocs.yml, once for all languages."""
     for extension, option, ours in (
         ("pymdownx.superfences", "custom_fences", custom_fences()),

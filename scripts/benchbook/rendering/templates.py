@@ -1,13 +1,21 @@
-"""The theme's templates: compiled once for all languages, and listed without its thousands of icons."""
+"""Templates: those of our own blocks, and the theme's, compiled once for all languages."""
 
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 
-from jinja2 import BytecodeCache, Environment, FileSystemLoader
+from jinja2 import BytecodeCache, Environment, FileSystemLoader, Template
 from jinja2.bccache import Bucket
 from mkdocs.theme import Theme
+
+
+@cache
+def template(name: str) -> Template:
+    """A template that lies beside this file; what it is given is escaped unless it is markup."""
+    loader = FileSystemLoader(Path(__file__).parent)
+    return Environment(loader=loader, autoescape=True, trim_blocks=True).get_template(name)
 
 
 class TemplateCache(BytecodeCache):

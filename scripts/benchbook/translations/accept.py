@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import Console
@@ -17,6 +17,7 @@ from benchbook.translations.documents import Document, read_documents
 from benchbook.translations.drift import Drift, recorded_digests, section_digest
 from benchbook.translations.front_matter import ENTRY, with_entry
 from benchbook.translations.new_language import MARK
+from benchbook.translations.reviews import SectionReview, standing_reviews
 
 
 def accept(project: Project, target: str | None, section: str | None, all_languages: bool) -> list[str]:
@@ -115,9 +116,9 @@ class PageState:
     document: Document | None
 
     @property
-    def reviewed(self) -> Any:
-        """Who reviewed it and when; None where nobody has."""
-        return self.document.page.front_matter.get("reviewed") if self.document else None
+    def reviewed(self) -> Mapping[str, SectionReview]:
+        """Its sections that stand as a native reader read them."""
+        return standing_reviews(self.document) if self.document else {}
 
     @property
     def drift(self) -> Sequence[Drift]:
@@ -126,15 +127,12 @@ class PageState:
 
     def as_dict(self) -> dict[str, Any]:
         """The page as `benchbook translations status --json` prints it."""
-        review = self.reviewed
         return {
             "language": self.language,
             "page": self.page,
             "path": self.document.shown if self.document else None,
             "translated": self.document is not None,
-            "reviewed": {key: str(said) for key, said in review.items()}
-            if isinstance(review, dict)
-            else None,
+            "reviewed": {key: asdict(review) for key, review in self.reviewed.items()},
             "sections": [
                 {"section": one.key, "state": one.state, "reason": one.reason, "line": one.line}
                 for one in self.drift
@@ -177,7 +175,8 @@ def print_states(states: Iterable[PageState], marked: dict[str, int]) -> None:
             console.print(f"  [yellow]untranslated[/]  {state.page}")
             continue
         behind = [one for one in state.drift if one.state != "current"]
-        review = "" if state.reviewed else ", not reviewed"
+        read, whole = len(state.reviewed), len(state.document.sections)
+        review = f", {read} of {whole} sections reviewed" if read else ", not reviewed"
         word = f"[yellow]{len(behind)} to do[/]" if behind else "[green]current[/]"
         console.print(f"  {word}  {state.page}{review}")
         for one in behind:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from benchbook.content.page_source import PageSource
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
-from benchbook.languages.language import FALLBACK
+from benchbook.languages.language import FALLBACK, FILE, load_language
 from benchbook.translations import leftovers, numbers, parity, terms
+from benchbook.translations.characters import character_problems, interface_problems, repeated_headings
 from benchbook.translations.documents import Document, read_documents
 from benchbook.translations.drift import recorded_digests
 from benchbook.translations.front_matter import ENTRY, line_of_entry
@@ -22,6 +22,7 @@ from benchbook.translations.leftovers import (
     front_matter_problems,
 )
 from benchbook.translations.new_language import language_problems
+from benchbook.translations.reviews import section_review_problems
 from benchbook.translations.sections import DESCRIPTION, Section
 from benchbook.translations.settings import Rules, glossary_gaps, load_rules
 
@@ -55,7 +56,9 @@ def check_translations(project: Project, pages: Mapping[Path, PageSource]) -> Fi
             continue
         findings.errors.extend(_page_problems(document, its, english_rules))
         if document.code != FALLBACK:
-            findings.errors.extend(_review_problems(document))
+            problems, warnings = section_review_problems(document)
+            findings.errors.extend(problems)
+            findings.warnings.extend(warnings)
             if document.english is not None:
                 _compare(document, document.english, its, english_rules, findings)
     return findings
@@ -64,9 +67,21 @@ def check_translations(project: Project, pages: Mapping[Path, PageSource]) -> Fi
 def _rules(project: Project, findings: Findings) -> Iterator[tuple[str, Rules]]:
     for code in project.languages:
         try:
-            yield code, load_rules(project, code)
+            rules = load_rules(project, code)
         except BenchbookError as error:
             findings.errors.extend(error.problems)
+            continue
+        findings.errors.extend(_interface_problems(project, code, rules))
+        yield code, rules
+
+
+def _interface_problems(project: Project, code: str, rules: Rules) -> Iterator[Problem]:
+    path = project.docs / code / FILE
+    try:
+        language = load_language(project.docs, code)
+    except BenchbookError:
+        return  # told with the languages
+    yield from interface_problems(language, rules, project.relative(path), path.read_text("utf-8"))
 
 
 def _page_problems(document: Document, rules: Rules, english_rules: Rules) -> Iterator[Problem]:
@@ -77,23 +92,8 @@ def _page_problems(document: Document, rules: Rules, english_rules: Rules) -> It
     yield from front_matter_problems(document.page, document.text, path)
     for section in document.sections:
         yield from foreign_problems(section, path)
+        yield from character_problems(section, rules, path)
         yield from chatter_problems(section, {*rules.leftovers, *english_rules.leftovers}, path)
-
-
-def _review_problems(document: Document) -> Iterator[Problem]:
-    review = document.page.front_matter.get("reviewed")
-    if review is None:
-        return
-    by = review.get("by") if isinstance(review, dict) else None
-    date = review.get("date") if isinstance(review, dict) else None
-    if not (isinstance(by, str) and by.strip() and isinstance(date, datetime.date)):
-        fix = "write `reviewed: {by: name, date: 2026-01-31}`, or remove it until someone has read the page"
-        yield Problem(
-            document.shown,
-            line_of_entry("reviewed", document.text),
-            "does not say who reviewed it, and when",
-            fix,
-        )
 
 
 def _compare(
@@ -109,6 +109,7 @@ def _compare(
     # A section that its English one has left behind need not agree with it.
     current = [pair for pair in pairs if pair[0].key not in behind]
     errors, warnings = findings.errors, findings.warnings
+    errors.extend(repeated_headings(document.sections, english.sections, path))
     for section, other in current:
         errors.extend(parity.section_problems(section, other, path))
         errors.extend(numbers.added_numbers(section, other, rules, english_rules, path))

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from typing import Literal
 
 from babel import Locale, UnknownLocaleError
-from babel.core import get_global
+from babel.core import get_global, parse_locale
 from pydantic import ValidationError
 
 from benchbook.content.formats import Stored
@@ -238,6 +238,7 @@ class _Blocks(Stored):
     magnitudes: dict[int, list[str]] = field(default_factory=dict)
     register: Register = field(default_factory=Register)
     leftovers: list[str] = field(default_factory=list)
+    charset: str = ""
 
 
 @dataclass(frozen=True)
@@ -253,6 +254,7 @@ class Rules:
         magnitudes: Words behind a number that multiply it.
         register: How it speaks to its reader.
         leftovers: What translation tools leave behind, in this language.
+        charset: An encoding that has every letter it uses of its script, by Python's name; "" for none.
         unit_words: How people write units behind a number, in this language and in English.
     """
 
@@ -264,6 +266,7 @@ class Rules:
     magnitudes: Mapping[int, list[str]] = field(default_factory=dict)
     register: Register = field(default_factory=Register)
     leftovers: tuple[str, ...] = ()
+    charset: str = ""
     unit_words: frozenset[str] = frozenset()
 
     @cached_property
@@ -289,7 +292,8 @@ class Rules:
 def script_of(locale: Locale) -> str:
     """What script a language is mostly written in, by its code in ISO 15924."""
     likely = get_global("likely_subtags").get(str(locale))
-    return locale.script or (Locale.parse(likely).script if likely else None) or "Latn"
+    # Not `Locale.parse`, which forgets the script where a language has data for no other one.
+    return locale.script or (parse_locale(likely)[2] if likely else None) or "Latn"
 
 
 def load_rules(project: Project, code: str) -> Rules:
@@ -312,6 +316,12 @@ def load_rules(project: Project, code: str) -> Rules:
             for keys, _, message in shape_errors(error)
         )
         raise BenchbookError(*problems) from error
+    try:
+        "".encode(blocks.charset or "utf-8")
+    except LookupError as error:
+        what = f"`charset:` is {blocks.charset!r}, which Python does not know"
+        fix = "name one of https://docs.python.org/3/library/codecs.html#standard-encodings"
+        raise BenchbookError(Problem(shown, yaml_line(text, ("charset",)), what, fix)) from error
     glossary = blocks.glossary
     matching = Matching(
         glossary.match,
@@ -329,6 +339,7 @@ def load_rules(project: Project, code: str) -> Rules:
         blocks.magnitudes,
         blocks.register,
         tuple(blocks.leftovers),
+        blocks.charset,
         unit_words(project.docs, code),
     )
 

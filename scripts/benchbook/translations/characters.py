@@ -1,0 +1,121 @@
+"""Find characters that no page of a language has: invisible, broken, of another script or language."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+
+from babel import Locale
+
+from benchbook.content.positions import yaml_line
+from benchbook.content.problems import Problem
+from benchbook.languages.language import Language
+from benchbook.translations.sections import Section
+from benchbook.translations.settings import Rules
+
+# Direction overrides, embeddings and isolates; what joins, splits or hides; marks of a byte order.
+_INVISIBLE = re.compile(
+    "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb]"
+)
+# What stands for a character that was lost, or for none that anyone agreed on.
+_LOST = re.compile("[\ufffd\ue000-\uf8ff\U000f0000-\U0010ffff]")
+# UTF-8 that was read as Latin-1 or as Windows' code pages for Chinese and Japanese.
+_MOJIBAKE = re.compile(
+    "[\u00c2-\u00f4][\u0080-\u00bf\u0152-\u0192\u02c6\u02dc\u2013-\u203a\u20ac\u2122]{1,3}|锟斤拷|縺[^\\s]|繧[^\\s]|譁[^\\s]"
+)
+_GREEK_AND_LATIN = frozenset({"LATIN", "GREEK", "MICRO"})
+# What the letters of a script are called, where the script is not called so itself.
+_LETTERS = {
+    "Jpan": frozenset({"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "IDEOGRAPHIC"}),
+    "Hans": frozenset({"CJK", "IDEOGRAPHIC"}),
+    "Hant": frozenset({"CJK", "IDEOGRAPHIC", "BOPOMOFO"}),
+    "Kore": frozenset({"CJK", "HANGUL"}),
+}
+# What a label may say of its own layout: where it can break, where not, and what keeps its direction.
+_LAYOUT = dict.fromkeys(map(ord, "\u200b\u200e\u200f\u2060\u2066\u2067\u2068\u2069"))
+_FIX = "write the characters that the language is written in"
+
+
+def character_problems(section: Section, rules: Rules, path: str) -> Iterator[Problem]:
+    """The first damaged place of each kind in each text of a section."""
+    for unit in section.units:
+        for offset, what in damaged_characters(unit.prose, rules):
+            yield Problem(path, unit.line_at(offset), what, _FIX)
+
+
+def interface_problems(language: Language, rules: Rules, path: str, text: str) -> Iterator[Problem]:
+    """Damaged places in the interface texts of a language; `text` is its file, to find lines in."""
+    for title, table in (("strings", language.strings), ("labels", language.labels)):
+        for key, value in table.items():
+            for said in value.values() if isinstance(value, Mapping) else [value]:
+                for _, what in damaged_characters(said.translate(_LAYOUT), rules):
+                    yield Problem(path, yaml_line(text, (title, key)), f"`{key}` {what}", _FIX)
+
+
+def repeated_headings(
+    sections: Sequence[Section], english: Sequence[Section], path: str
+) -> Iterator[Problem]:
+    """Headings that say what another of the page says, where the English ones differ."""
+    theirs = {section.key: section.title for section in english}
+    seen: dict[str, Section] = {}
+    for section in sections:
+        if not section.level:
+            continue
+        other = seen.setdefault(section.title, section)
+        if other is not section and theirs.get(section.key) != theirs.get(other.key):
+            what = f"the heading `{section.title}` is that of section `#{other.key}`, too"
+            yield Problem(path, section.line, what, "translate what the English heading says")
+
+
+def damaged_characters(text: str, rules: Rules) -> Iterator[tuple[int, str]]:
+    """What no text of a language holds, with its place: of each kind the first."""
+    for pattern, what in (
+        (_INVISIBLE, "an invisible character"),
+        (_LOST, "a character that was lost"),
+        (_MOJIBAKE, "text that was read in another encoding"),
+    ):
+        if found := pattern.search(text):
+            yield found.start(), f"holds {what} ({_named(found[0])})"
+    whole = unicodedata.normalize("NFC", text)
+    if whole != text:
+        pairs = enumerate(zip(text, whole, strict=False))
+        place = next((place for place, (one, other) in pairs if one != other), len(whole))
+        yield place, f"holds a letter in parts ({_named(text[place : place + 2])})"
+    yield from _foreign_letters(text, rules)
+
+
+def _foreign_letters(text: str, rules: Rules) -> Iterator[tuple[int, str]]:
+    """The first letter of another script, and the first of the language's own script that it does not use."""
+    known = _letters_of(rules.script)
+    told: set[str] = set()
+    for place, letter in enumerate(text):
+        if letter.isascii() or not letter.isalpha():
+            continue
+        script = unicodedata.name(letter, "?").split(" ")[0]
+        if known and script not in known | _GREEK_AND_LATIN and "script" not in told:
+            told.add("script")
+            yield place, f"holds a letter of another script ({_named(letter)})"
+        elif rules.charset and script in known and not _has(rules.charset, letter) and "set" not in told:
+            told.add("set")
+            yield place, f"holds a letter that the language does not use ({_named(letter)})"
+
+
+def _letters_of(script: str) -> frozenset[str]:
+    """How Unicode's names of a script's letters begin; nothing where that is not known."""
+    if script in _LETTERS:
+        return _LETTERS[script]
+    name = Locale("en").scripts.get(script)
+    return frozenset({name.split(" ")[0].upper()}) if name else frozenset()
+
+
+def _has(charset: str, letter: str) -> bool:
+    try:
+        letter.encode(charset)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _named(text: str) -> str:
+    return " ".join(f"U+{ord(letter):04X}" for letter in text)

@@ -1,0 +1,172 @@
+"""What a native reader has read is recorded by section, and said of those sections alone while they stand."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from benchbook.cli import main as cli
+from benchbook.content.problems import BenchbookError
+from benchbook.content.project import Project
+from benchbook.languages.language import load_language
+from benchbook.rendering.review_sheet import review_sheet
+from benchbook.translations.accept import accept, translation_states
+from benchbook.translations.reviews import record_review, standing_reviews, translated_document
+from handbooks import FIXTURE, build_site, edit, whole_handbook
+from lessons import found_in
+
+TODAY = datetime.date(2026, 11, 22)
+PAGE = "ja/memory.md"
+SECTION = "peak-memory"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return whole_handbook(tmp_path / "handbook")
+
+
+def review(project: Project, section: str = SECTION, native: str = "ja", by: str = "Aiko") -> str:
+    return record_review(Project(project.root), PAGE, section, by, native, TODAY)
+
+
+def said(project: Project) -> set[str]:
+    """What a check finds, without lines: an entry in the front matter moves them."""
+    problems, warnings = found_in(Project(project.root))
+    return {one.what for one in (*problems, *warnings)}
+
+
+def standing(project: Project) -> list[str]:
+    return list(standing_reviews(translated_document(Project(project.root), PAGE)))
+
+
+def test_no_page_here_claims_a_review_that_nobody_made() -> None:
+    for path in (Path(__file__).parents[2] / "docs").glob("*/*.md"):
+        assert "\nreviewed:" not in path.read_text("utf-8"), path
+
+
+def test_a_review_names_who_read_what_when_and_in_which_language(project: Project) -> None:
+    assert review(project) == "docs/ja/memory.md#peak-memory"
+    (found,) = standing_reviews(translated_document(Project(project.root), PAGE)).values()
+    assert (found.by, found.native, found.date) == ("Aiko", "ja", "2026-11-22")
+    assert standing(project) == [SECTION]
+    (state,) = [
+        one
+        for one in translation_states(Project(project.root))
+        if one.document and one.document.shown == f"docs/{PAGE}"
+    ]
+    assert state.as_dict()["reviewed"][SECTION]["by"] == "Aiko"
+
+
+@pytest.mark.parametrize("side", ["ja", "en"])
+def test_a_review_holds_until_either_side_changes(project: Project, side: str) -> None:
+    before = said(project)
+    review(project)
+    assert said(project) == before
+    page = project.docs / side / "memory.md"
+    old = {"ja": "| 通常 |", "en": "The argument is called"}[side]
+    edit(page, old, {"ja": "| そのまま |", "en": "The parameter is called"}[side])
+    assert standing(project) == []
+    assert "`peak-memory` has changed, here or in English, since Aiko read it" in said(project)
+
+
+def test_one_who_is_not_a_native_reader_records_nothing(project: Project) -> None:
+    before = (project.docs / PAGE).read_bytes()
+    with pytest.raises(BenchbookError, match="is in ja, and Aiko reads zh as a native"):
+        review(project, native="zh")
+    with pytest.raises(BenchbookError, match=r"has no section `peak`.*peak-memory"):
+        review(project, section="peak")
+    with pytest.raises(BenchbookError, match="by: String should match"):
+        review(project, by="<b>Aiko</b>")
+    with pytest.raises(BenchbookError, match="is not a page that is translated"):
+        record_review(project, "ja/nowhere.md", SECTION, "Aiko", "ja", TODAY)
+    assert (project.docs / PAGE).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("entry", "what"),
+    [
+        ("true", "`reviewed:` is not a table of sections"),
+        ("{by: Aiko, date: 2026-01-31}", "reviewed.by: "),
+        ("{peak-memory: {by: Aiko}}", "reviewed.peak-memory.native: Field required"),
+        (
+            "{nowhere: {by: Aiko, native: ja, date: '2026-01-31', read: 0123456789ab, english: 0123456789ab}}",
+            "a review of `nowhere` is here, and no such section",
+        ),
+        (
+            "{peak-memory: {by: Ada, native: en, date: '2026-01-31', read: 0123456789ab, english: 0123456789ab}}",
+            "`peak-memory` was reviewed by a reader of en",
+        ),
+    ],
+)
+def test_a_review_by_hand_that_says_less_is_named(project: Project, entry: str, what: str) -> None:
+    page = project.docs / PAGE
+    edit(page, "\nsynonyms:", f"\nreviewed: {entry}\nsynonyms:")
+    line = page.read_text("utf-8").splitlines().index(f"reviewed: {entry}") + 1
+    problems = [str(one) for one in found_in(Project(project.root))[0]]
+    assert any(one.startswith(f"docs/{PAGE}:{line}: {what}") for one in problems), problems
+
+
+def test_the_sheet_shows_each_section_beside_its_english_one_with_the_values(project: Project) -> None:
+    html = review_sheet(project, translated_document(project, "ja/measured.md"))
+    rows = re.split(r'<section id="', html)[1:]
+    keys = [row.partition('"')[0] for row in rows]
+    assert keys[0] == "description"
+    assert "in-a-sentence" in keys
+    (row,) = [row for row in rows if row.startswith("in-a-sentence")]
+    english, translated = row.split('<div lang="ja" dir="ltr"')
+    for side in (english, translated):
+        assert 'class="bb-value' in side
+        assert "bb-problem" not in side
+    assert "--done in-a-sentence --by" in row
+    assert "<script" not in html
+
+
+def test_the_sheet_of_a_page_from_right_to_left_runs_so(project: Project) -> None:
+    assert '<div lang="ar" dir="rtl"' in review_sheet(project, translated_document(project, "ar/measured.md"))
+
+
+def test_the_command_writes_the_sheet_and_records_what_was_read(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BENCHBOOK_ROOT", str(project.root))
+    run = CliRunner().invoke
+    out = tmp_path / "sheet.html"
+    wrote = run(cli.app, ["translations", "review", PAGE, "--out", str(out)])
+    assert (wrote.exit_code, out.read_text("utf-8").startswith("<!doctype html>")) == (0, True), wrote.output
+    unsaid = run(cli.app, ["translations", "review", PAGE, "--done", SECTION])
+    assert unsaid.exit_code == 2
+    done = run(cli.app, ["translations", "review", PAGE, "--done", SECTION, "--by", "Aiko", "--native", "ja"])
+    assert "reviewed docs/ja/memory.md#peak-memory" in done.output
+    listed = json.loads(run(cli.app, ["translations", "status", "--json"]).output)
+    assert [one["page"] for one in listed if one["reviewed"]] == ["memory.md"]
+
+
+def test_a_page_says_it_of_the_sections_that_were_read_and_of_no_other(project: Project) -> None:
+    config = project.root / "mkdocs.yml"
+    config.write_text(config.read_text("utf-8") + "plugins:\n  benchbook: {search: false}\n", "utf-8")
+    accept(project, "ja/memory", None, all_languages=False)
+    review(project)
+    words = load_language(project.docs, "ja")
+    page = build_site(Project(project.root)) / "ja/memory/index.html"
+    html = page.read_text("utf-8")
+    assert html.count(words.text("section_reviewed")) == 1
+    assert (
+        html.index('id="peak-memory"')
+        < html.index(words.text("section_reviewed"))
+        < html.index('id="where-it-goes"')
+    )
+    assert words.text("unreviewed") in html
+    document = translated_document(Project(project.root), PAGE)
+    for section in document.sections:
+        review(project, section.key)
+    html = (build_site(Project(project.root)) / "ja/memory/index.html").read_text("utf-8")
+    assert words.text("unreviewed") not in html
+
+
+def test_the_fixture_s_translation_is_one_that_can_be_reviewed() -> None:
+    assert (FIXTURE / "docs" / PAGE).is_file()
