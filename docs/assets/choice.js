@@ -3,7 +3,7 @@
 import { fillDetails, make, records, settings, sortAgain } from "./blocks.js";
 
 const words = settings.strings;
-const OUTCOMES = ["holds", "refuted", "too close to call", "not measured"];
+const OUTCOMES = ["holds", "refuted", "too close to call", "not applicable", "not measured"];
 const root = document.documentElement;
 const select = document.getElementById("bb-machine");
 const input = document.getElementById("bb-gpu");

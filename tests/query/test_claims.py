@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchbook.checking.checks import check_project
 from benchbook.checking.claims import claim_problems
+from benchbook.content.machines import capabilities
 from benchbook.content.page_source import parse_page
 from benchbook.content.problems import Problem
 from benchbook.content.project import Project
@@ -87,6 +89,40 @@ def test_each_machine_s_records_give_their_own_verdict() -> None:
         "checkpointing-costs-time": {CPU: "too close to call", GPU: "too close to call"},
         "the-difference-is-large": {CPU: "refuted", GPU: "refuted"},
     }
+
+
+def test_a_claim_about_what_a_machine_lacks_does_not_apply_to_it(tmp_path: Path) -> None:
+    project = copy_handbook(tmp_path)
+    edit(
+        project.snippets / "memory/claims.toml",
+        'id = "plain-needs-more-at-four"',
+        'id = "plain-needs-more-at-four"\nneeds = ["accelerator"]',
+    )
+    found = outcomes(project)["plain-needs-more-at-four"]
+    assert found == {CPU: "not applicable", GPU: "holds"}
+    edit(project.snippets / "memory/claims.toml", 'needs = ["accelerator"]', 'needs = ["an accelerator"]')
+    fixes = [problem.fix for problem in about_claims(project)]
+    assert "make it a list of accelerator, driver context, tensor cores" in fixes
+
+
+@pytest.mark.parametrize(
+    ("described", "has"),
+    [
+        ({"kind": "cpu", "accelerator": None}, set()),
+        ({"kind": "mps", "accelerator": {"compute_capability": None}}, {"accelerator"}),
+        (
+            {"kind": "rocm", "accelerator": {"compute_capability": "gfx942"}},
+            {"accelerator", "driver context"},
+        ),
+        ({"kind": "cuda", "accelerator": {"compute_capability": "6.1"}}, {"accelerator", "driver context"}),
+        (
+            {"kind": "cuda", "accelerator": {"compute_capability": "7.0"}},
+            {"accelerator", "driver context", "tensor cores"},
+        ),
+    ],
+)
+def test_what_a_machine_has_follows_from_its_description(described: dict[str, Any], has: set[str]) -> None:
+    assert capabilities(described) == has
 
 
 # The fence
@@ -431,6 +467,7 @@ def test_the_list_of_claims_uses_the_sentences_of_its_language(project: Project)
         "holds",
         "refuted",
         "too close to call",
+        "not applicable",
         "not measured",
     ]
 

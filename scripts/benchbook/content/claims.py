@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
+from benchbook.content.machines import CAPABILITIES
 from benchbook.content.positions import toml_error_line, toml_line
 from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
@@ -16,13 +17,14 @@ from benchbook.content.references import Reference, UnresolvedError, parse_refer
 from benchbook.content.units import UNITS, Unit
 
 Relation = Literal["less", "greater", "equal"]
-Outcome = Literal["holds", "refuted", "too close to call", "not measured"]
-OUTCOMES: tuple[Outcome, ...] = ("holds", "refuted", "too close to call", "not measured")
+Outcome = Literal["holds", "refuted", "too close to call", "not applicable", "not measured"]
+# What a claim can be meant to be on a machine, and last what it is where there is no record.
+OUTCOMES: tuple[Outcome, ...] = ("holds", "refuted", "too close to call", "not applicable", "not measured")
 
 FILE = "claims.toml"
 RELATIONS = ("less", "greater", "equal")
 NEEDED = ("id", "a", "relation", "b", "machines")
-KEYS = (*NEEDED, "ratio", "tolerance", "times", "source")
+KEYS = (*NEEDED, "ratio", "tolerance", "times", "needs", "source")
 SOURCE_KEYS = ("title", "url")
 ID = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
 # Far above all that is measured, and small enough to be scaled by a unit.
@@ -61,6 +63,7 @@ class Claim:
         tolerance: For "equal", by what share the two may differ.
         times: What `b` is multiplied by.
         machines: The outcome that it is meant to have, by machine.
+        needs: What a machine must have for the claim to be about it at all (`CAPABILITIES`).
         source: Who said so, where it is folklore.
         lines: The line of each of its keys; that of "" is the claim's own.
     """
@@ -75,6 +78,7 @@ class Claim:
     ratio: float = 1.0
     tolerance: float = 0.0
     times: float = 1.0
+    needs: frozenset[str] = frozenset()
     source: ClaimSource | None = None
     lines: Mapping[str, int] = field(default_factory=dict)
 
@@ -225,6 +229,10 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: isinstance(value, dict) and bool(value),
         'name at least one: machines = { "machine" = "holds" }',
     ),
+    "needs": (
+        lambda value: isinstance(value, list) and bool(value) and set(map(str, value)) <= CAPABILITIES,
+        f"make it a list of {', '.join(sorted(CAPABILITIES))}",
+    ),
     "source": (
         lambda value: isinstance(value, dict),
         'write source = { title = "...", url = "https://..." }',
@@ -257,8 +265,8 @@ def _claim_problems(declared: Mapping[str, Any], path: str, lines: Mapping[str, 
             yield problem(key, error.what, error.fix)
     machines = declared.get("machines")
     for machine, outcome in machines.items() if isinstance(machines, dict) else ():
-        if outcome not in OUTCOMES[:3]:
-            fix = f"make it one of {', '.join(OUTCOMES[:3])}"
+        if outcome not in OUTCOMES[:-1]:
+            fix = f"make it one of {', '.join(OUTCOMES[:-1])}"
             yield problem(machine, f"the outcome on {machine} is {outcome!r}", fix)
     if isinstance(declared.get("source"), dict):
         yield from _source_problems(declared["source"], problem)
@@ -312,6 +320,7 @@ def _build(declared: Mapping[str, Any], path: str, guide: str, lines: Mapping[st
         b=side_of(declared["b"]),
         relation=declared["relation"],
         machines=dict(declared["machines"]),
+        needs=frozenset(declared.get("needs", ())),
         source=ClaimSource(**declared["source"]) if "source" in declared else None,
         lines=lines,
         **values,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -80,6 +81,25 @@ class MachineDescription(Stored):
     def kinds(self) -> tuple[str, ...]:
         """What it answers to in a script's `needs` and `on`, from the widest to the narrowest."""
         return machine_kinds(self.kind, self.name)
+
+
+# What a claim can be about: an accelerator, the units of it that multiply matrices of small numbers, and what
+# its driver holds for each process.
+CAPABILITIES = frozenset({"accelerator", "driver context", "tensor cores"})
+# https://docs.nvidia.com/cuda/cuda-c-programming-guide/#features-and-technical-specifications
+TENSOR_CORES_FROM = 7.0
+
+
+def capabilities(described: Mapping[str, Any]) -> frozenset[str]:
+    """Which of `CAPABILITIES` a machine has, by what its machine.json says."""
+    kind, accelerator = described["kind"], described.get("accelerator") or {}
+    found = set() if kind == "cpu" else {"accelerator"}
+    if kind in {"cuda", "rocm", "xpu"}:
+        found.add("driver context")
+    capability = str(accelerator.get("compute_capability") or "")
+    if kind == "cuda" and re.fullmatch(r"\d+\.\d+", capability) and float(capability) >= TENSOR_CORES_FROM:
+        found.add("tensor cores")
+    return frozenset(found)
 
 
 def dump_machine(machine: MachineDescription) -> str:

@@ -37,7 +37,7 @@ from benchbook.rendering.claims import (
 from benchbook.rendering.context import Build, Rendering
 
 # In which order the claims of a page are listed, by the verdict: what contradicts a reader stands first.
-_FIRST: tuple[Outcome, ...] = ("refuted", "too close to call", "holds", "not measured")
+_FIRST: tuple[Outcome, ...] = ("refuted", "too close to call", "holds", "not applicable", "not measured")
 _SAYS_A_CLAIM = re.compile(r"^ *```claim |^marks:", re.MULTILINE)
 _FENCE = re.compile(r"^```claims *\n(?:(\S+) *\n)?```", re.MULTILINE)
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#!|])")

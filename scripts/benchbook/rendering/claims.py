@@ -35,6 +35,7 @@ _WORDS: dict[Outcome, tuple[str, str]] = {
     "holds": ("verdict_holds", "claim_holds"),
     "refuted": ("verdict_refuted", "claim_refuted"),
     "too close to call": ("verdict_too_close", "claim_too_close"),
+    "not applicable": ("not_applicable", "claim_not_applicable"),
     "not measured": ("not_measured", "claim_not_measured"),
 }
 
@@ -82,7 +83,9 @@ def found_rows(judged: Judgement, language: Language) -> list[Row]:
     elif claim.ratio != 1:
         rows.append(("smallest", "text", language.ratio(claim.ratio)))
     if found.p is not None:
-        rows.append(("chance", "text", language.number(found.p)))
+        # A claim of a multiple is held against that multiple, and not against no difference.
+        against = "chance" if judged.claim.times == 1 else "chance_of_multiple"
+        rows.append((against, "text", language.number(found.p)))
     if found.same is not None:
         rows.append(("same", "text", language.ratio_range(*found.same, 1)))
     return rows
@@ -153,7 +156,13 @@ def _doubt(doubt: Doubt, judged: Judgement, language: Language) -> str:
 
 # The page that counts every claim.
 LIST = "claims.md"
-SIGNS: dict[Outcome, str] = {"holds": "✓", "refuted": "✗", "too close to call": "≈", "not measured": "—"}
+SIGNS: dict[Outcome, str] = {
+    "holds": "✓",
+    "refuted": "✗",
+    "too close to call": "≈",
+    "not applicable": "∅",
+    "not measured": "—",
+}
 
 # By claim, machine and language.
 _FACTS = Cache[tuple[str, str, str], str]("details of claims")
@@ -283,9 +292,9 @@ def claim_block(build: Build, claim: Claim, words: Words) -> str:
     """
     library, page = build.library, build.here
     judged = judgements(library, claim)
-    told = [one for one in judged if one.parts or _has_guide(library, claim, one.machine)]
+    told = [one for one in judged if _says(one) or _has_guide(library, claim, one.machine)]
     # In the list, a reader looks for what one machine says; elsewhere, for what any machine does.
-    known = judged if words.place else [one for one in judged if one.parts]
+    known = judged if words.place else [one for one in judged if _says(one)]
     shown = _first(library, page.guide, claim, known)
     for one in known:
         page.machines[one.machine.name] = one.machine
@@ -311,6 +320,11 @@ def listed_outcome(build: Build, claim: Claim) -> Outcome:
     """The verdict that a list of claims on the current page shows by default."""
     shown = _first(build.library, build.here.guide, claim, judgements(build.library, claim))
     return shown.outcome if shown else "not measured"
+
+
+def _says(judged: Judgement) -> bool:
+    """Whether a machine says something of a claim, if only that it is not about such a machine."""
+    return bool(judged.parts) or judged.outcome == "not applicable"
 
 
 def _has_guide(library: Library, claim: Claim, machine: Machine) -> bool:
