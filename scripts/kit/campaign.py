@@ -278,18 +278,28 @@ def is_whole(bundle: Path, log: Log) -> bool:
 def keep(work: Path, out: Path) -> None:
     """Pack the journals of what is not whole, and leave the bundles for a later call."""
     journals = sorted((work / "journal").glob("**/*.jsonl"))
-    part = out / f".{JOURNAL}.part"
-    with tarfile.open(part, "w:gz") as archive:
+    with replacing(out / JOURNAL) as part, tarfile.open(part, "w:gz") as archive:
         for path in journals:
             archive.add(path, Path(".benchbook") / path.relative_to(work / "journal"))
-    part.replace(out / JOURNAL)
     # It is this call's own, and no news to the next.
     with (work / "restored").open("a", encoding="utf-8") as seen:
         seen.write("\n" + hashlib.sha256((out / JOURNAL).read_bytes()).hexdigest())
     for bundle in out.glob("*.json.gz"):
-        beside = work / f".{bundle.name}.part"
-        shutil.copy(bundle, beside)
-        beside.replace(work / bundle.name)
+        with replacing(work / bundle.name) as part:
+            shutil.copy(bundle, part)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A file beside `path` that takes its place once it is written; else nothing is left of it."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        yield part
+        part.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise
 
 
 def environment(kit: dict[str, Any], work: Path) -> dict[str, str]:

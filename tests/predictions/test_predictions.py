@@ -703,3 +703,17 @@ def test_the_predictor_still_says_what_is_committed() -> None:
         # One that was blind stays as older rules made it.
         if committed.predictor == PREDICTOR:
             assert making.ask_predictor(question).peak_allocated == committed.peak_allocated
+
+
+def test_a_sequence_longer_than_the_models_positions_is_one_line_that_names_the_script() -> None:
+    asked = making.read_questions(Project(ROOT))
+    question = asked.of("model_memory_anatomy/remedies.py", H200)["change=no_attention_dropout"]
+    too_long = dataclasses.replace(question, workload={**question.workload, "sequence": 513})
+    with pytest.raises(BenchbookError) as refused:
+        making.ask_predictor(too_long)
+    (problem,) = refused.value.problems
+    assert str(problem) == (
+        "snippets/model_memory_anatomy/predictions.toml:1: model_memory_anatomy/remedies.py, "
+        f"variant change=no_attention_dropout, on {H200}: 513 tokens are more than the 512 positions of bert; "
+        "give 512 at most, or another model"
+    )

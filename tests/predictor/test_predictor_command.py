@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from architectures import BERT, LLAMA
+from architectures import BERT, GPT2, LLAMA
 from benchbook.cli.main import app
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import find_project
-from benchbook.predictor import Sharding, Training, predict_ranks, prediction
+from benchbook.predictor import Inference, Sharding, Training, predict_ranks, prediction
 from benchbook.predictor.command import predict_command
 from benchbook.predictor.fake_accelerator import fake_accelerator
 from benchbook.predictor.room import ASSUMED_CONTEXT, ASSUMED_FROM, room_of
+from benchbook.predictor.workload import Device, Workload
 from builders import write
 
 pytestmark = pytest.mark.torch
@@ -117,6 +120,51 @@ def test_a_wrong_file_gets_one_line_with_a_fix(tmp_path: Path, text: str, said: 
     assert "\n" not in str(problem)
 
 
+# Each keeps its positions in a table of its own kind, and most of them would not notice without values.
+BART = {"model_type": "bart", "d_model": 64, "encoder_layers": 1, "decoder_layers": 1, "vocab_size": 100}
+ROBERTA = {**BERT, "model_type": "xlm-roberta", "architectures": ["XLMRobertaForMaskedLM"]}
+DISTILBERT = {"model_type": "distilbert", "dim": 64, "n_layers": 1, "n_heads": 4, "vocab_size": 100}
+
+
+@pytest.mark.parametrize(
+    ("config", "longest", "fits", "too_long"),
+    [
+        (BERT | {"max_position_embeddings": 64}, 64, Training(1, 64), Training(1, 65)),
+        (ROBERTA | {"max_position_embeddings": 66}, 64, Training(1, 64), Training(1, 65)),
+        (DISTILBERT | {"max_position_embeddings": 64}, 64, Training(1, 64), Training(1, 65)),
+        (GPT2 | {"n_positions": 64}, 64, Training(1, 64), Training(1, 65)),
+        # The last of the new tokens is not read any more.
+        (GPT2 | {"n_positions": 64}, 64, Inference(1, 60, 5), Inference(1, 60, 6)),
+        (BART | {"max_position_embeddings": 64}, 64, Inference(1, 64, 64), Inference(1, 64, 65)),
+        (BART | {"max_position_embeddings": 64}, 64, Training(1, 64), Training(1, 65)),
+    ],
+)
+def test_a_sequence_longer_than_the_models_positions_gets_one_line(
+    tmp_path: Path, config: dict[str, Any], longest: int, fits: Workload, too_long: Workload
+) -> None:
+    path = str(write(tmp_path / "model.json", json.dumps(config)))
+    assert predict_command(path, fits, "cuda", None, as_json=True) == 0
+    devices: tuple[Device, ...] = ("cuda", "cpu")
+    for device in devices:
+        with pytest.raises(BenchbookError) as refused:
+            predict_command(path, too_long, device, None, as_json=False)
+        (problem,) = refused.value.problems
+        kind = config["model_type"]
+        assert problem.what == f"{longest + 1} tokens are more than the {longest} positions of {kind}"
+        assert problem.fix == f"give {longest} at most, or another model"
+
+
+def test_a_rank_that_has_too_few_positions_gets_that_line_too(tmp_path: Path) -> None:
+    path = str(write(tmp_path / "model.json", json.dumps(BERT | {"max_position_embeddings": 64})))
+    with pytest.raises(BenchbookError, match="65 tokens are more than the 64 positions of bert"):
+        predict_command(path, Training(1, 65), "cuda", None, as_json=False, sharding=Sharding("ddp", 2))
+
+
+def test_positions_that_are_computed_have_no_end(tmp_path: Path) -> None:
+    path = str(write(tmp_path / "model.json", json.dumps(LLAMA | {"max_position_embeddings": 64})))
+    assert predict_command(path, Training(1, 65), "cuda", None, as_json=True) == 0
+
+
 def test_an_unknown_name_gets_the_nearest_ones() -> None:
     with pytest.raises(BenchbookError, match="bert-large-uncased"):
         predict_command("bert-lage-uncased", SMALL, "cuda", None, as_json=False)
@@ -163,3 +211,14 @@ def test_the_command_predicts_one_rank(
     assert found["sharding"]["kind"] == "fsdp2"
     kept = predict_ranks(LLAMA, Training(1, 16), Sharding("fsdp2", 8, reshard_after_forward=False))
     assert found["peak_allocated"] == kept.peak_allocated
+
+
+@pytest.mark.parametrize("words", [["nowhere"], ["bert-large-uncased", "--gpu", "nowhere"]])
+def test_a_name_that_is_not_known_is_refused_before_torch_is_loaded(words: list[str]) -> None:
+    code = (
+        "import sys; from typer.testing import CliRunner; from benchbook.cli import main; "
+        f"done = CliRunner().invoke(main.app, ['predict', *{words!r}, '--batch', '1', '--sequence', '8']); "
+        "print(done.exit_code, 'torch' in sys.modules, 'nowhere' in str(done.exception))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1", "False", "True"]

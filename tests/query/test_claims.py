@@ -11,7 +11,7 @@ import pytest
 
 from benchbook.checking.checks import check_project
 from benchbook.checking.claims import claim_problems
-from benchbook.content.machines import capabilities
+from benchbook.content.machines import machine_capabilities
 from benchbook.content.page_source import parse_page
 from benchbook.content.problems import Problem
 from benchbook.content.project import Project
@@ -122,7 +122,7 @@ def test_a_claim_about_what_a_machine_lacks_does_not_apply_to_it(tmp_path: Path)
     ],
 )
 def test_what_a_machine_has_follows_from_its_description(described: dict[str, Any], has: set[str]) -> None:
-    assert capabilities(described) == has
+    assert machine_capabilities(described) == has
 
 
 # The fence

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import enum
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -90,6 +94,59 @@ def test_numbers_of_numpy_are_numbers() -> None:
         "a": 0.5,
         "b": [1.0],
     }
+
+
+class Dtype(enum.IntEnum):
+    """An enumeration whose members are numbers."""
+
+    BF16 = 2
+
+
+class Odd(int):
+    """A number that does not say which."""
+
+    def __int__(self) -> int:
+        raise ValueError("no")
+
+    def __float__(self) -> float:
+        raise ValueError("no")
+
+
+class Boundless(float):
+    """A number that says it is another."""
+
+    def __float__(self) -> float:
+        return float("nan")
+
+
+class Series(list[int]):
+    """A list that cannot be gone through."""
+
+    def __iter__(self) -> Iterator[int]:
+        raise ValueError("no")
+
+
+class Impostor:
+    """What only claims to be a number."""
+
+    @property
+    def __class__(self) -> Any:
+        return int
+
+
+def test_what_is_below_a_number_is_that_number_whatever_its_class_makes_of_it() -> None:
+    values = {"a": Dtype.BF16, "b": Odd(3), "c": Boundless(0.5), "d": Series([1, 2]), "e": [Odd(4)]}
+    found = read_metrics(list(values), values, "")
+    assert found == {"a": 2, "b": 3, "c": 0.5, "d": [1, 2], "e": [4]}
+    plain = [
+        type(item) for value in found.values() for item in (value if isinstance(value, list) else [value])
+    ]
+    assert set(plain) == {int, float}
+
+
+def test_what_only_claims_to_be_a_number_is_refused() -> None:
+    with pytest.raises(MetricError, match="`n` is a Impostor"):
+        read_metrics(["n"], {"n": Impostor()}, "n = 1")
 
 
 def test_a_tensor_is_told_how_to_become_a_number() -> None:

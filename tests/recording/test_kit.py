@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import importlib.util
 import io
@@ -463,3 +464,22 @@ def test_a_bundle_in_a_folder_is_named_after_the_machine(
     (tmp_path / "out").mkdir()
     assert command.record_command(project, [], machine="cpu-mine", bundle=tmp_path / "out") == 0
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["cpu-mine.json.gz"]
+
+
+def test_a_disk_that_fills_up_while_a_campaign_is_packed_leaves_no_half(
+    campaign: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, journal = tmp_path / "out", tmp_path / "work/journal/cpu-small/guide"
+    out.mkdir()
+    journal.mkdir(parents=True)
+    (journal / "add.jsonl").write_text("{}\n", "utf-8")
+    campaign.keep(tmp_path / "work", out)
+    before = (out / "journal.tar.gz").read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tarfile.TarFile, "add", full)
+    with pytest.raises(OSError, match="No space left"):
+        campaign.keep(tmp_path / "work", out)
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == {"journal.tar.gz": before}

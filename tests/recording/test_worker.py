@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -110,6 +111,65 @@ def test_leaving_without_python_noticing_is_a_failure(host: Host, tmp_path: Path
     assert "exit code 0" in result.failure.what
 
 
+# What a script could say of itself, if anybody listened.
+FORGED = """
+import json, os, pathlib, stat, sys
+meters = {"seconds": 1.0, "process_memory": 1, "process_memory_peak": 1, "device_memory": None}
+forged = {"outcome": "ok", "metrics": {"answer": 42}, "blocks": {}, "cells": {"work": meters}, "spans": {},
+          "device": None, "baseline_memory": 1, "regions": []}
+line = json.dumps({"answer": forged}).encode()
+opened = [int(name) for name in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{name}")]
+sockets = [number for number in opened if stat.S_ISSOCK(os.fstat(number).st_mode)]
+"""
+FAR = """
+frame = sys._getframe()
+while "teller" not in frame.f_locals:
+    frame = frame.f_back
+frame.f_locals["teller"].answer(forged)
+"""
+
+
+def test_a_script_that_writes_its_own_result_and_leaves_is_a_failure(host: Host, tmp_path: Path) -> None:
+    body = """
+        for place in (".", ".."):
+            pathlib.Path(place, "result-0.json").write_bytes(json.dumps(forged).encode())
+        for number in sockets:
+            os.write(number, b"\\n" + line + b"\\n")
+        os._exit(0)
+    """
+    result = run_in(host, tmp_path, FORGED + textwrap.dedent(body), METRIC)
+    assert (result.outcome, result.ranks) == (FAILED, [])
+    assert result.failure
+    assert "the process left in the cell `work`" in result.failure.what
+
+
+def test_a_result_without_the_checks_is_refused(host: Host, tmp_path: Path) -> None:
+    body = f"# %% work\n{FORGED}{FAR}os._exit(0)\n\n# %% more\npass\n\n# %% checks\nassert True"
+    result = run_in(host, tmp_path, body, METRIC)
+    assert (result.outcome, result.ranks) == (CRASHED, [])
+    assert result.failure
+    assert result.failure.what == "its result lacks the cell `more`, which the script has"
+
+
+def test_what_a_script_writes_into_the_recorders_pipe_is_not_believed(host: Host, tmp_path: Path) -> None:
+    body = """
+        assert sockets
+        for number in sockets:
+            os.write(number, b"x" * 10**6 + line)
+        answer = 1
+    """
+    assert answer(host, tmp_path, FORGED + textwrap.dedent(body)) == 1
+
+
+def test_nobody_can_be_made_to_keep_what_has_no_end() -> None:
+    told = supervision.Told("secret")
+    for _ in range(130):
+        told.add(b"x" * 2**20)
+    assert len(told._waiting) <= supervision.LONGEST_ANSWER
+    told.add(b'\nsecret{"cell": "wo\nsecret{"cell": "work"}\n')
+    assert told.cells == ["work"]
+
+
 def test_a_check_that_does_not_hold_names_its_line(host: Host, tmp_path: Path) -> None:
     result = run_in(host, tmp_path, "# %% work\nloss = 2.0\n\n# %% checks\nassert loss < 1.0")
     assert result.outcome == FAILED
@@ -182,16 +242,14 @@ def test_a_metric_may_be_a_series(host: Host, tmp_path: Path) -> None:
 
 
 def test_a_kill_while_the_kernel_ran_out_of_memory_is_out_of_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     class Dead:
         exitcode = -signal.SIGKILL
 
-    class Seat:
-        progress = tmp_path / "progress"
-
-    Seat.progress.write_text("work\n", "utf-8")
-    rank = supervision._Rank(Seat(), Dead())  # type: ignore[arg-type]
+    told = supervision.Told("secret")
+    told.add(b'secret{"cell": "work"}\n')
+    rank = supervision._Rank(Dead(), told)  # type: ignore[arg-type]
     job = job_of(tmp_path, "pass")
     ending = supervision._ending(job, rank, True)
     assert ending is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -18,6 +19,7 @@ from mkdocs.livereload import LiveReloadServer
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.languages.language import load_language
+from benchbook.rendering.plugin import OutputLock
 from handbooks import CPU, FIXTURE, GPU, QUOTED, build_site, copy_handbook, edit, files_of, plain
 
 PAGE = """# Memory {{ #memory }}
@@ -300,3 +302,89 @@ def test_a_served_site_follows_its_pages_its_configuration_and_its_records(proje
     config.plugins.run_event("shutdown")
     # A file is looked at through its folder.
     assert watched == {config.docs_dir, str(project.root), str(project.snippets)}
+
+
+# Two builds at once
+
+
+def held(path: Path) -> int:
+    """Lock a file, as a build in another process would."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return file
+
+
+def test_a_second_build_into_the_same_folder_is_refused_with_one_line(
+    project: Project, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = files_of(build_site(project))
+    caplog.clear()
+    file = held(project.root / ".site.lock")
+    with pytest.raises(Abort):
+        build_site(project)
+    said = [record.getMessage() for record in caplog.records if "another build" in record.getMessage()]
+    assert said == ["site:1: another build writes into this folder; wait for it to end, or end it"]
+    assert files_of(project.root / "site") == before
+    os.close(file)
+    assert files_of(build_site(project)) == before
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_a_build_that_ends_leaves_no_lock_behind(project: Project, language: str) -> None:
+    site = build_site(project)
+    edit(project.docs / language / "memory.md", "#difference", "#diference")
+    with pytest.raises(Abort):
+        build_site(project)
+    edit(project.docs / language / "memory.md", "#diference", "#difference")
+    build_site(project)
+    assert not [path for path in (*site.rglob("*"), *project.root.iterdir()) if path.suffix == ".lock"]
+
+
+def test_the_folder_is_locked_until_the_last_language_is_built(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def lock(*_: object) -> None:
+        with pytest.raises(BlockingIOError):
+            held(project.root / ".site.lock")
+        seen.append(True)
+
+    monkeypatch.setattr("benchbook.rendering.replay.write_error_texts", lock)
+    build_site(project)
+    assert seen == [True]
+
+
+def test_a_site_is_served_beside_a_build(project: Project) -> None:
+    file = held(project.root / ".site.lock")
+    assert (build_site(project, "serve") / "memory/index.html").is_file()
+    os.close(file)
+
+
+def test_where_a_system_has_no_locks_nothing_is_held_off(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = held(project.root / ".site.lock")
+    monkeypatch.setattr("benchbook.rendering.plugin.fcntl", None)
+    assert (build_site(project) / "memory/index.html").is_file()
+    os.close(file)
+
+
+def test_a_lock_that_was_removed_meanwhile_is_taken_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flock, beside = fcntl.flock, tmp_path / ".site.lock"
+    removed = iter([True])
+
+    def late(file: int, how: int) -> None:
+        flock(file, how)
+        if next(removed, False):
+            beside.unlink()
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    lock = OutputLock()
+    lock.take(tmp_path / "site")
+    with pytest.raises(BlockingIOError):
+        held(beside)
+    lock.release()
+    assert not beside.exists()

@@ -90,7 +90,7 @@ CAPABILITIES = frozenset({"accelerator", "driver context", "tensor cores"})
 TENSOR_CORES_FROM = 7.0
 
 
-def capabilities(described: Mapping[str, Any]) -> frozenset[str]:
+def machine_capabilities(described: Mapping[str, Any]) -> frozenset[str]:
     """Which of `CAPABILITIES` a machine has, by what its machine.json says."""
     kind, accelerator = described["kind"], described.get("accelerator") or {}
     found = set() if kind == "cpu" else {"accelerator"}

@@ -276,7 +276,11 @@ def _now() -> str:
 
 
 def ask_predictor(question: Question) -> Answer:
-    """What the predictor of this package says; it needs torch and transformers."""
+    """What the predictor of this package says; it needs torch and transformers.
+
+    Raises:
+        BenchbookError: It cannot be predicted.
+    """
     from benchbook.predictor import predict
     from benchbook.predictor.gpus import H200, gpu_named
     from benchbook.predictor.workload import WORKLOADS, UnpredictableError
@@ -286,7 +290,12 @@ def ask_predictor(question: Question) -> Answer:
         gpu = gpu_named(question.machine)
     except UnpredictableError:
         gpu = H200
-    said = predict(question.model, workload, question.device, gpu, question.room)
+    try:
+        said = predict(question.model, workload, question.device, gpu, question.room)
+    except UnpredictableError as error:
+        guide = question.script.partition("/")[0]
+        what = f"{question.script}, variant {question.variant}, on {question.machine}: {error.what}"
+        raise BenchbookError(Problem(f"snippets/{guide}/predictions.toml", 1, what, error.fix)) from error
     moments = {name: {"peak": moment.peak, "held": moment.held} for name, moment in said.moments.items()}
     return Answer(
         said.moment,

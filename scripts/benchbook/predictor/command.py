@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -14,9 +14,11 @@ from rich.table import Table
 from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project, find_project
 from benchbook.predictor.gpus import H200
-from benchbook.predictor.prediction import Prediction, predict
 from benchbook.predictor.room import ASSUMED_FROM, Room, room_of
 from benchbook.predictor.workload import Device, Sharding, Training, UnpredictableError, Workload
+
+if TYPE_CHECKING:
+    from benchbook.predictor.prediction import Prediction
 
 MIB = 2**20
 SHOWN_LAYERS = 8
@@ -60,6 +62,9 @@ def _predict(
     device: Device,
     room: Room | None,
 ) -> Prediction:
+    # Loads torch, which whoever mistypes a name need not wait for.
+    from benchbook.predictor.prediction import predict
+
     gpu, available = (H200, None) if room is None else (room.gpu, room.available)
     if sharding is None or not isinstance(workload, Training):
         return predict(config, workload, device, gpu, available)

@@ -16,7 +16,7 @@ from transformers.initialization import no_init_weights
 from transformers.models.auto import modeling_auto
 from transformers.models.auto.auto_mappings import CONFIG_MAPPING_NAMES
 
-from benchbook.predictor.workload import Training, UnpredictableError
+from benchbook.predictor.workload import Training, UnpredictableError, Workload
 
 Config = Mapping[str, Any] | PreTrainedConfig
 # Heads by what the configuration is known for, the first that it has.
@@ -25,6 +25,8 @@ HEADS = (
     modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES,
     modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
 )
+# What models call the table with a row for each position, if they have one: beyond it, they cannot run.
+POSITION_TABLES = ("embed_positions", "position_embedding", "position_embeddings", "positions_embed", "wpe")
 DROPOUTS = (
     "attention_dropout",
     "attention_probs_dropout_prob",
@@ -107,6 +109,34 @@ def ready_for_training(config: PreTrainedConfig, workload: Training) -> None:
         for name in DROPOUTS:
             if workload.dropout is not None and isinstance(getattr(each, name, None), int | float):
                 setattr(each, name, workload.dropout)
+
+
+def check_positions(model: nn.Module, workload: Workload) -> None:
+    """Refuse more tokens than a model has positions: without values, many models would not notice.
+
+    Raises:
+        UnpredictableError: The model looks its positions up in a table, and that is too short.
+    """
+    config: Any = model.config
+    for name, module in model.named_modules():
+        path = name.split(".")
+        if not isinstance(module, nn.Embedding) or path[-1] not in POSITION_TABLES:
+            continue
+        # BART and its like leave the first rows out; RoBERTa begins behind the row for padding.
+        padding = -1 if module.padding_idx is None else module.padding_idx
+        offset: Any = getattr(module, "offset", 0)
+        positions = module.num_embeddings - max(padding + 1, offset)
+        if isinstance(workload, Training):
+            needed = workload.sequence
+        elif config.is_encoder_decoder:
+            needed = workload.new_tokens if "decoder" in path else workload.prompt
+        else:
+            needed = workload.prompt + workload.new_tokens - 1
+        if needed > positions:
+            raise UnpredictableError(
+                f"{needed} tokens are more than the {positions} positions of {config.model_type}",
+                f"give {positions} at most, or another model",
+            )
 
 
 def layer_names(model: nn.Module) -> dict[str, str]:

@@ -23,6 +23,7 @@ from benchbook.predictor.masks import masks_of_a_real_run
 from benchbook.predictor.models import (
     Config,
     build_model,
+    check_positions,
     draw_batch,
     layer_names,
     read_config,
@@ -92,7 +93,7 @@ def predict(
             as if it did.
 
     Raises:
-        UnpredictableError: The configuration is wrong, or this torch cannot do it.
+        UnpredictableError: The configuration is wrong, it has fewer positions, or this torch cannot do it.
     """
     check_attention(workload, device)
     with fake_device(device) as kind, dispatched(workload.attention, gpu) as attention:
@@ -100,6 +101,7 @@ def predict(
         counted = device == "cuda" and workload.attention != OLD_EAGER
         trace = Trace(kind, Workspaces(gpu) if counted else None)
         model = build(read_config(config), workload, kind, attention)
+        check_positions(model, workload)
         if isinstance(workload, Training):
             trace_training(trace, model, workload, kind)
         else:

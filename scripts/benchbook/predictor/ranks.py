@@ -22,7 +22,7 @@ from transformers.distributed.tensor_parallel import apply_tensor_parallelism, g
 from benchbook.predictor.attention import dispatched
 from benchbook.predictor.fake_accelerator import fake_accelerator
 from benchbook.predictor.gpus import H200, Gpu
-from benchbook.predictor.models import Config, read_config
+from benchbook.predictor.models import Config, check_positions, read_config
 from benchbook.predictor.prediction import (
     Prediction,
     build,
@@ -319,6 +319,7 @@ def predict_ranks(
         trace = RankTrace(kind, Workspaces(gpu) if device == "cuda" else None)
         tensors = sharding.kind == "tensor"
         model = build(read_config(config), workload, "meta" if tensors else kind, attention)
+        check_positions(model, workload)
 
         def seen_bucket(bucket: torch.Tensor) -> None:
             trace.adopt(bucket, "gradients" if sharding.gradient_as_bucket_view else COMMUNICATION)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from benchbook.content.claims import Claim, Claims, Constant, Outcome, load_claims
-from benchbook.content.machines import capabilities
+from benchbook.content.machines import machine_capabilities
 from benchbook.content.problems import BenchbookError
 from benchbook.content.references import Target, UnresolvedError
 from benchbook.content.units import Unit, convertible, targets
@@ -60,7 +60,7 @@ def judge_claim(library: Library, claim: Claim, machine: Machine) -> Judgement:
 
 def _judge(library: Library, claim: Claim, machine: Machine) -> Judgement:
     first, second = resolve_sides(library, claim)
-    if claim.needs - capabilities(machine.details):
+    if claim.needs - machine_capabilities(machine.details):
         return Judgement(claim, machine, "not applicable", None, Comparison(), ())
     sides = []
     parts: list[Measurement] = []

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -128,7 +129,7 @@ def gather(
     """Take every turn that the journal does not hold yet, as far as the time goes.
 
     A run that takes longer than is left is left for later, and the turns after it are taken. Where that is an
-    estimate, it keeps no run from being the first.
+    estimate, it keeps no run from being the first. A run that crashed by chance, it seems, is taken again.
 
     Parameters:
         task: What runs.
@@ -139,7 +140,7 @@ def gather(
         idle: Whether nothing ran since the time began.
     """
     variants = {variant.name: variant for variant in task.variants}
-    done = {(finished.variant, finished.round) for finished in journal.finished}
+    done = journal.done
     # A variant that ends otherwise does so again: there is nothing more to learn from further runs.
     settled = {finished.variant for finished in journal.finished if finished.result.outcome != OK}
     seconds = dict(task.run_seconds)
@@ -148,7 +149,9 @@ def gather(
     problems: list[Problem] = []
     ended: Ended = "complete"
     try:
-        for turn in _turns(task, journal):
+        turns = deque(_turns(task, journal))
+        while turns:
+            turn = turns.popleft()
             if turn.variant in settled or turn.variant in failed or (turn.variant, turn.round) in done:
                 continue
             variant, limit = variants[turn.variant], time_left()
@@ -164,10 +167,18 @@ def gather(
                 ended = "spent"
                 continue
             # Kept first, then told of: what was said to be done is done, whatever comes in between.
+            if _by_chance(journal, turn, result):
+                journal.take_again(
+                    turn.variant, turn.round, result.failure.what if result.failure else CRASHED
+                )
+                progress(turn, result)
+                turns.appendleft(turn)
+                continue
             if result.outcome == FAILED:
                 failed.add(turn.variant)
                 problems.append(problem_of(task.script, variant, result))
             else:
+                result = _told_twice(journal, turn, result)
                 journal.add(Finished(turn.variant, turn.round, turn.place, result))
             progress(turn, result)
             seconds[turn.variant] = result.seconds
@@ -178,6 +189,25 @@ def gather(
         ended = "interrupted"
     runs = {name: found for name, found in whole(journal).items() if name in variants and name not in failed}
     return Gathered(runs, problems, ended)
+
+
+def _by_chance(journal: Journal, turn: Turn, result: Result) -> bool:
+    """Whether a crash may be no fault of the script's, and its run has not had a second attempt yet.
+
+    Anyone can kill a process; and where earlier runs of a variant went well, this one may after all.
+    """
+    if result.outcome != CRASHED or (turn.variant, turn.round) in journal.again:
+        return False
+    went_well = {finished.variant for finished in journal.finished if finished.result.outcome == OK}
+    return result.killed or turn.variant in went_well
+
+
+def _told_twice(journal: Journal, turn: Turn, result: Result) -> Result:
+    """The result of a run, which says so where it crashed as the attempt before it did."""
+    if result.outcome != CRASHED or result.failure is None or (turn.variant, turn.round) not in journal.again:
+        return result
+    what = f"{result.failure.what}, in a second attempt too"
+    return replace(result, failure=replace(result.failure, what=what))
 
 
 def _turns(task: Task, journal: Journal) -> list[Turn]:
@@ -220,40 +250,44 @@ def lay_over(
     """The record with what a campaign has yielded (None if nothing), and what it could not take over.
 
     A timeout or a crash never replaces a measurement that still describes the script: it says something of
-    this session, and the measurement would be lost. What a campaign that is not over has of a timed script
-    replaces none of another one: times are compared within a campaign.
+    this session, and the measurement would be lost. What a campaign has of a timed script replaces none of
+    another one unless it is over and lacks none of its variants: times are compared within a campaign.
     """
     old = task.record or Record.of(task.script.reference, machine)
-    if gathered.ended != "complete" and task.script.is_timed and not _alone(task, old, campaign_id, gathered):
-        return None, []
-    variants = dict(old.variants)
+    new: dict[str, VariantRecord] = {}
     problems = []
-    written = []
     for variant in task.variants:
         if variant.name not in gathered.runs:
             continue
-        new = variant_record(task, variant, campaign_id, gathered.runs[variant.name])
+        found = variant_record(task, variant, campaign_id, gathered.runs[variant.name])
         known = old.variants.get(variant.name)
-        if new.outcome != OK and known is not None and known.outcome == OK and _unchanged(known, new):
-            what = f"{new.outcome} ({new.error}), where an earlier campaign measured it, whose record stays"
+        if found.outcome != OK and known is not None and known.outcome == OK and _unchanged(known, found):
+            what = (
+                f"{found.outcome} ({found.error}), where an earlier campaign measured it, whose record stays"
+            )
             fix = "find out why; if it is so from now on, delete the variant from its record and record again"
             problems.append(Problem(task.script.path, 1, f"variant {variant.name}: {what}", fix))
             continue
-        variants[variant.name] = new
-        written.append(variant.name)
-        if new.outcome in {TIMED_OUT, CRASHED}:
+        new[variant.name] = found
+        if found.outcome in {TIMED_OUT, CRASHED}:
             problems.append(problem_of(task.script, variant, _bad(gathered.runs[variant.name])))
-    if not written:
+    over = gathered.ended == "complete"
+    whole_campaign = over and len(new) == len(task.variants)
+    if task.script.is_timed and not whole_campaign and _mixes(task, old, campaign_id, new, baseline=not over):
+        return None, problems if over else []
+    if not new:
         return None, problems
+    variants = old.variants | new
+    written = [*new]
     campaigns = campaigns_of(variants, old.campaigns | {campaign_id: campaign})
-    found = {name: medians(variants[name].runs) for name in written}
+    found_medians = {name: medians(variants[name].runs) for name in written}
     history = list(old.history)
     if history and history[-1].campaign == campaign_id:
         # What was whole when it was stopped is in the record already.
         before = history.pop()
         written = [*dict.fromkeys([*before.variants, *written])]
-        found = before.medians | found
-    line = HistoryLine(campaign.finished[:10], campaign_id, written, found)
+        found_medians = before.medians | found_medians
+    line = HistoryLine(campaign.finished[:10], campaign_id, written, found_medians)
     # In the order the script declares them; those it no longer has come last.
     place = {name: number for number, name in enumerate(task.declared)}
     ranked = sorted(variants, key=lambda name: place.get(name, len(place)))
@@ -261,17 +295,23 @@ def lay_over(
     return replace(old, campaigns=campaigns, variants=ordered, history=(*history, line)), problems
 
 
-def _alone(task: Task, old: Record, campaign_id: str, gathered: Gathered) -> bool:
-    """Whether the baseline would be of this campaign, and with it whatever still describes the script."""
-    of_this = {name for name, known in old.variants.items() if known.campaign == campaign_id} | set(
-        gathered.runs
-    )
+def _mixes(task: Task, old: Record, campaign_id: str, new: Collection[str], baseline: bool) -> bool:
+    """Whether a record with `new` would hold variants of two campaigns that still describe the script.
+
+    Parameters:
+        task: What ran.
+        old: The record so far.
+        campaign_id: Of the campaign that yielded `new`.
+        new: Names of variants.
+        baseline: Whether it is too little, too, where the baseline is not of this campaign.
+    """
+    of_this = {name for name, known in old.variants.items() if known.campaign == campaign_id} | set(new)
     others = {
         name
         for name, known in old.variants.items()
         if known.outcome == OK and known.code == task.script.code_digest and name in task.declared
     }
-    return task.declared[0] in of_this and others <= of_this
+    return not others <= of_this or (baseline and task.declared[0] not in of_this)
 
 
 def _unchanged(old: VariantRecord, new: VariantRecord) -> bool:

@@ -124,7 +124,11 @@ def record_command(
             verification.print_verification(found_again, here.name, plan_json, console)
             _report(console, found_again.problems)
             return 0 if found_again.holds else 1
-        problems = session.smallest(chosen.tasks) if smallest else session.record(chosen.tasks)
+        if chosen.problems and not chosen.tasks:
+            # Nothing ran, which does not mean that all is fresh.
+            problems = []
+        else:
+            problems = session.smallest(chosen.tasks) if smallest else session.record(chosen.tasks)
     except KeyboardInterrupt:
         console.print("interrupted; finished runs are kept, the same command goes on from them")
         return INTERRUPTED

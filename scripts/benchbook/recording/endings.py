@@ -34,6 +34,7 @@ MEMORY_WORDS = (
 MEMORY_ERRORS = frozenset({"OutOfMemoryError", "MemoryError"})
 SAME_SHOWN = "fix the script, which fails alike when run by hand"
 SMALLER = "make it smaller, or use a machine with more memory"
+TO_THE_END = "let it run to the end of its checks, and raise an error where it cannot"
 
 
 def outcome_of(error: BaseException) -> str:
@@ -65,7 +66,7 @@ def explain(error: BaseException, script: str, cell: str) -> Failure:
         what = (
             f"the script left in the cell `{cell}` (exit code {error.code!r}) before its checks had completed"
         )
-        return Failure(line, what, "let it run to the end of its checks, and raise an error where it cannot")
+        return Failure(line, what, TO_THE_END)
     if isinstance(error, AssertionError):
         held = linecache.getline(script, line).strip()
         what = f"a check does not hold in the cell `{cell}`: {text or held}"
@@ -129,7 +130,9 @@ def _metric(name: str, values: Mapping[str, Any], source: str) -> Any:
         fix = f"assign `{name}` at the top level, or remove it from [tool.benchbook.metrics]"
         raise MetricError(Failure(line, f"the metric `{name}` was never assigned", fix))
     value = values[name]
-    if isinstance(value, list):
+    if issubclass(type(value), list):
+        # As lists do it, whatever a class below them makes of it.
+        value = list.copy(value)
         if not value:
             raise MetricError(
                 Failure(line, f"the metric `{name}` is an empty list", "give it a value per step")
@@ -139,23 +142,26 @@ def _metric(name: str, values: Mapping[str, Any], source: str) -> Any:
 
 
 def _number(name: str, value: Any, line: int) -> bool | int | float:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, int):
+    kind = type(value)
+    if kind is bool:
+        return bool(value)
+    # Of a class below a number (an enumeration, say) the number: what the class makes of it can be anything.
+    if issubclass(kind, int):
+        whole = int.__int__(value)
         try:
-            float(value)
+            float(whole)
         except OverflowError:
             fix = "give it in a larger unit"
             raise MetricError(Failure(line, f"the metric `{name}` is too large a number", fix)) from None
-        return int(value)
-    if isinstance(value, float):
-        if math.isfinite(value):
-            return float(value)
+        return whole
+    if issubclass(kind, float):
+        number = float.__float__(value)
+        if math.isfinite(number):
+            return number
         fix = "find where it stops being finite, and assert that it is in `checks`"
-        raise MetricError(Failure(line, f"the metric `{name}` is {value}", fix))
-    kind = type(value).__name__
+        raise MetricError(Failure(line, f"the metric `{name}` is {number}", fix))
     fix = "make it a number, or a flat list of numbers (`.item()` of a tensor)"
-    raise MetricError(Failure(line, f"the metric `{name}` is a {kind}", fix))
+    raise MetricError(Failure(line, f"the metric `{name}` is a {kind.__name__}", fix))
 
 
 def assigned_on(name: str, source: str) -> int:

@@ -23,6 +23,7 @@ from benchbook.content.problems import BenchbookError, Problem
 from benchbook.machines.nvml import Identity
 from benchbook.recording.jobs import Job, Result, result_from
 from benchbook.recording.processes import MARK, end_marked, signal_name
+from benchbook.recording.stores import writing
 
 # What is worth importing once for all runs. Anything else may start threads, which a fork does not survive.
 PRELOADED = ("torch", "transformers", "accelerate", "numpy")
@@ -204,13 +205,14 @@ class Hosts:
 
     def __enter__(self) -> Hosts:
         # Sockets lie below it, whose paths may have about a hundred characters.
-        usual = tempfile.gettempdir()
-        self._folder = Path(
-            tempfile.mkdtemp(prefix="bb-", dir="/tmp" if len(usual) > LONGEST_FOLDER else usual)
-        )
-        # The package alone, wherever it lies: its neighbours (a checkout's, or a whole site-packages of
-        # another environment) are not the scripts' to import.
-        (self._folder / "benchbook").symlink_to(Path(benchbook.__file__).parent, target_is_directory=True)
+        with writing("TMPDIR"):
+            usual = tempfile.gettempdir()
+            self._folder = Path(
+                tempfile.mkdtemp(prefix="bb-", dir="/tmp" if len(usual) > LONGEST_FOLDER else usual)
+            )
+            # The package alone, wherever it lies: its neighbours (a checkout's, or a whole site-packages of
+            # another environment) are not the scripts' to import.
+            (self._folder / "benchbook").symlink_to(Path(benchbook.__file__).parent, target_is_directory=True)
         return self
 
     def __exit__(

@@ -76,6 +76,7 @@ class Result:
         output: What rank 0 (or the rank that failed) printed, by cell.
         ranks: Metrics, meters by cell and baseline of each process; empty unless the outcome is OK.
         seconds: From the start of the first process to the end of the last.
+        killed: Whether SIGKILL ended it, which may have come from anyone and says little of the script.
     """
 
     outcome: str
@@ -83,6 +84,7 @@ class Result:
     output: dict[str, str] = field(default_factory=dict)
     ranks: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
+    killed: bool = False
 
     def table(self) -> dict[str, Any]:
         """This result as JSON objects."""

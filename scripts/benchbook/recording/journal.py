@@ -12,9 +12,11 @@ from typing import Any
 
 from benchbook.content.records import write_text
 from benchbook.recording.jobs import Result, result_from
+from benchbook.recording.stores import writing
 
-# A session may be interrupted, not spread over a month.
-LONGEST = timedelta(days=7)
+# A campaign may be interrupted, not spread over a month: seven days at most, of which the last belongs to the
+# session that goes on with it.
+LONGEST = timedelta(days=6)
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -37,12 +39,23 @@ class Journal:
         header: The campaign, and all that must be as it was for a run to count with those before it.
         finished: What is done.
         cuts: Variants of which a run was ended with the budget.
+        again: Runs that crashed and are taken a second time, by variant and round.
+        shown: The path as messages name it.
+        instead: Why it was begun in the place of an earlier one; empty if it was not.
     """
 
     path: Path
     header: dict[str, Any]
     finished: list[Finished] = field(default_factory=list)
     cuts: set[str] = field(default_factory=set)
+    again: set[tuple[str, int]] = field(default_factory=set)
+    shown: str = ""
+    instead: str = ""
+
+    @property
+    def done(self) -> set[tuple[str, int]]:
+        """The runs that are done, by variant and round."""
+        return {(finished.variant, finished.round) for finished in self.finished}
 
     def add(self, run: Finished) -> None:
         """Write down a run; once this returns, a crash of the machine does not lose it."""
@@ -55,24 +68,31 @@ class Journal:
         self.cuts.add(variant)
         self._append({"variant": variant, "cut": seconds})
 
+    def take_again(self, variant: str, number: int, why: str) -> None:
+        """Write down that a run crashed and gets a second chance, so that it never gets a third."""
+        self.again.add((variant, number))
+        self._append({"variant": variant, "round": number, "again": why})
+
     def start(self) -> None:
         """Begin the file anew with the header."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.unlink(missing_ok=True)
+        with writing(self.shown or self.path.name):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.unlink(missing_ok=True)
         self._append(self.header)
 
     def close(self) -> None:
         """Remove the file: the record holds everything now."""
-        self.path.unlink(missing_ok=True)
+        with writing(self.shown or self.path.name):
+            self.path.unlink(missing_ok=True)
 
     def _append(self, table: Mapping[str, Any]) -> None:
-        with self.path.open("a", encoding="utf-8") as file:
+        with writing(self.shown or self.path.name), self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(table) + "\n")
             file.flush()
             os.fsync(file.fileno())
 
 
-def open_journal(path: Path, header: dict[str, Any], now: datetime) -> Journal:
+def open_journal(path: Path, header: dict[str, Any], now: datetime, shown: str = "") -> Journal:
     """The journal in `path` if it can be gone on with under `header`, else a new one.
 
     Parameters:
@@ -80,28 +100,43 @@ def open_journal(path: Path, header: dict[str, Any], now: datetime) -> Journal:
         header: `campaign` is taken from the file if the rest is as it was: `key` entirely, and of `variants`
             those that are wanted now.
         now: The present.
+        shown: The path as messages name it.
+
+    Raises:
+        UnwritableError: The file cannot be written.
     """
-    old = read_journal(path)
-    if old is not None and _continues(old.header, header, now):
+    there = path.is_file()
+    old = read_journal(path, shown)
+    why = "cannot be read" if old is None else _differs(old.header, header, now)
+    if old is not None and not why:
         return old
-    fresh = Journal(path, header)
+    fresh = Journal(path, header, shown=shown, instead=why if there else "")
     fresh.start()
     return fresh
 
 
-def _continues(old: Mapping[str, Any], new: Mapping[str, Any], now: datetime) -> bool:
+def _differs(old: Mapping[str, Any], new: Mapping[str, Any], now: datetime) -> str:
+    """Why a journal is not gone on with; empty if it is."""
     try:
         started = datetime.strptime(old["campaign"]["started"], TIME).replace(tzinfo=UTC)
-        variants: Mapping[str, Any] = old["variants"]
         same = old["key"] == new["key"]
-    except (KeyError, TypeError, ValueError):
-        return False
-    wanted = all(variants.get(name) == variant for name, variant in new["variants"].items())
-    return same and wanted and now - started < LONGEST
+        wanted = all(old["variants"].get(name) == variant for name, variant in new["variants"].items())
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return "cannot be read"
+    if not (same and wanted):
+        return "is of other code, parameters, packages or circumstances"
+    if now < started:
+        # Its record would end before it began, or end in the future.
+        return f"begins in the future, at {old['campaign']['started']}: the clock was set back"
+    return "" if now - started < LONGEST else f"is older than {LONGEST.days} days"
 
 
-def read_journal(path: Path) -> Journal | None:
-    """The journal in `path`, None if there is none that can be read."""
+def read_journal(path: Path, shown: str = "") -> Journal | None:
+    """The journal in `path`, which messages name `shown`; None if there is none that can be read.
+
+    Raises:
+        UnwritableError: Its last line was being written when the machine stopped, and cannot be removed.
+    """
     try:
         lines = path.read_text("utf-8").split("\n")
     except (OSError, UnicodeDecodeError):
@@ -114,12 +149,14 @@ def read_journal(path: Path) -> Journal | None:
         finished = [
             Finished(run["variant"], run["round"], run["place"], result_from(run["result"]))
             for run in runs
-            if "cut" not in run
+            if not {"cut", "again"} & run.keys()
         ]
         cuts = {str(run["variant"]) for run in runs if "cut" in run}
-    except (ValueError, KeyError, TypeError):
+        again = {(str(run["variant"]), int(run["round"])) for run in runs if "again" in run}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    journal = Journal(path, header, finished, cuts)
+    journal = Journal(path, header, finished, cuts, again, shown)
     if lines[-1]:
-        write_text(journal.path, "".join(line + "\n" for line in complete))
+        with writing(shown or path.name):
+            write_text(journal.path, "".join(line + "\n" for line in complete))
     return journal

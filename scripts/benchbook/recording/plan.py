@@ -22,6 +22,8 @@ from benchbook.statistics.summary import median
 
 Which = Literal["stale", "all"]
 
+# A variant in this state was recorded, and is recorded again.
+AGAIN = ("stale", "invalid")
 # What starting a process and reading its results adds to the cells of a run, and a fork server to a script:
 # one for each environment.
 RUN_SECONDS, SCRIPT_SECONDS = 0.1, 4.0
@@ -38,7 +40,7 @@ class Task:
         record: What is known on this machine so far.
         declared: The names of all its variants, in order.
         variants: In the declared order, the baseline among them.
-        verdicts: On each of them, why it runs (or "baseline" for one that is fresh).
+        verdicts: On each of them, why it runs; of one that is fresh, beside what.
         run_seconds: Of one run of each by earlier records, else estimated; None where nothing tells.
         estimated: Those of which it is an estimate.
     """
@@ -168,6 +170,11 @@ def make_plan(
         except BenchbookError as error:
             problems += error.problems
             continue
+        except (RecursionError, MemoryError):
+            # The parsers of Python and TOML call themselves for each level, and give up at a thousand or so.
+            fix = "take its lists, tables and expressions apart"
+            problems.append(Problem(project.relative(path), 1, "is nested too deeply to be read", fix))
+            continue
         if task.variants:
             tasks.append(task)
     # Where several scripts are meant, only those that have the variant are.
@@ -245,14 +252,19 @@ def _task(
         names = {wanted.variant}
     else:
         names = {name for name, verdict in verdicts.items() if everything or verdict.state != "fresh"}
+    first = variants[0].name
     if names and (wanted.variant is not None or script.is_timed):
-        names.add(variants[0].name)
+        names.add(first)
+    if wanted.variant is None and script.is_timed and any(verdicts[name].state in AGAIN for name in names):
+        # Times are compared within one campaign: one that is measured again leaves none behind in another.
+        names = set(verdicts)
     chosen = [variant for variant in variants if variant.name in names]
     if wanted.repeats is not None:
         chosen = [replace(variant, repeats=wanted.repeats) for variant in chosen]
-    first = variants[0].name
-    if first in names and verdicts[first].state == "fresh" and not everything:
-        verdicts[first] = Verdict("fresh", "baseline beside what is recorded")
+    for name in names if not everything else ():
+        if verdicts[name].state == "fresh":
+            role = "baseline beside" if name == first else "in one campaign with"
+            verdicts[name] = Verdict("fresh", f"{role} what is recorded")
     measured = record.variants if record is not None else {}
     seconds = {variant.name: run_seconds(measured.get(variant.name)) for variant in chosen}
     known = asdict(machine.accelerator) if machine.accelerator else {"name": machine.name}

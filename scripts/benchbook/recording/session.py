@@ -10,6 +10,7 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -25,10 +26,13 @@ from benchbook.machines.circumstances import DeviceWatch, commit
 from benchbook.machines.nvml import Identity, open_nvml
 from benchbook.recording import campaign as campaigns
 from benchbook.recording.hosts import Hosts, preload_names
-from benchbook.recording.jobs import OK, Result
+from benchbook.recording.jobs import CRASHED, OK, Result
 from benchbook.recording.journal import Finished, Journal, open_journal, read_journal
 from benchbook.recording.plan import Task, left
-from benchbook.recording.stores import Store
+from benchbook.recording.stores import Store, UnwritableError, writing
+
+# As messages name it.
+LOCK = ".benchbook/lock"
 
 
 @dataclass
@@ -124,7 +128,7 @@ class Session:
         problems: list[Problem] = []
         unfinished: dict[str, int] = {}
         # What once used up a budget goes last, or it would do so each time.
-        begun = {task.script.reference: read_journal(self._journal_path(task)) for task in tasks}
+        begun = {task.script.reference: read_journal(*self._journal(task)) for task in tasks}
         ordered = sorted(tasks, key=lambda task: bool((known := begun[task.script.reference]) and known.cuts))
         with self._hosts(tasks) as hosts:
             for task in ordered:
@@ -133,6 +137,9 @@ class Session:
                     continue
                 try:
                     found, missing = self._record_task(task, hosts, watch, at_commit)
+                except UnwritableError as error:
+                    problems += error.problems
+                    break
                 except BenchbookError as error:
                     problems += error.problems
                     continue
@@ -144,8 +151,10 @@ class Session:
             self.console.print(f"the budget is spent; left: {rest}; the same command goes on")
         return problems
 
-    def _journal_path(self, task: Task) -> Path:
-        return (self.project.journal / self.machine.name / task.script.reference).with_suffix(".jsonl")
+    def _journal(self, task: Task) -> tuple[Path, str]:
+        """The path of its journal, and as messages name it."""
+        path = (self.project.journal / self.machine.name / task.script.reference).with_suffix(".jsonl")
+        return path, self.project.relative(path)
 
     def smallest(self, tasks: Sequence[Task]) -> list[Problem]:
         """Run every variant once; what did not end well."""
@@ -203,14 +212,19 @@ class Session:
             "recorded_by": self.recorded_by,
             "shared": self.shared,
         }
-        journal = open_journal(self._journal_path(task), campaigns.header(task, session, key), began)
+        clock = time.monotonic()
+        path, shown = self._journal(task)
+        journal = open_journal(path, campaigns.header(task, session, key), began, shown)
+        if journal.instead:
+            self.console.print(f"  {shown} {journal.instead}; a new campaign begins", soft_wrap=True)
         total = sum(int(each["repeats"]) for each in journal.header["variants"].values())
 
         def tell(turn: campaigns.Turn, result: Result | None) -> None:
             if result is None:
                 status.update(f"{task.script.reference} {turn.variant}, run {turn.place + 1} of {total}")
             else:
-                self._say(task.script, turn.variant, turn.place + 1, total, result)
+                again = result.outcome == CRASHED and (turn.variant, turn.round) not in journal.done
+                self._say(task.script, turn.variant, turn.place + 1, total, result, again)
 
         # Gone on with after a change, it is of no one commit any more.
         journal.header["campaign"]["modified"] |= at_commit[1]
@@ -221,16 +235,19 @@ class Session:
 
         with self.console.status(task.script.reference) as status:
             gathered = campaigns.gather(task, journal, run, self._time_left, tell, self._idle)
-        problems = [*gathered.problems, *self._save(task, journal, gathered, packages, watch)]
+        # By a clock that nobody sets, and never before it began.
+        ended = max(campaigns.now(), began + timedelta(seconds=time.monotonic() - clock))
+        problems = [*gathered.problems, *self._save(task, journal, gathered, packages, watch, ended)]
         if gathered.ended == "interrupted":
             for problem in problems:
                 self.console.print(str(problem), markup=False, soft_wrap=True)
             raise KeyboardInterrupt
         if gathered.ended == "spent":
             return problems, runs_left(task, journal)
-        # Others of the same campaign may be half done, where only some variants were asked for.
+        # Others of the same campaign may be half done, where only some variants were asked for; and one that
+        # failed may do better next time, in the campaign that its times belong to.
         settled = set(campaigns.whole(journal)) | {variant.name for variant in task.variants}
-        if settled >= set(campaigns.repeats_in(journal)):
+        if settled >= set(campaigns.repeats_in(journal)) and not gathered.problems:
             journal.close()
         return problems, 0
 
@@ -241,13 +258,14 @@ class Session:
         gathered: campaigns.Gathered,
         packages: dict[str, str],
         watch: DeviceWatch,
+        ended: datetime,
     ) -> list[Problem]:
         """Put what was gathered into the store; what could not be taken over."""
         opened = journal.header["campaign"]
         foreign = watch.foreign()
         done = Campaign(
             started=opened["started"],
-            finished=campaigns.stamp(campaigns.now()),
+            finished=campaigns.stamp(ended),
             commit=opened["commit"],
             modified=opened["modified"],
             recorded_by=self.recorded_by,
@@ -263,16 +281,18 @@ class Session:
     def _time_left(self) -> float:
         return math.inf if self.ends is None else self.ends - time.monotonic()
 
-    def _say(self, script: Script, variant: str, place: int, total: int, result: Result) -> None:
+    def _say(
+        self, script: Script, variant: str, place: int, total: int, result: Result, again: bool = False
+    ) -> None:
         colour = "green" if result.outcome == OK else "red"
         which = "" if variant == "default" else f" {variant}"
-        ending = f"[{colour}]{result.outcome}[/] {result.seconds:.2f} s"
+        ending = f"[{colour}]{result.outcome}[/] {result.seconds:.2f} s{', once more' if again else ''}"
         self.console.print(f"  {place:>3}/{total} {script.reference}{which}: {ending}", soft_wrap=True)
 
 
 def runs_left(task: Task, journal: Journal | None) -> int:
     """How many runs of a task its journal does not hold."""
-    done = {(finished.variant, finished.round) for finished in journal.finished} if journal else set()
+    done = journal.done if journal else set()
     wanted = ((variant.name, number) for variant in task.variants for number in range(variant.repeats))
     return sum(turn not in done for turn in wanted)
 
@@ -282,18 +302,18 @@ def only_recording(project: Project) -> Iterator[None]:
     """Hold off another recording in the same checkout: two at once would spoil each other's times.
 
     Raises:
-        BenchbookError: One is under way.
+        BenchbookError: One is under way, or there is no writing there.
     """
-    project.journal.mkdir(parents=True, exist_ok=True)
-    with (project.journal / "lock").open("w") as file:
+    with writing(LOCK):
+        project.journal.mkdir(parents=True, exist_ok=True)
+        lock = (project.journal / "lock").open("w")
+    with lock as file:
         try:
             # Released with the process, however that ends.
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             what = "another recording is under way in this checkout"
-            raise BenchbookError(
-                Problem(".benchbook/lock", 1, what, "wait for it to end, or end it")
-            ) from error
+            raise BenchbookError(Problem(LOCK, 1, what, "wait for it to end, or end it")) from error
         yield
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,6 +26,31 @@ from benchbook.content.records import (
     write_text,
 )
 
+# What reading a file that is not a bundle can raise.
+DAMAGE = (
+    *(OSError, EOFError, zlib.error, RecursionError),
+    *(ValueError, KeyError, TypeError, AttributeError),
+)
+
+
+class UnwritableError(BenchbookError):
+    """A file cannot be written: there is no room, or one may not; whatever comes next would be lost too."""
+
+
+@contextlib.contextmanager
+def writing(shown: str) -> Iterator[None]:
+    """Say of a file that cannot be written, and which messages name `shown`, that this is so.
+
+    Raises:
+        UnwritableError: The system refused.
+    """
+    try:
+        yield
+    except OSError as error:
+        what = f"cannot be written ({error.strerror or error})"
+        fix = "make room there, or make it writable; then the same command goes on"
+        raise UnwritableError(Problem(shown, 1, what, fix)) from error
+
 
 class Store(Protocol):
     """Where records are looked up and put."""
@@ -33,7 +59,11 @@ class Store(Protocol):
         """What is known of "guide/script.py" on this machine."""
 
     def save(self, record: Record) -> str:
-        """Put a record in place, whole; the name of the file, for messages."""
+        """Put a record in place, whole; the name of the file, for messages.
+
+        Raises:
+            UnwritableError: It cannot be written; what was there is as it was.
+        """
 
 
 class Checkout:
@@ -49,9 +79,19 @@ class Checkout:
 
     def save(self, record: Record) -> str:
         """Put a record in place, whole; the name of the file, for messages."""
-        write_machine(self._project.records / self._machine.name / "machine.json", self._machine)
         path = self._project.record_path(self._machine.name, record.script)
-        write_record(path, record)
+        described = self._project.records / self._machine.name / "machine.json"
+        known = described.exists()
+        with writing(self._project.relative(path)):
+            try:
+                write_machine(described, self._machine)
+                write_record(path, record)
+            except OSError:
+                if not known:
+                    # A machine without a record would be a half of what was to be written.
+                    with contextlib.suppress(OSError):
+                        described.unlink(missing_ok=True)
+                raise
         return self._project.relative(path)
 
 
@@ -100,15 +140,24 @@ class Bundle:
             "records": records,
         }
         text = json.dumps(table, ensure_ascii=False, allow_nan=False)
-        if self._path.name.endswith(".gz"):
-            beside = self._path.with_name(f".{self._path.name}.part")
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+        with writing(self._path.name):
+            if self._path.name.endswith(".gz"):
+                self._write_packed(text)
+            else:
+                write_text(self._path, text + "\n")
+        return self._path.name
+
+    def _write_packed(self, text: str) -> None:
+        beside = self._path.with_name(f".{self._path.name}.part")
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        try:
             # No moment in the header: the same records make the same file.
             beside.write_bytes(gzip.compress(text.encode(), mtime=0))
             beside.replace(self._path)
-        else:
-            write_text(self._path, text + "\n")
-        return self._path.name
+        except OSError:
+            with contextlib.suppress(OSError):
+                beside.unlink(missing_ok=True)
+            raise
 
     @staticmethod
     def _begun(path: Path) -> tuple[str, list[Record]]:
@@ -118,7 +167,7 @@ class Bundle:
             return str(table["machine"]["name"]), [record_from(record) for record in table["records"]]
         except FileNotFoundError:
             return "", []
-        except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError) as error:
+        except DAMAGE as error:
             what = f"is there and is not a bundle ({error})"
             raise BenchbookError(Problem(path.name, 1, what, "name another file")) from error
 

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import secrets
 import selectors
 import shutil
 import signal
+import socket
 import tempfile
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 from typing import Any
 
 from benchbook.content.terminal import plain
 from benchbook.machines.sampling import INTERVAL, Sampler
 from benchbook.recording import processes, worker
 from benchbook.recording.capture import Bounded, Scrubber
-from benchbook.recording.endings import SAME_SHOWN, SMALLER
+from benchbook.recording.endings import SAME_SHOWN, SMALLER, TO_THE_END
 from benchbook.recording.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT, Failure, Job, Result
 
 # How long the other processes of a run may go on once one has failed: their own errors tell little.
 GRACE = 2.0
+# Bytes that a process may tell in one line: more than any record holds.
+LONGEST_ANSWER = 64 * 2**20
+# Bytes that are read at once; and more than a pipe or a socket can hold.
+CHUNK, READY = 1 << 16, 1 << 24
 # What launchers set, and a script must not inherit from one around the recorder.
 LAUNCHERS = (
     *("RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"),
@@ -36,21 +42,55 @@ class AbandonedError(Exception):
     """Whoever asked for the run is gone."""
 
 
-@dataclass
-class _Rank:
-    seat: worker.Seat
-    process: BaseProcess
-    printed: list[Bounded] = field(default_factory=list)
-    ended: float | None = None
-    answer: dict[str, Any] | None = None
+class Told:
+    """What a process of a run has told so far: the cells that it began, and in the end what came of them.
+
+    Only lines under the secret count: a script, or what it has started, can write into whatever is open.
+    """
+
+    def __init__(self, secret: str) -> None:
+        self._secret = secret.encode()
+        self._waiting = bytearray()
+        self.cells: list[str] = []
+        self.answer: dict[str, Any] | None = None
 
     @property
     def cell(self) -> str:
         """The cell it was in last."""
-        try:
-            return self.seat.progress.read_text("utf-8").split()[-1]
-        except (OSError, IndexError):
-            return ""
+        return self.cells[-1] if self.cells else ""
+
+    @property
+    def held(self) -> bool:
+        """Whether it says that it held to the end."""
+        return self.answer is not None and self.answer["outcome"] == OK
+
+    def add(self, data: bytes) -> None:
+        """Take in what came next."""
+        self._waiting += data
+        if b"\n" in data:
+            *lines, rest = self._waiting.split(b"\n")
+            self._waiting = bytearray(rest)
+            for line in lines:
+                # One that it was kept from finishing is followed by another.
+                with contextlib.suppress(ValueError, RecursionError):
+                    if line.startswith(self._secret):
+                        self._read(json.loads(line[len(self._secret) :]))
+        elif len(self._waiting) > LONGEST_ANSWER:
+            self._waiting.clear()
+
+    def _read(self, message: dict[str, Any]) -> None:
+        if "cell" in message:
+            self.cells.append(message["cell"])
+        else:
+            self.answer = message["answer"]
+
+
+@dataclass
+class _Rank:
+    process: BaseProcess
+    told: Told
+    printed: list[Bounded] = field(default_factory=list)
+    ended: float | None = None
 
 
 @dataclass(frozen=True)
@@ -97,10 +137,9 @@ class Supervisor:
             processes.end_all_but(self.spared)
             for rank in ranks:
                 rank.process.join()
-                rank.answer = _read(rank.seat.result)
             self._drain(selector)
-        killed_for_memory = processes.oom_kills() > kills
-        return self._judge(job, ranks, timed_out, killed_for_memory, seconds, scrub)
+        starved = processes.oom_kills() > kills
+        return self._judge(job, ranks, timed_out, starved, seconds, scrub)
 
     def _start(self, job: Job, folder: str, selector: selectors.BaseSelector) -> list[_Rank]:
         port = processes.free_port() if job.ranks > 1 else 0
@@ -117,9 +156,15 @@ class Supervisor:
                 printed.append(bounded)
                 reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
                 selector.register(reader, selectors.EVENT_READ, bounded)
-            process = self.context.Process(target=worker.run, args=(job, seat))
+            secret = secrets.token_hex(worker.SECRET_BYTES // 2)
+            ours, theirs = socket.socketpair()
+            ours.sendall(secret.encode())
+            process = self.context.Process(target=worker.run, args=(job, seat, theirs))
             process.start()
-            rank = _Rank(seat, process, printed)
+            theirs.close()
+            ours.setblocking(False)
+            rank = _Rank(process, Told(secret), printed)
+            selector.register(ours.detach(), selectors.EVENT_READ, rank.told)
             selector.register(process.sentinel, selectors.EVENT_READ, rank)
             ranks.append(rank)
         return ranks
@@ -144,15 +189,16 @@ class Supervisor:
         while any(rank.ended is None for rank in ranks):
             now = time.monotonic()
             if now >= deadline:
-                return not any(rank.ended is not None and not _held(rank) for rank in ranks)
+                return not any(rank.ended is not None and not rank.told.held for rank in ranks)
             for key, _ in selector.select(max(0.0, min(pause, deadline - now))):
-                if isinstance(key.data, Bounded):
+                if isinstance(key.data, Bounded | Told):
                     _take(key, selector)
                     continue
                 rank: _Rank = key.data
                 selector.unregister(key.fd)
                 rank.ended = time.monotonic()
-                if not _held(rank):
+                _take_all(rank.told, selector)
+                if not rank.told.held:
                     deadline = min(deadline, rank.ended + GRACE)
             self.sampler.sample()
             if self.abandoned():
@@ -163,29 +209,29 @@ class Supervisor:
     def _drain(selector: selectors.BaseSelector) -> None:
         """Take what is still in the pipes, and close them."""
         for key in list(selector.get_map().values()):
-            if isinstance(key.data, Bounded):
-                while _take(key, selector):
-                    pass
+            if isinstance(key.data, Bounded | Told):
+                _take_all(key.data, selector)
                 if key.fd in selector.get_map():
                     selector.unregister(key.fd)
                     os.close(key.fd)
 
     def _judge(
-        self, job: Job, ranks: list[_Rank], timed_out: bool, killed: bool, seconds: float, scrub: Scrubber
+        self, job: Job, ranks: list[_Rank], timed_out: bool, starved: bool, seconds: float, scrub: Scrubber
     ) -> Result:
-        endings = [_ending(job, rank, killed) for rank in ranks]
+        endings = [_ending(job, rank, starved) for rank in ranks]
         bad = [(rank, *ending) for rank, ending in zip(ranks, endings, strict=True) if ending is not None]
         if timed_out:
             rank = next(rank for rank in ranks if rank.ended is None)
-            what = f"still in the cell `{rank.cell}` after {job.timeout:g} seconds"
-            failure = Failure(_line(job, rank.cell), what, "make it shorter, or raise its `timeout`")
+            what = f"still in the cell `{rank.told.cell}` after {job.timeout:g} seconds"
+            failure = Failure(_line(job, rank.told.cell), what, "make it shorter, or raise its `timeout`")
             return Result(TIMED_OUT, failure, self._output(job, rank, scrub), [], seconds)
         if bad:
             # Out of memory anywhere explains the rest; else the first to end does.
             bad.sort(key=lambda each: (each[1] != OUT_OF_MEMORY, each[0].ended or float("inf")))
             rank, outcome, failure = bad[0]
             failure = Failure(failure.line, plain(scrub(failure.what)), failure.fix)
-            return Result(outcome, failure, self._output(job, rank, scrub), [], seconds)
+            killed = outcome == CRASHED and rank.process.exitcode == -signal.SIGKILL
+            return Result(outcome, failure, self._output(job, rank, scrub), [], seconds, killed)
         return Result(
             OK, None, self._output(job, ranks[0], scrub), [self._reading(rank) for rank in ranks], seconds
         )
@@ -195,7 +241,7 @@ class Supervisor:
         return {name: text for (name, _, _), text in zip(job.cells, texts, strict=True) if text}
 
     def _reading(self, rank: _Rank) -> dict[str, Any]:
-        answer = rank.answer or {}
+        answer = rank.told.answer or {}
         cells = answer["cells"]
         for cell, peak in self.sampler.peaks(answer["device"], answer["spans"]).items():
             after = cells[cell]["device_memory"]
@@ -225,53 +271,55 @@ def _environment_of_rank(rank: int, ranks: int, port: int) -> dict[str, str]:
     }
 
 
-def _ending(job: Job, rank: _Rank, killed: bool) -> tuple[str, Failure] | None:
-    """How a process ended, None if it held to the end."""
-    if rank.answer is not None:
-        if rank.answer["outcome"] == OK:
+def _ending(job: Job, rank: _Rank, starved: bool) -> tuple[str, Failure] | None:
+    """How a process ended, None if it held to the end; `starved` if the kernel killed for want of memory."""
+    where, answer = rank.told.cell, rank.told.answer
+    line = _line(job, where)
+    if answer is not None and answer["outcome"] == OK:
+        told = set(rank.told.cells) & set(answer["cells"])
+        lacking = [name for name, _, _ in job.cells if name not in told]
+        if not lacking:
             return None
-        failure = Failure(**rank.answer["failure"])
-        if killed and rank.answer["outcome"] == FAILED:
+        what = f"its result lacks the cell `{lacking[0]}`, which the script has"
+        return CRASHED, Failure(_line(job, lacking[0]), what, TO_THE_END)
+    if answer is not None:
+        failure = Failure(**answer["failure"])
+        if starved and answer["outcome"] == FAILED:
             # The kernel took one of the script's own processes, and the script fell over that.
             return OUT_OF_MEMORY, replace(failure, fix=SMALLER)
-        return rank.answer["outcome"], failure
-    where, line = rank.cell, _line(job, rank.cell)
+        return answer["outcome"], failure
     code = rank.process.exitcode
     if code is not None and code < 0:
         name = processes.signal_name(-code)
-        if -code == signal.SIGKILL and killed:
+        if -code == signal.SIGKILL and starved:
             what = f"the kernel killed it for want of memory in the cell `{where}`"
             return OUT_OF_MEMORY, Failure(line, what, SMALLER)
         return CRASHED, Failure(line, f"killed by {name} in the cell `{where}`", SAME_SHOWN)
     what = f"the process left in the cell `{where}` (exit code {code}) before its checks had completed"
-    return FAILED, Failure(
-        line, what, "let it run to the end of its checks, and raise an error where it cannot"
-    )
+    return FAILED, Failure(line, what, TO_THE_END)
 
 
 def _line(job: Job, cell: str) -> int:
     return next((line for name, line, _ in job.cells if name == cell), 1)
 
 
-def _held(rank: _Rank) -> bool:
-    answer = _read(rank.seat.result)
-    return answer is not None and answer["outcome"] == OK
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    try:
-        answer: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
-        return None
-    return answer
+def _take_all(kept: Bounded | Told, selector: selectors.BaseSelector) -> None:
+    """Move all that lies ready for `kept` into it, and no more: what is left running may write for ever."""
+    for key in [key for key in selector.get_map().values() if key.data is kept]:
+        for _ in range(READY // CHUNK):
+            if not _take(key, selector):
+                break
 
 
 def _take(key: selectors.SelectorKey, selector: selectors.BaseSelector) -> bool:
     """Move some bytes from a pipe into what is kept; False once there is nothing more."""
     try:
-        data = os.read(key.fd, 1 << 16)
+        data = os.read(key.fd, CHUNK)
     except BlockingIOError:
         return False
+    except ConnectionResetError:
+        # It ended before it had read its secret.
+        data = b""
     if not data:
         selector.unregister(key.fd)
         os.close(key.fd)

@@ -12,11 +12,11 @@ import linecache
 import multiprocessing
 import os
 import signal
+import socket
 import sys
 import types
 import warnings
 from dataclasses import asdict, dataclass
-from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,7 @@ FUTURES = 0
 for _name in __future__.all_feature_names:
     FUTURES |= getattr(__future__, _name).compiler_flag
 SET_DEATH_SIGNAL = 1
+SECRET_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -63,32 +64,47 @@ class Seat:
     environment: dict[str, str | None]
     empty: dict[str, int]
 
-    @property
-    def result(self) -> Path:
-        """Where it leaves what it found."""
-        return Path(self.folder) / f"result-{self.rank}.json"
 
-    @property
-    def progress(self) -> Path:
-        """Where it leaves the name of the cell it is in."""
-        return Path(self.folder) / f"progress-{self.rank}"
+class Teller:
+    """Tells the supervisor which cell begins, and in the end what came of them all.
+
+    It does so over a socket that this process was born with, and begins each line with a secret that came
+    over it: a script that writes into whatever it finds open says nothing that would be believed.
+    """
+
+    def __init__(self, channel: socket.socket) -> None:
+        channel.set_inheritable(False)
+        self._channel = channel
+        self._secret = channel.recv(SECRET_BYTES, socket.MSG_WAITALL)
+
+    def cell(self, name: str) -> None:
+        """Say that a cell begins."""
+        self._tell({"cell": name})
+
+    def answer(self, result: dict[str, Any]) -> None:
+        """Say what came of the run.
+
+        Raises:
+            ValueError: It holds what JSON has not; nothing was said.
+        """
+        self._tell({"answer": result})
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        # On a line of its own, whatever a script may have written before.
+        line = json.dumps(message, allow_nan=False).encode()
+        self._channel.sendall(b"\n" + self._secret + line + b"\n")
 
 
-def run(job: Job, seat: Seat) -> None:
-    """Be that process: run the cells, leave the result in a file, and end."""
+def run(job: Job, seat: Seat, channel: socket.socket) -> None:
+    """Be that process: run the cells, tell over `channel` what came of them, and end."""
     _settle(seat)
-    with seat.progress.open("wb", buffering=0) as progress:
-        try:
-            result = _run_cells(job, seat, progress)
-        except BaseException as error:  # whatever goes wrong in here must be told, not guessed
-            what = f"the recorder itself failed ({type(error).__name__}: {error})"
-            result = {
-                "outcome": FAILED,
-                "failure": asdict(Failure(1, what, "report this as a fault of benchbook")),
-            }
-    beside = seat.result.with_suffix(".part")
-    beside.write_text(json.dumps(result, allow_nan=False), "utf-8")
-    os.replace(beside, seat.result)
+    teller = Teller(channel)
+    try:
+        teller.answer(_run_cells(job, seat, teller))
+    except BaseException as error:  # whatever goes wrong in here must be told, not guessed
+        what = f"the recorder itself failed ({type(error).__name__}: {error})"
+        failure = Failure(1, what, "report this as a fault of benchbook")
+        teller.answer({"outcome": FAILED, "failure": asdict(failure)})
     # Neither exit handlers nor destructors are part of what is measured, and some hang.
     os._exit(0)
 
@@ -117,7 +133,7 @@ def _die_with_parent() -> None:
         ctypes.CDLL(None).prctl(SET_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
 
 
-def _run_cells(job: Job, seat: Seat, progress: FileIO) -> dict[str, Any]:
+def _run_cells(job: Job, seat: Seat, teller: Teller) -> dict[str, Any]:
     module = _make_main(job)
     namespace = module.__dict__
     reached: set[str] = set()
@@ -126,7 +142,7 @@ def _run_cells(job: Job, seat: Seat, progress: FileIO) -> dict[str, Any]:
     with _Output(seat.outputs) as output:
         meters = CellMeters(tuple(job.meters), seat.empty)
         for index, (name, line, code) in enumerate(job.cells):
-            progress.write(f"{name}\n".encode())
+            teller.cell(name)
             output.switch(index)
             try:
                 # Blank lines in front, so that tracebacks and inspect find the line in the file.

@@ -6,20 +6,30 @@ has a higher one here, and what comes after it a lower one.
 
 from __future__ import annotations
 
+import contextlib
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+try:
+    import fcntl
+except ImportError:  # Windows has none
+    fcntl = None  # type: ignore[assignment]
 
 from mkdocs.config import config_options
 from mkdocs.config.base import Config
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
 from mkdocs.plugins import BasePlugin, CombinedEvent, event_priority
 from mkdocs.structure.files import Files
 from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 from mkdocs.utils.templates import TemplateContext
 
+from benchbook.content.problems import Problem
 from benchbook.rendering.context import activate
 from benchbook.rendering.frame import SiteFrame
-from benchbook.rendering.replay import Replay
+from benchbook.rendering.replay import Replay, is_nested
 from benchbook.rendering.security import clean
 
 if TYPE_CHECKING:
@@ -34,17 +44,76 @@ class BenchbookConfig(Config):
     search = config_options.Type(bool, default=True)
 
 
+class OutputLock:
+    """Holds off a second build into the same folder: each would take away what the other has written.
+
+    The lock is on a file beside the folder, there for as long as the build. Where a system has no such locks,
+    or nobody may write there, it holds off nobody.
+    """
+
+    def __init__(self) -> None:
+        self._held: tuple[int, Path] | None = None
+
+    def take(self, site: Path) -> None:
+        """Take it for a build into `site`.
+
+        Raises:
+            PluginError: Another build has it.
+        """
+        self.release()
+        beside = site.with_name(f".{site.name}.lock")
+        while fcntl is not None and self._held is None:
+            try:
+                beside.parent.mkdir(parents=True, exist_ok=True)
+                # Released with the process, however that ends.
+                file = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            except OSError:
+                return
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # A build that has just ended may have removed the file in between.
+                if os.path.samestat(os.fstat(file), os.stat(beside)):
+                    self._held = file, beside
+            except BlockingIOError as error:
+                what, fix = "another build writes into this folder", "wait for it to end, or end it"
+                raise PluginError(str(Problem(site.name, 1, what, fix))) from error
+            except FileNotFoundError:
+                continue
+            except OSError:
+                return
+            finally:
+                if self._held is None:
+                    os.close(file)
+
+    def release(self) -> None:
+        """Give it back, if it is held."""
+        if self._held is not None:
+            file, beside = self._held
+            self._held = None
+            with contextlib.suppress(OSError):
+                beside.unlink()
+            os.close(file)
+
+
 class BenchbookPlugin(BasePlugin[BenchbookConfig]):
     """Hands each event of a build to whom it concerns."""
 
     def __init__(self) -> None:
         self._replay = Replay()
         self._frame = SiteFrame()
+        self._lock = OutputLock()
 
     # An `on_startup` also makes MkDocs keep this instance from one build of `mkdocs serve` to the next.
     def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:
         """Remember whether the site is served while it is written."""
         self._replay.serving = self._frame.serving = command == "serve"
+
+    @event_priority(100)  # before anything is written
+    def _begin_alone(self, config: MkDocsConfig) -> MkDocsConfig:
+        # What is served lies in a folder of its own.
+        if not self._replay.serving and not is_nested(config):
+            self._lock.take(Path(config.site_dir))
+        return config
 
     @event_priority(50)  # before anything renders a page
     def _begin_replay(self, config: MkDocsConfig) -> MkDocsConfig:
@@ -54,7 +123,7 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
     def _begin_frame(self, config: MkDocsConfig) -> MkDocsConfig:
         return self._frame.on_config(config) if self.config.frame else config
 
-    on_config = CombinedEvent(_begin_replay, _begin_frame)
+    on_config = CombinedEvent(_begin_alone, _begin_replay, _begin_frame)
 
     @event_priority(60)
     def _leave_out(self, files: Files, *, config: MkDocsConfig) -> Files:
@@ -126,12 +195,18 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         if self.config.frame:
             self._frame.on_post_build(config, self.config.search)
 
-    on_post_build = CombinedEvent(_write_shared, _finish_site)
+    @event_priority(-300)  # once all is written
+    def _let_others_build(self, *, config: MkDocsConfig) -> None:
+        if not is_nested(config):
+            self._lock.release()
+
+    on_post_build = CombinedEvent(_write_shared, _finish_site, _let_others_build)
 
     def on_build_error(self, *, error: Exception) -> None:
         """Forget a build that failed."""
         activate(None)
         self._frame.forget()
+        self._lock.release()
 
     def on_serve(self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Any) -> LiveReloadServer:
         """Watch scripts and records beside the pages."""
@@ -141,3 +216,4 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
         """Forget what was kept for `mkdocs serve`."""
         self._replay.close()
         self._frame.close()
+        self._lock.release()

@@ -1,0 +1,464 @@
+"""What becomes of a recording where a process is killed, a disk is full, a clock is set back, a file is damaged."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import json
+import math
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchbook.content.problems import BenchbookError
+from benchbook.content.project import Project
+from benchbook.content.records import Campaign, Record, load_record
+from benchbook.content.script import Variant
+from benchbook.machines.description import describe
+from benchbook.recording import campaign as campaigns
+from benchbook.recording import command as recording
+from benchbook.recording.campaign import Turn, gather, header
+from benchbook.recording.jobs import CRASHED, OK, Failure, Result
+from benchbook.recording.journal import Journal, open_journal
+from benchbook.recording.plan import Task, make_plan
+from benchbook.recording.session import Session
+from benchbook.recording.stores import Bundle, Checkout
+from builders import write
+from running import SWEEP, add_script, script_text, small_project
+
+HERE = describe(None)
+NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+PLAIN = "# %% parameters\nn = 1\n\n# %% work\ndoubled = 2.0 * n\n\n# %% checks\nassert doubled"
+# Three variants whose times are compared, each run three times.
+TIMED = SWEEP.replace('"count"', '"s"').replace("[1, 2]", "[1, 2, 3]").replace("repeats = 2", "repeats = 3")
+# Counts the runs of the second variant in a file, and falls in those that another file names.
+FALLING = """
+# %% parameters
+n = 1
+
+# %% work
+import os, pathlib, signal
+doubled = 2.0 * n
+beside = pathlib.Path(__file__)
+if n == 2:
+    with beside.with_name("runs").open("a") as runs:
+        runs.write(".")
+    fatal = beside.with_name("fatal").read_text().split()
+    if str(len(beside.with_name("runs").read_text())) in fatal:
+        {fall}
+
+# %% checks
+assert doubled
+"""
+KILLED = FALLING.format(fall="os.kill(os.getpid(), signal.SIGKILL)")
+ABORTED = FALLING.format(fall="os.abort()")
+RAISED = FALLING.format(fall="raise ValueError('a bad day')")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    monkeypatch.setattr(recording, "find_accelerators", lambda *_: None)
+    return small_project(tmp_path)
+
+
+def record(project: Project, **options: Any) -> int:
+    return recording.record_command(project, [], **options)
+
+
+def written(project: Project) -> Record:
+    found = load_record(project.record_path(HERE.name, "guide/small.py"))
+    assert found is not None
+    return found
+
+
+def campaigns_in(project: Project) -> set[str]:
+    return {variant.campaign for variant in written(project).variants.values()}
+
+
+def falls_in(project: Project, *runs: int) -> None:
+    """From now on the second variant falls in these of its runs, counted from 1 on."""
+    (project.snippets / "guide/runs").write_text("")
+    (project.snippets / "guide/fatal").write_text(" ".join(map(str, runs)))
+
+
+def runs_of_it(project: Project) -> int:
+    return len((project.snippets / "guide/runs").read_text())
+
+
+# A process that is killed
+
+
+def test_a_worker_that_is_killed_is_run_once_more_and_no_campaigns_mix(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, KILLED, TIMED)
+    falls_in(project, 2)
+    assert record(project) == 0
+    assert "n=2: crashed" in (said := capsys.readouterr().err)
+    assert "once more" in said
+    found = written(project)
+    assert {(variant.outcome, len(variant.runs)) for variant in found.variants.values()} == {(OK, 3)}
+    assert len(campaigns_in(project)) == 1
+    assert sorted(run.place for variant in found.variants.values() for run in variant.runs) == [*range(9)]
+    assert record(project) == 0
+    assert written(project) == found
+
+
+def test_a_worker_that_is_killed_twice_in_one_run_has_crashed(project: Project) -> None:
+    add_script(project.root, KILLED, TIMED)
+    falls_in(project, 1, 2)
+    assert record(project) == 1
+    assert runs_of_it(project) == 2
+    crashed = written(project).variants["n=2"]
+    assert crashed.outcome == CRASHED
+    assert crashed.error
+    assert "killed by SIGKILL in the cell `work`, in a second attempt too" in crashed.error
+
+
+@pytest.mark.parametrize(("fatal", "outcome", "runs"), [(2, OK, 4), (1, CRASHED, 1)])
+def test_a_crash_is_taken_for_chance_after_runs_that_went_well(
+    project: Project, fatal: int, outcome: str, runs: int
+) -> None:
+    add_script(project.root, ABORTED, TIMED)
+    falls_in(project, fatal)
+    record(project)
+    assert (written(project).variants["n=2"].outcome, runs_of_it(project)) == (outcome, runs)
+
+
+def test_a_variant_that_is_measured_again_takes_those_along_that_its_times_are_compared_with(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, KILLED, TIMED)
+    falls_in(project, 2, 3)
+    assert record(project) == 1
+    assert written(project).variants["n=2"].outcome == CRASHED
+    (first,) = campaigns_in(project)
+    capsys.readouterr()
+    record(project, plan=True, plan_json=True)
+    (planned,) = json.loads(capsys.readouterr().out)["scripts"]
+    assert [each["reason"].partition(":")[0] for each in planned["variants"]] == [
+        "baseline beside what is recorded",
+        "crashed",
+        "in one campaign with what is recorded",
+    ]
+    falls_in(project)
+    assert record(project) == 0
+    (second,) = campaigns_in(project)
+    assert first != second
+    assert {variant.outcome for variant in written(project).variants.values()} == {OK}
+
+
+def test_bytes_are_measured_again_alone(project: Project) -> None:
+    add_script(project.root, ABORTED, TIMED.replace('"s"', '"B"'))
+    falls_in(project, 1)
+    record(project)
+    before = written(project)
+    falls_in(project)
+    assert record(project) == 0
+    after = written(project)
+    assert (after.variants["n=1"], after.variants["n=3"]) == (before.variants["n=1"], before.variants["n=3"])
+    assert after.variants["n=2"].outcome == OK
+
+
+def test_a_campaign_that_lost_a_variant_leaves_the_times_of_another_as_they_are(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, KILLED, TIMED)
+    falls_in(project)
+    assert record(project) == 0
+    before = written(project)
+    falls_in(project, 2, 3)
+    assert record(project, everything=True) == 1
+    assert written(project) == before
+    assert "where an earlier campaign measured it" in capsys.readouterr().err
+
+
+def test_a_variant_that_failed_is_gone_on_with_in_its_campaign(project: Project) -> None:
+    add_script(project.root, RAISED, TIMED)
+    falls_in(project, 3)
+    assert record(project) == 1
+    assert list(written(project).variants) == ["n=1", "n=3"]
+    falls_in(project)
+    assert record(project) == 0
+    # Of its three runs two had gone well.
+    assert runs_of_it(project) == 1
+    assert [len(variant.runs) for variant in written(project).variants.values()] == [3, 3, 3]
+    assert len(campaigns_in(project)) == 1
+    assert not list(project.journal.glob("**/*.jsonl"))
+
+
+def task_of(project: Project) -> Task:
+    add_script(project.root, PLAIN, TIMED)
+    (task,) = make_plan(project, [], HERE, lambda _: None).tasks
+    return task
+
+
+def journal_of(project: Project, task: Task, now: datetime = NOON) -> Journal:
+    campaign = {"id": "c1", "started": now.strftime("%Y-%m-%dT%H:%M:%SZ")}
+    return open_journal(project.root / "j.jsonl", header(task, campaign, {}), now)
+
+
+def killed(_variant: Variant, _limit: float) -> Result:
+    return Result(CRASHED, Failure(9, "killed by SIGKILL in the cell `work`", "fix it"), killed=True)
+
+
+def good(variant: Variant, _limit: float) -> Result:
+    rank = {"metrics": {"doubled": variant.parameters["n"]}, "cells": {}, "baseline_memory": 1}
+    return Result(OK, None, {}, [rank], 1.0)
+
+
+def ignore(_turn: Turn, _result: Result | None) -> None:
+    pass
+
+
+def after(count: int, run: Callable[[Variant, float], Result]) -> Callable[[Variant, float], Result]:
+    """Runs that do as `run` does so many times, and are then interrupted."""
+    left = iter(range(count))
+
+    def runs(variant: Variant, limit: float) -> Result:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return run(variant, limit)
+
+    return runs
+
+
+def test_a_second_attempt_is_neither_forgotten_nor_repeated_when_a_recording_resumes(
+    project: Project,
+) -> None:
+    task = task_of(project)
+    gathered = gather(task, journal_of(project, task), after(1, killed), lambda: math.inf, ignore)
+    assert gathered.ended == "interrupted"
+    resumed = journal_of(project, task)
+    assert (len(resumed.again), resumed.finished) == (1, [])
+    gather(task, resumed, after(1, killed), lambda: math.inf, ignore)
+    (finished,) = journal_of(project, task).finished
+    assert finished.result.outcome == CRASHED
+    assert (finished.variant, finished.round) in resumed.again
+
+
+def test_a_second_attempt_has_the_place_of_the_first(project: Project) -> None:
+    task = task_of(project)
+    journal = journal_of(project, task)
+    gather(task, journal, after(1, killed), lambda: math.inf, ignore)
+    runs = gather(task, journal_of(project, task), good, lambda: math.inf, ignore).runs
+    assert sorted(one.place for found in runs.values() for one in found) == [*range(9)]
+
+
+def test_a_journal_from_before_second_attempts_is_gone_on_with(project: Project) -> None:
+    task = task_of(project)
+    journal = journal_of(project, task)
+    gather(task, journal, after(2, good), lambda: math.inf, ignore)
+    first, *lines = journal.path.read_text("utf-8").splitlines()
+    tables = [json.loads(line) for line in lines]
+    for table in tables:
+        del table["result"]["killed"]
+    journal.path.write_text("\n".join([first, *map(json.dumps, tables), ""]), "utf-8")
+    resumed = journal_of(project, task)
+    assert (len(resumed.finished), resumed.instead) == (2, "")
+
+
+# A disk that is full, or may not be written to
+
+
+def refuse(monkeypatch: pytest.MonkeyPatch, folder: Path, number: int) -> None:
+    """Let the system refuse to write below a folder, in the middle of a file where there is no room."""
+    write_bytes, fsync, mkdir = Path.write_bytes, os.fsync, Path.mkdir
+    error = OSError(number, os.strerror(number))
+
+    def half(path: Path, data: bytes) -> int:
+        if path.is_relative_to(folder):
+            write_bytes(path, data[: len(data) // 2])
+            raise error
+        return write_bytes(path, data)
+
+    def none(descriptor: int) -> None:
+        if Path(os.readlink(f"/proc/self/fd/{descriptor}")).is_relative_to(folder):
+            raise error
+        fsync(descriptor)
+
+    def made(path: Path, *arguments: Any, **named: Any) -> None:
+        if number == errno.EROFS and path.is_relative_to(folder):
+            raise error
+        mkdir(path, *arguments, **named)
+
+    monkeypatch.setattr(Path, "write_bytes", half)
+    monkeypatch.setattr(os, "fsync", none)
+    monkeypatch.setattr(Path, "mkdir", made)
+
+
+WORDS = {errno.ENOSPC: "No space left on device", errno.EROFS: "Read-only file system"}
+
+
+@pytest.mark.parametrize("number", WORDS)
+def test_records_that_cannot_be_written_are_one_line_and_no_half(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int
+) -> None:
+    add_script(project.root, PLAIN, SWEEP)
+    with monkeypatch.context() as patch:
+        refuse(patch, project.records, number)
+        assert record(project) == 1
+    shown = f"snippets/records/{HERE.name}/guide/small.json"
+    assert f"{shown}:1: cannot be written ({WORDS[number]}); make room" in capsys.readouterr().err
+    assert not [path for path in project.records.glob("**/*") if path.is_file()]
+    # The runs are kept: the same command goes on.
+    assert record(project) == 0
+    assert "ok" not in capsys.readouterr().err.partition("wrote")[0]
+
+
+@pytest.mark.parametrize("name", ["here.json", "here.json.gz"])
+@pytest.mark.parametrize("number", WORDS)
+def test_a_bundle_that_cannot_be_written_is_one_line_and_stays_as_it_was(
+    project: Project,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    number: int,
+) -> None:
+    bundle = tmp_path / "out" / name
+    add_script(project.root, PLAIN, SWEEP, "guide/one.py")
+    record(project, bundle=bundle)
+    before = bundle.read_bytes()
+    add_script(project.root, PLAIN, SWEEP)
+    with monkeypatch.context() as patch:
+        refuse(patch, bundle.parent, number)
+        assert record(project, bundle=bundle) == 1
+    assert f"{name}:1: cannot be written ({WORDS[number]}); make room" in capsys.readouterr().err
+    assert [path.name for path in bundle.parent.iterdir()] == [name]
+    assert bundle.read_bytes() == before
+
+
+@pytest.mark.parametrize("number", WORDS)
+def test_a_journal_that_cannot_be_written_ends_the_recording_with_one_line(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int
+) -> None:
+    add_script(project.root, PLAIN, SWEEP, "guide/one.py")
+    add_script(project.root, PLAIN, SWEEP, "guide/two.py")
+    refuse(monkeypatch, project.journal / HERE.name, number)
+    assert record(project) == 1
+    error = capsys.readouterr().err
+    # What follows would be lost as well, and is not begun.
+    assert error.count("cannot be written") == 1
+    assert f".benchbook/{HERE.name}/guide/one.jsonl:1: cannot be written ({WORDS[number]})" in error
+
+
+def test_a_checkout_that_cannot_be_written_is_refused_with_one_line(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_script(project.root, PLAIN, SWEEP)
+    refuse(monkeypatch, project.journal, errno.EROFS)
+    with pytest.raises(BenchbookError, match=r"^\.benchbook/lock:1: cannot be written \(Read-only"):
+        record(project)
+
+
+# A clock that is set back
+
+
+def stopped(project: Project, monkeypatch: pytest.MonkeyPatch, runs: int) -> None:
+    """Record until so many runs are done, and have no more time."""
+    asked = iter(range(runs + 1))
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "_time_left", lambda _: 60.0 if next(asked, None) is not None else 0.0)
+        assert record(project) == 0
+
+
+def only_campaign(project: Project) -> Campaign:
+    (campaign,) = written(project).campaigns.values()
+    assert isinstance(campaign, Campaign)
+    return campaign
+
+
+def test_a_journal_that_begins_in_the_future_is_not_gone_on_with_and_that_is_said(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, PLAIN, TIMED)
+    present = campaigns.now()
+    with monkeypatch.context() as patch:
+        patch.setattr(campaigns, "now", lambda: present + timedelta(hours=5))
+        stopped(project, monkeypatch, 4)
+    capsys.readouterr()
+    assert record(project) == 0
+    said = capsys.readouterr().err
+    assert f".benchbook/{HERE.name}/guide/small.jsonl begins in the future, at " in said
+    assert ": the clock was set back; a new campaign begins" in said
+    assert only_campaign(project).started <= only_campaign(project).finished
+    assert only_campaign(project).started < campaigns.stamp(present + timedelta(hours=1))
+
+
+def test_a_campaign_never_ends_before_it_began(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    add_script(project.root, PLAIN, SWEEP)
+    clock = iter([NOON, *[NOON - timedelta(hours=1)] * 9])
+    monkeypatch.setattr(campaigns, "now", lambda: next(clock))
+    assert record(project) == 0
+    assert only_campaign(project).started == "2026-11-20T12:00:00Z"
+    assert only_campaign(project).finished >= only_campaign(project).started
+
+
+def test_a_campaign_that_is_resumed_still_ends_within_what_a_campaign_may_take(project: Project) -> None:
+    task = task_of(project)
+    journal = journal_of(project, task)
+    gather(task, journal, after(1, good), lambda: math.inf, ignore)
+    late = open_journal(journal.path, journal.header, NOON + timedelta(days=6, hours=1))
+    assert late.finished == []
+    assert late.instead == "is older than 6 days"
+
+
+# A file that is damaged
+
+
+@pytest.mark.parametrize("damage", ["[" * 3000 + "]" * 3000 + "\n", "null\n", '{"campaign": 1}\n{}\n', "\n"])
+def test_a_journal_that_is_damaged_is_begun_anew_and_that_is_said(project: Project, damage: str) -> None:
+    task = task_of(project)
+    (project.root / "j.jsonl").write_text(damage, "utf-8")
+    journal = journal_of(project, task)
+    assert (journal.finished, journal.instead) == ([], "cannot be read")
+    assert journal_of(project, task).instead == ""
+
+
+def test_a_journal_of_other_code_is_begun_anew_and_that_is_said(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, PLAIN, TIMED)
+    stopped(project, monkeypatch, 4)
+    add_script(project.root, PLAIN.replace("2.0 * n", "n + float(n)"), TIMED)
+    assert record(project) == 0
+    assert "guide/small.jsonl is of other code, parameters, packages" in capsys.readouterr().err
+
+
+DEEP = "[" * 3000 + "]" * 3000
+
+
+@pytest.mark.parametrize(
+    ("body", "table"),
+    [
+        (PLAIN, f'needs = ["cpu"]\n[tool.benchbook.matrix]\nn = {DEEP}'),
+        (PLAIN, 'needs = ["cpu"]\nmatrix = [' + "{ n = " * 3000 + "1" + " }" * 3000 + "]"),
+        (PLAIN, f'needs = ["cpu"]\n[tool.benchbook.on.cpu]\nn = {DEEP}'),
+        (PLAIN.replace("n = 1", f"n = {DEEP}"), 'needs = ["cpu"]'),
+        (PLAIN.replace("2.0 * n", "-" * 3000 + "n"), 'needs = ["cpu"]'),
+    ],
+)
+def test_what_is_nested_thousands_deep_is_one_line_and_the_next_script_still_runs(
+    project: Project, body: str, table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(project.snippets / "guide/deep.py", script_text(body, table))
+    add_script(project.root, PLAIN, SWEEP)
+    assert record(project) == 1
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "deep.py" in line]
+    assert line.startswith("snippets/guide/deep.py:")
+    assert "; " in line
+    assert len(written(project).variants) == 2
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_bundle_that_is_nested_thousands_deep_is_not_gone_on_with(project: Project, packed: bool) -> None:
+    path = project.root / "here.json"
+    text = ('{"machine":' * 3000 + "1" + "}" * 3000).encode()
+    path.write_bytes(gzip.compress(text) if packed else text)
+    with pytest.raises(BenchbookError, match="is not a bundle"):
+        Bundle(path, Checkout(project, HERE), HERE)
