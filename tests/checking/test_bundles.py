@@ -187,6 +187,11 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         "describes no accelerator",
     ),
     "no list": (lambda b: b.update(records={}), "is not a bundle of records"),
+    "digits that are not ASCII": (
+        lambda b: campaign(b).update(finished="２０２６-01-02T03:05:05Z"),
+        "finished: String should match pattern",
+    ),
+    "more memory than there is": (lambda b: b["machine"].update(memory_bytes=10**309), "memory_bytes: Input"),
     "no records": (lambda b: b.update(records=[]), "it holds no records"),
     "less than nothing": (
         lambda b: variant(b)["runs"][0]["metrics"].update(total=-6),
@@ -327,6 +332,71 @@ def test_an_older_campaign_never_replaces_a_later_one(project: Project, tmp_path
             import_bundles(project, [write(path, packed(older))], replacing=replacing)
 
 
+def test_another_session_under_the_name_of_one_that_is_here_is_refused(
+    project: Project, tmp_path: Path
+) -> None:
+    import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle_of()))])
+    record = project.record_path(MACHINE, "sums/add.py")
+    before = record.read_bytes()
+    other = bundle_of()
+    campaign(other).update(packages={"python": "3.12.0"})
+    for replacing in (False, True):
+        with pytest.raises(BenchbookError, match="is here already, of another session"):
+            import_bundles(project, [write(tmp_path / "other.json", packed(other))], replacing=replacing)
+    assert record.read_bytes() == before
+
+
+def test_variants_of_two_campaigns_of_a_timed_script_are_refused(project: Project, tmp_path: Path) -> None:
+    timed = SWEEP.replace('"count"', '"s"')
+    write(project.snippets / "sums/add.py", timed)
+
+    def of(kept: str, name: str) -> Path:
+        bundle = bundle_of(timed)
+        record = bundle["records"][0]
+        ((_, session),) = record["campaigns"].items()
+        record["campaigns"] = {name: session}
+        record["variants"] = {kept: record["variants"][kept] | {"campaign": name}}
+        runs = record["variants"][kept]["runs"]
+        runs += [json.loads(json.dumps(runs[place % 3])) for place in range(5)]
+        for place, run in enumerate(runs):
+            run["place"] = place
+            run["metrics"]["total"] = 1 + place / 100
+            for meters in run["cells"].values():
+                meters["seconds"] = 0.1 + place / 100
+        return write(tmp_path / f"{name}.json", packed(bundle))
+
+    import_bundles(project, [of("steps=1", "one")])
+    with pytest.raises(BenchbookError, match="its variants would be of 2 campaigns"):
+        import_bundles(project, [of("steps=2", "two")], replacing=True)
+    import_bundles(project, [of("steps=2", "one")])
+
+
+def test_a_series_where_other_machines_have_one_number_is_refused(project: Project, tmp_path: Path) -> None:
+    import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle_of()))])
+    series = renamed(later(bundle_of()), "cpu-test--ada", "Ada")
+    for run in variant(series)["runs"]:
+        run["metrics"]["total"] = [6, 7]
+    path = write(tmp_path / "series.json", packed(series))
+    with pytest.raises(BenchbookError, match="total is a series, and one number on other machines"):
+        import_bundles(project, [path])
+
+
+def test_a_history_that_grows_too_long_loses_its_oldest_lines(project: Project, tmp_path: Path) -> None:
+    import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle_of()))])
+    long = later(bundle_of())
+    line = {"date": "2026-01-02", "variants": [], "medians": {}}
+    long["records"][0]["history"] = [line | {"campaign": f"{number}"} for number in range(1000)]
+    import_bundles(project, [write(tmp_path / "long.json", packed(long))], replacing=True)
+    again = later(bundle_of(), "2026-01-06")
+    again["records"][0]["campaigns"] = {"third": again["records"][0]["campaigns"].pop("another")}
+    variant(again)["campaign"] = "third"
+    again["records"][0]["history"] = [line | {"campaign": "third"}]
+    import_bundles(project, [write(tmp_path / "again.json", packed(again))], replacing=True)
+    record = load_record(project.record_path(MACHINE, "sums/add.py"))
+    assert record is not None
+    assert (len(record.history), record.history[-1].campaign) == (1000, "third")
+
+
 def test_what_is_imported_twice_replaces_nothing(project: Project, tmp_path: Path) -> None:
     path = write(tmp_path / "bundle.json", packed(bundle_of()))
     import_bundles(project, [path])
@@ -421,7 +491,7 @@ def test_the_wording_of_a_machine_that_is_here_already_stays(project: Project, t
     import_bundles(project, [path])
     description = project.records / MACHINE / "machine.json"
     table = json.loads(description.read_text("utf-8"))
-    write(description, json.dumps(table | {"title": "A better title", "memory_bytes": 1}))
+    write(description, json.dumps(table | {"title": "A better title", "virtualisation": "kvm"}))
     import_bundles(project, [path])
     assert json.loads(description.read_text("utf-8")) == table | {"title": "A better title"}
 

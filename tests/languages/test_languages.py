@@ -206,8 +206,8 @@ def test_a_missing_string_names_the_file() -> None:
         ("strings: {runs: {two: a, other: b}}", "plural forms other, two"),
         ("labels: {a: [1]}", "`a` is not text"),
         ("units: 3", "`units:` is not a mapping"),
-        ("style: 3", "`style:` is no CSS"),
-        ("style: </style>", "`style:` is no CSS"),
+        ("style: 3", "`style:`: it is not CSS"),
+        ("style: </style>", "`style:`: it is not CSS"),
     ],
 )
 def test_a_malformed_language_is_a_problem_with_a_line(tmp_path: Path, text: str, problem: str) -> None:

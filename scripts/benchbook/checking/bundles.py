@@ -18,6 +18,8 @@ from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import (
     LARGEST_BUNDLE,
+    MOST_CAMPAIGNS,
+    Campaign,
     Publication,
     Record,
     bundle_digest,
@@ -30,8 +32,8 @@ from benchbook.content.records import (
     write_text,
 )
 from benchbook.content.revisions import laid_out
-from benchbook.content.script import read_script
-from benchbook.content.validation import machine_problems, parse_json, record_problems
+from benchbook.content.script import Script, read_script
+from benchbook.content.validation import RECORD_AGAIN, machine_problems, parse_json, record_problems
 
 # So many variants are named; how many more there are is told.
 SHOWN = 5
@@ -145,10 +147,16 @@ class _Placed:
 
 def _laid_over(project: Project, path: str, bundle: dict[str, Any]) -> _Placed:
     merged, replaced, older = {}, [], []
+    scripts = project.scripts()
     for table in bundle["records"]:
         target = project.record_path(table["machine"], table["script"])
         old, new = load_record(target, project.relative(target)), record_from(table)
         merged[target] = _merge(old, new)
+        if (mixed := _mixed(merged[target], read_script(scripts[new.script], project.root))) is not None:
+            older.append(f"{new.script} on {new.machine}: {mixed}")
+        if old is not None and (other := _other_sessions(old, new)):
+            what = f"{new.script} on {new.machine}: campaign {other[0]} is here already, of another session"
+            older.append(what)
         known = old.variants if old is not None else {}
         gone = [name for name, variant in new.variants.items() if known.get(name, variant) != variant]
         if old is None or not gone:
@@ -161,6 +169,40 @@ def _laid_over(project: Project, path: str, bundle: dict[str, Any]) -> _Placed:
             older.append(f"{what}and is here as measured {_dates(old, late)}")
     machine = from_table(MachineDescription, bundle["machine"])
     return _Placed(path, machine, merged, tuple(replaced), tuple(older))
+
+
+def _mixed(record: Record, script: Script) -> str | None:
+    """Why a record of a timed script would compare times of two campaigns; None where it does not."""
+    if not script.is_timed:
+        return None
+    names = [
+        name
+        for name, variant in record.variants.items()
+        if variant.code == script.code_digest and variant.outcome == "ok"
+    ]
+    campaigns = {record.variants[name].campaign for name in names}
+    if len(campaigns) < 2:
+        return None
+    return f"its variants would be of {len(campaigns)} campaigns, whose times cannot be compared"
+
+
+def _other_sessions(old: Record, new: Record) -> list[str]:
+    """Campaigns of one name that are not the same session, or an earlier state of it."""
+    found = []
+    for name, campaign in new.campaigns.items():
+        known = old.campaigns.get(name)
+        if known is None or known == campaign:
+            continue
+        if not (isinstance(known, Campaign) and isinstance(campaign, Campaign)):
+            found.append(name)
+            continue
+        same = ("started", "commit", "modified", "recorded_by", "packages")
+        if (
+            any(getattr(known, key) != getattr(campaign, key) for key in same)
+            or campaign.finished < known.finished
+        ):
+            found.append(name)
+    return found
 
 
 def _listed(variants: Sequence[str]) -> str:
@@ -256,10 +298,33 @@ def _refusals(project: Project, machine: Any, records: list[Any], path: str, rev
         problems += record_origin_problems(project, script, machine, table, path)
         problems += plausibility_problems(table, machine, script, path)
         problems += copy_problems(table, _samples_elsewhere(project, table), path)
+        problems += _kind_problems(project, table, path)
         if (link := project.link_above(project.record_path(table["machine"], reference))) is not None:
             what = f"{link.relative_to(project.root).as_posix()} is a link to another place"
             problems.append(Problem(path, 1, what, "put what it leads to in its place"))
     return problems
+
+
+def _kind_problems(project: Project, table: dict[str, Any], path: str) -> Iterator[Problem]:
+    """Metrics that are a series here and a number on every other machine, or the other way round.
+
+    What a page says of a metric, it says of all machines.
+    """
+    known: dict[str, bool] = {}
+    for machine in project.machines:
+        place = project.record_path(machine, table["script"])
+        record = load_record(place, project.relative(place)) if machine != table["machine"] else None
+        for variant in record.variants.values() if record is not None else ():
+            for run in variant.runs[:1]:
+                known |= {name: isinstance(value, list) for name, value in run.metrics.items()}
+    for name, variant in table["variants"].items():
+        for metric, value in (variant["runs"][0]["metrics"] if variant["runs"] else {}).items():
+            if known.get(metric, isinstance(value, list)) != isinstance(value, list):
+                what = (
+                    f"variant {name}: {metric} is {'a series' if isinstance(value, list) else 'one number'}, "
+                )
+                what += f"and {'one number' if isinstance(value, list) else 'a series'} on other machines"
+                yield Problem(path, 1, what, RECORD_AGAIN)
 
 
 def _samples_elsewhere(project: Project, table: dict[str, Any]) -> dict[tuple[str, Samples], str]:
@@ -279,7 +344,11 @@ def _merge(old: Record | None, new: Record) -> Record:
         return new
     variants = old.variants | new.variants
     campaigns = campaigns_of(variants, old.campaigns | new.campaigns)
-    # A campaign that was stopped wrote a line, and another of the same name once it had gone on.
-    renewed = {line.campaign for line in new.history}
-    history = (*(line for line in old.history if line.campaign not in renewed), *new.history)
+    # A campaign that was stopped wrote a line, and another of the same name once it had gone on. Of campaigns
+    # that nothing in the bundle is of, what is here stays.
+    renewed = {variant.campaign for variant in new.variants.values()}
+    kept = [line for line in old.history if line.campaign not in renewed]
+    known = {line.campaign for line in kept}
+    added = [line for line in new.history if line.campaign not in known]
+    history = (*kept, *added)[-MOST_CAMPAIGNS:]
     return replace(new, campaigns=campaigns, variants=variants, history=history)

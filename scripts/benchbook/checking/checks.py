@@ -20,6 +20,7 @@ from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import NOT_A_RECORD, OWNER_MARK, is_published, load_record
 from benchbook.content.script import Script, read_script
+from benchbook.content.site_files import site_file_problems
 from benchbook.content.validation import machine_problems, read_json, record_problems
 from benchbook.languages.language import FALLBACK, FILE, load_language, missing_strings, unit_words
 from benchbook.languages.prose import prose_problems
@@ -69,6 +70,7 @@ def check_project(project: Project) -> CheckReport:
     warnings += predicted.warnings
     problems += _quoting_problems(project)
     problems += _language_problems(project)
+    problems += site_file_problems(project)
     library = Library(project)
     pages = {path: parse_page(path.read_text("utf-8")) for path in project.page_paths()}
     problems += _page_problems(library, pages)

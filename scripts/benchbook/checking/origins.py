@@ -22,6 +22,8 @@ from benchbook.query.freshness import input_digests, judge_record
 # accelerator, it alone is the machine: the same model is lent in hosts of several makes.
 HARDWARE = ("name", "vendor", "memory_bytes", "count", "mig", "partition")
 PROCESSOR = ("model", "vendor", "cores")
+# Of two descriptions of one machine the memory differs by what firmware and kernel keep for themselves.
+MEMORY_AGREES = 0.05
 
 
 def machine_origin_problems(project: Project, machine: Mapping[str, Any], path: str) -> Iterator[Problem]:
@@ -82,6 +84,9 @@ def _compared(here: Mapping[str, Any], there: Mapping[str, Any]) -> Iterator[tup
     part, keys = ("accelerator", HARDWARE) if has_accelerator else ("cpu", PROCESSOR)
     one, other = here.get(part) or {}, there.get(part) or {}
     yield from ((f"{part} {key}", one.get(key), other.get(key)) for key in keys)
+    sizes = [int(side.get("memory_bytes") or 0) for side in (here, there)]
+    if not has_accelerator and 0 < min(sizes) < max(sizes) * (1 - MEMORY_AGREES):
+        yield "memory", sizes[0], sizes[1]
 
 
 def record_origin_problems(

@@ -189,7 +189,7 @@ class PublicationSource(Stored):
         ),
     ]
     title: Annotated[str, Limit(pattern=r"^[^<>\x00-\x1f]+$", max_length=200)]
-    published: Annotated[str, Limit(pattern=r"^\d{4}(-(0[1-9]|1[0-2])(-\d\d)?)?$")]
+    published: Annotated[str, Limit(pattern=r"^[0-9]{4}(-(0[1-9]|1[0-2])(-[0-9][0-9])?)?$")]
 
 
 @dataclass(frozen=True)

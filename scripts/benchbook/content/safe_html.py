@@ -10,6 +10,8 @@ from html.parser import HTMLParser
 WRITE_MARKDOWN = "write plain Markdown or an admonition (`!!! tip`); link to pages, sections and https alone"
 # Where a link may lead: to a page, a section, a file beside it, or another site over TLS.
 SCHEMES = frozenset({"https", "mailto"})
+# What the head of a page may say. MkDocs would obey more: another template, for one.
+FRONT_MATTER = ("title", "description", "synonyms", "sections", "reviewed", "draft")
 # What an author may write, and what Markdown makes of content tabs and of places for our own blocks.
 _BLOCKS = "blockquote dd details div dl dt figcaption figure h1 h2 h3 h4 h5 h6 hr li ol p pre summary ul"
 _TABLES = "caption col colgroup table tbody td tfoot th thead tr"
@@ -43,6 +45,9 @@ _ADDRESSES = frozenset({"href", "src"})
 # White space and control characters, which a browser leaves out of a scheme.
 _INVISIBLE = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029]+")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):|(//|\\\\|/\\|\\/)")
+_TAG = re.compile(r"<[A-Za-z/!?]")
+# How the names of our own classes begin, which say of a number that it was measured.
+OUR_CLASSES = ("bb-", "site-", "calc-")
 _MARKUP = re.compile(r"<[A-Za-z/!?]")
 
 
@@ -55,6 +60,9 @@ def unsafe_parts(text: str, *, written: bool = False) -> Iterator[tuple[int, str
     """
     parser = _Reader(written)
     parser.feed(text)
+    # Before it is closed, what is left is a tag that does not end.
+    if _TAG.match(parser.rawdata):
+        yield parser.getpos()[0] - 1, "<"
     parser.close()
     yield from parser.found
 
@@ -68,10 +76,15 @@ def unsafe_words(what: str) -> str:
     return f"`{what}` does not begin an address that a page here may lead to"
 
 
-def unsafe_address(address: str) -> str | None:
-    """The scheme by which a link would lead where none may; None of one that is in order."""
+def unsafe_address(address: str, *, within: bool = False) -> str | None:
+    """The scheme by which a link would lead where none may; None of one that is in order.
+
+    Parameters:
+        address: As it is written, entities and all.
+        within: Whether it has to stay within the site: a picture is loaded from there alone.
+    """
     found = _SCHEME.match(_INVISIBLE.sub("", html.unescape(address)))
-    if found is None or (found[1] or "").lower() in SCHEMES:
+    if found is None or (not within and (found[1] or "").lower() in SCHEMES):
         return None
     return found[0].lower()
 
@@ -105,8 +118,14 @@ class _Reader(HTMLParser):
                 continue
             if unsafe_attribute(tag, name, written=self._written):
                 self._tell(f"{name}=")
-            elif name in _ADDRESSES and (scheme := unsafe_address(value or "")):
+            elif name == "class" and any(one.startswith(OUR_CLASSES) for one in (value or "").split()):
+                self._tell("class=")
+            elif name in _ADDRESSES and (scheme := unsafe_address(value or "", within=name == "src")):
                 self._tell(scheme)
+
+    def handle_comment(self, data: str) -> None:
+        # What is never closed takes the rest of a page along.
+        self._tell("<!--")
 
     def handle_decl(self, decl: str) -> None:
         self._tell("<!")

@@ -10,6 +10,22 @@ import yaml
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
+class _Loader(_LOADER):  # type: ignore[misc, valid-type]
+    """The safe loader, which takes no key twice: the first of the two would be lost without a word."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
+                if key.value in seen:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"the key `{key.value}` is there twice", key.start_mark
+                    )
+                seen.add(key.value)
+        found: dict[Any, Any] = super().construct_mapping(node, deep)
+        return found
+
+
 class InvalidYamlError(Exception):
     """A text is not YAML; `line` is where, counted from 1, and `why` is what the parser says."""
 
@@ -26,7 +42,7 @@ def parse_yaml(text: str) -> Any:
         InvalidYamlError: It is not YAML.
     """
     try:
-        return yaml.load(text, Loader=_LOADER)
+        return yaml.load(text, Loader=_Loader)
     except yaml.YAMLError as error:
         raise _invalid(error) from error
 

@@ -34,6 +34,7 @@ from benchbook.languages.formatting import (
     format_signed_percent,
 )
 from benchbook.languages.markup import isolated_words
+from benchbook.languages.style import style_problems
 
 FILE = "_language.yml"
 FALLBACK = "en"
@@ -155,7 +156,8 @@ class Language:
             ratio, percent = self.number(end), self.percent(end)
         else:
             ratio, percent = format_ratio(value, self.locale), format_ratio_percent(value, self.locale)
-        return self.text(key).format(ratio=ratio, percent=percent)
+        # Not `format`, which would reach into what it is given wherever a translation says so.
+        return self.text(key).replace("{ratio}", ratio).replace("{percent}", percent)
 
     def ratio_range(self, lower: float, upper: float, beside: float) -> str:
         """The interval of the ratio `beside`, written as that is but for its word: "0.930–1.09"."""
@@ -212,7 +214,11 @@ def _load(docs: Path, code: str, fallback: Language | None) -> Language:
     kept = _kept.get(path)
     if kept is None or kept[0] != stamp:
         table = _read(path, shown)
-        if problems := list(_problems(table, code, shown, path.read_text("utf-8"))):
+        text = path.read_text("utf-8")
+        problems = list(_problems(table, code, shown, text))
+        if fallback is not None and not problems:
+            problems += _unknown_placeholders(table, fallback, shown, text)
+        if problems:
             raise BenchbookError(*problems)
         kept = _kept[path] = (stamp, table)
     table = kept[1]
@@ -313,11 +319,16 @@ def _problems(table: dict[str, Any], code: str, path: str, text: str) -> Iterabl
             path, 1, f"`{code}` is not a language that CLDR knows", "name the folder by its language code"
         )
         return
-    # It stands in the head of every page, where a tag would end it.
-    if not isinstance(table.get("style") or "", str) or "<" in (table.get("style") or ""):
-        yield Problem(
-            path, yaml_line(text, ("style",)), "`style:` is no CSS", "write rules as text, without tags"
-        )
+    style = table.get("style") or ""
+    # It stands in the head of every page, of every language.
+    wrong = (
+        list(style_problems(style, code))
+        if isinstance(style, str) and "<" not in style
+        else ["it is not CSS"]
+    )
+    for what in wrong:
+        fix = "write rules for the letters of the language, as those of docs/ja/_language.yml are"
+        yield Problem(path, yaml_line(text, ("style",)), f"`style:`: {what}", fix)
     words = table.get("unit_words") or []
     if not (isinstance(words, list) and all(isinstance(word, str) and word for word in words)):
         fix = "list words: `unit_words: [seconds, hours]`"
@@ -331,6 +342,36 @@ def _problems(table: dict[str, Any], code: str, path: str, text: str) -> Iterabl
                 yield Problem(path, yaml_line(text, (title, str(key))), *found)
 
 
+# A placeholder: a name, and nothing that could reach into what it stands for.
+_BRACES = re.compile(r"\{[a-z_]+\}")
+# A language says a ratio as one, or as percent.
+_RATIOS = frozenset({"times", "times_less", "times_beyond", "times_below"})
+_OF_RATIOS = {"{ratio}", "{percent}"}
+_IN_BRACES = re.compile(r"\{[^{}]*\}")
+
+
+def _unknown_placeholders(
+    table: Mapping[str, Any], fallback: Language, path: str, text: str
+) -> Iterable[Problem]:
+    """Placeholders that the English text of the same name does not have, and nothing would fill."""
+    for title, english in (
+        ("strings", fallback.strings),
+        ("labels", fallback.labels),
+        ("units", fallback.units),
+    ):
+        for key, value in (table.get(title) or {}).items():
+            known = _placeholders(english.get(key, "")) | (_OF_RATIOS if key in _RATIOS else set())
+            if key in english and (extra := _placeholders(value) - known):
+                what = f"`{key}` has the placeholder `{min(extra)}`, which its English text does not have"
+                fix = f"use those of docs/{FALLBACK}/{FILE}: {', '.join(sorted(known)) or 'none'}"
+                yield Problem(path, yaml_line(text, (title, str(key))), what, fix)
+
+
+def _placeholders(value: object) -> set[str]:
+    texts = value.values() if isinstance(value, Mapping) else [value]
+    return {found for text in texts for found in _BRACES.findall(str(text))}
+
+
 def _entry_problem(key: object, value: object, categories: set[str]) -> tuple[str, str] | None:
     """What is wrong with an entry, and the fix; `categories` are the plural forms it may have, if any."""
     if not isinstance(key, str):
@@ -340,6 +381,11 @@ def _entry_problem(key: object, value: object, categories: set[str]) -> tuple[st
             return (
                 f"`{key}` holds markup or a straight quotation mark",
                 "use the language's marks, and no tags",
+            )
+        if isinstance(text, str) and _IN_BRACES.search(_BRACES.sub("", text)):
+            return (
+                f"`{key}` holds a brace that is not of a placeholder",
+                "write placeholders as English has them: {name}",
             )
     if isinstance(value, str):
         return None

@@ -15,7 +15,8 @@ from benchbook.content.units import UNITS
 # What stands behind a number in every language.
 _SIGNS = frozenset({"%", "٪", "％", "µs", "μs", "°C", "x", "×", "tok/s"})
 _SYMBOLS = frozenset(unit.symbol for unit in UNITS.values() if unit.typed)
-_DIGITS = r"0-9\u0660-\u0669\uff10-\uff19"
+# Those in circles and the like too, which read as numbers.
+_DIGITS = r"0-9\u0660-\u0669\uff10-\uff19\u2460-\u249b\u24ea-\u24ff\u2776-\u2793\u3251-\u325f\u32b1-\u32bf"
 ID = re.compile(r"[a-z][a-z0-9-]*\Z")
 BIND = "bind it to a record with `#!value ...`, or put a link to its source beside it"
 
@@ -78,14 +79,16 @@ def _has_source(children: Sequence[Token]) -> bool:
 def typed_numbers(token: Token, path: str, typed: re.Pattern[str]) -> Iterator[Problem]:
     """The measured numbers that are typed into a block of running text, as `typed` finds them."""
     assert token.map is not None
-    line = token.map[0] + 1
+    text = ""
     for child in token.children or []:
         if child.type in {"softbreak", "hardbreak"}:
-            line += 1
+            text += "\n"
         elif child.type == "text":
-            for found in typed.finditer(child.content):
-                yield Problem(
-                    path, line, f"the measured number `{found[0].strip()}` is typed into the text", BIND
-                )
+            text += child.content
         elif child.type == "code_inline":
-            line += child.content.count("\n")
+            # Code is no part of a number, and has lines.
+            text += "\0" + "\n" * child.content.count("\n")
+    # Bold or not, it is one number.
+    for found in typed.finditer(text):
+        line = token.map[0] + 1 + text.count("\n", 0, found.start())
+        yield Problem(path, line, f"the measured number `{found[0].strip()}` is typed into the text", BIND)

@@ -20,6 +20,7 @@ from benchbook.query.measurements import RecordedVariant, missing_fix, recorded,
 from benchbook.rendering.context import Build, Rendering
 from benchbook.rendering.labels import OUTCOMES
 from benchbook.rendering.provenance import details_element, render_details
+from benchbook.rendering.security import clean
 
 PLACES = ("above", "below", "block", "tabbed-left", "tabbed-right", "none")
 # What may stand in a cell's fence beside `source`: options of the code block that shows the source.
@@ -127,6 +128,7 @@ def _with_source(build: Build, cell: Cell, place: str, options: Mapping[str, str
     build.here.cells += 1
     tabs = tuple(options["tabs"].split("|", 1)) if "tabs" in options else ()
     titles = tabs if len(tabs) == 2 else (language.text("tab_source"), language.text("output"))
+    titles = (escape(titles[0]), escape(titles[1]))
     extra = {name: options[name] for name in EXTRAS if name in options}
     # Ids of tabs must differ between the cells of a page, and be the same in every language and build.
     prefix = f"cell-{build.here.cells}-" if place.startswith("tabbed") else ""
@@ -144,7 +146,7 @@ def _with_source(build: Build, cell: Cell, place: str, options: Mapping[str, str
             extra=extra,
         )
         # As a plain text: markupsafe's own would escape the output that takes the word's place.
-        build.rendered[made_from] = plain_code(_COUNTED_ID.sub(rf'\1="{prefix}', str(shown)))
+        build.rendered[made_from] = plain_code(_COUNTED_ID.sub(rf'\1="{prefix}', clean(str(shown))))
     return build.rendered[made_from]
 
 

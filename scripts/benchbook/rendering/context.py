@@ -104,7 +104,9 @@ class Build:
         found = dict.fromkeys(what for _, what in unsafe_parts(html))
         if not found:
             return
-        text = (self.library.project.root / self.here.path).read_text("utf-8").lower().splitlines()
+        path = self.library.project.root / self.here.path
+        # The lists of claims stand in no file.
+        text = path.read_text("utf-8").lower().splitlines() if path.is_file() else []
         for what in found:
             # Written with entities, it stands nowhere as the browser reads it.
             line = next((number for number, one in enumerate(text, 1) if what.strip("<>=") in one), 1)

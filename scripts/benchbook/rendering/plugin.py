@@ -27,6 +27,7 @@ from mkdocs.structure.pages import Page
 from mkdocs.utils.templates import TemplateContext
 
 from benchbook.content.problems import Problem
+from benchbook.content.safe_html import FRONT_MATTER
 from benchbook.rendering.context import activate
 from benchbook.rendering.frame import SiteFrame
 from benchbook.rendering.replay import Replay, is_nested
@@ -145,13 +146,14 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
 
     @event_priority(-100)  # after every plugin that changes the text
     def on_page_markdown(self, markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
-        """Tell the fences which page they are on."""
+        """Tell the fences which page they are on, and keep of the head of the page what a page may say."""
+        page.meta = {key: value for key, value in page.meta.items() if key in FRONT_MATTER}
         return self._replay.on_page_markdown(markdown, page, files) if self.config.records else markdown
 
     @event_priority(-150)  # after every plugin that writes HTML, before anything of ours is put into it
     def _clean_html(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
         if self.config.records:
-            self._replay.on_markdown_html(html)
+            self._replay.on_markdown_html(html, page, config)
         return clean(html) if html else html
 
     @event_priority(-200)

@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import posixpath
+import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from benchbook.content.claims import claim_anchor
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.references import UnresolvedError
+from benchbook.content.site_files import site_file_problems
 from benchbook.languages.language import FALLBACK, load_languages
 from benchbook.machines.gpus import offered_gpus
 from benchbook.query.library import Cache, Library
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
 
 # Seconds between two looks at the files of a served site.
 _LOOK_EVERY = 0.1
+_FENCES = re.compile(r"^( *)(```+|~~~+).*?^\1\2 *$", re.MULTILINE | re.DOTALL)
+_HEADING = re.compile(r"^#{1,6} .*\{ *#([\w-]+) *\} *$", re.MULTILINE)
 _log = get_plugin_logger("benchbook")
 # What the source of a cell needs of the extensions, and no more: each cell sets them up anew.
 _FOR_SOURCES = ("pymdownx.highlight", "pymdownx.superfences", "pymdownx.tabbed", "attr_list", "md_in_html")
@@ -87,6 +91,12 @@ class Replay:
             self._made = library.once(_CLAIM_PAGES, None, lambda: claim_pages(library, build.languages))
         except BenchbookError as error:
             raise PluginError(str(error)) from error
+        # What a browser would run must not be handed out, even where nobody checks.
+        refused = {problem.path: problem for problem in site_file_problems(library.project)}
+        build.problems.update(refused.values())
+        for file in list(files):
+            if file.abs_src_path and library.project.relative(Path(file.abs_src_path)) in refused:
+                files.remove(file)
         for path in self._made:
             files.append(File(path, config.docs_dir, config.site_dir, config.use_directory_urls))
         return files
@@ -117,9 +127,16 @@ class Replay:
             restore(self._kept, page, files)
         return markdown
 
-    def on_markdown_html(self, html: str) -> None:
-        """Name what cleaning will take away, which would be missing without a word."""
-        self._current().refuse_unsafe(html)
+    def on_markdown_html(self, html: str, page: Page, config: MkDocsConfig) -> None:
+        """Name what cleaning will take away, and what an element that never ends has taken along."""
+        build = self._current()
+        build.refuse_unsafe(html)
+        if not html or "attr_list" not in config.markdown_extensions:
+            return  # kept from the last build, or headings have no ids here
+        for heading in _HEADING.findall(_FENCES.sub("", page.markdown or "")):
+            if f' id="{heading}"' not in html:
+                what = f"its section `#{heading}` is swallowed by what stands above it"
+                build.problems.add(Problem(build.here.path, 1, what, "close every element and comment"))
 
     def on_page_content(self, html: str, page: Page) -> str:
         """Add the choice of machine and the downloads to a page that shows records."""

@@ -9,7 +9,15 @@ from pathlib import Path
 
 import nh3
 
-from benchbook.content.safe_html import ATTRIBUTES, MADE, SCHEMES, VALUES, WRITTEN
+from benchbook.content.safe_html import (
+    ATTRIBUTES,
+    MADE,
+    OUR_CLASSES,
+    SCHEMES,
+    VALUES,
+    WRITTEN,
+    unsafe_address,
+)
 
 _INLINE = Path(__file__).with_name("theme") / "inline"
 
@@ -23,7 +31,15 @@ def clean(html: str) -> str:
         tag_attribute_values=VALUES,
         url_schemes=set(SCHEMES),
         link_rel=None,
+        attribute_filter=_filtered,
     )
+
+
+def _filtered(tag: str, name: str, value: str) -> str | None:
+    """The value of an attribute without our own classes, and none that loads from elsewhere."""
+    if name == "class":
+        return " ".join(one for one in value.split() if not one.startswith(OUR_CLASSES)) or None
+    return None if name == "src" and unsafe_address(value, within=True) else value
 
 
 @cache

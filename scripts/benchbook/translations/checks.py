@@ -20,6 +20,7 @@ from benchbook.translations.leftovers import (
     file_problems,
     foreign_problems,
     front_matter_problems,
+    preamble_problems,
 )
 from benchbook.translations.new_language import language_problems
 from benchbook.translations.reviews import section_review_problems
@@ -90,6 +91,7 @@ def _page_problems(document: Document, rules: Rules, english_rules: Rules) -> It
     yield from file_problems(document.text, path)
     yield from code_problems(document.page, path)
     yield from front_matter_problems(document.page, document.text, path)
+    yield from preamble_problems(document.page, path)
     for section in document.sections:
         yield from foreign_problems(section, path)
         yield from character_problems(section, rules, path)

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from markdown_it.token import Token
 
 from benchbook.content.page_source import PageSource
-from benchbook.content.problems import Problem
+from benchbook.content.problems import Problem, did_you_mean
 from benchbook.content.safe_html import (
+    FRONT_MATTER,
     WRITE_MARKDOWN,
     holds_markup,
     unsafe_address,
@@ -34,6 +35,7 @@ _AUTOLINK = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*:[^\s<>]*>")
 _CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 # A list of attributes behind an element, and the names in it.
 _ATTRIBUTES = re.compile(r"\{:?([^{}\n]*)\}")
+_OUR_CLASS = re.compile(r"\.(?:bb|site|calc)-")
 _ATTRIBUTE = re.compile(r"([^\s=}]+)=")
 # Directives, alerts, shortcodes and components of other tools, which reach the reader as they stand.
 _FOREIGN = re.compile(r"\[\[[\w-]+\]\]|\[!\w+\]|^:::\s*\w*|\{\{.*?\}\}|\{%.*?%\}|</?[A-Z]\w*[\s/>]")
@@ -116,10 +118,27 @@ def _confusables(text: str, line: int, path: str) -> Iterator[Problem]:
 def front_matter_problems(page: PageSource, text: str, path: str) -> Iterator[Problem]:
     """Markup in the head of a page, whose texts stand in attributes and in the head of the HTML."""
     for key, value in page.front_matter.items():
+        if key not in FRONT_MATTER:
+            what = f"its front matter has the unknown key `{key}`"
+            yield Problem(
+                path, line_of_entry(str(key), text), what, did_you_mean(str(key), FRONT_MATTER, "key")
+            )
+            continue
+        if key in ("title", "description") and not isinstance(value, str):
+            yield Problem(path, line_of_entry(key, text), f"`{key}:` is not text", "write it in words")
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, str) and (holds_markup(one) or unsafe_address(one)):
                 what = f"`{key}:` holds markup or an address, and is plain text"
                 yield Problem(path, line_of_entry(key, text), what, "write it in words")
+
+
+def preamble_problems(page: PageSource, path: str) -> Iterator[Problem]:
+    """What stands above the first heading: it belongs to no section, which everything else is checked by."""
+    first = next((token for token in page.tokens if token.map is not None), None)
+    if first is not None and first.type != "heading_open":
+        assert first.map is not None
+        fix = "put it below the heading of the page"
+        yield Problem(path, first.map[0] + 1, "holds text above its first heading", fix)
 
 
 def _unsafe_html(html: str, line: int, path: str) -> Iterator[Problem]:
@@ -135,6 +154,7 @@ def _unsafe_text(text: str, line: int, path: str) -> Iterator[Problem]:
         # Which element a list of attributes belongs to, the text does not tell.
         names = (name.lower() for listed in _ATTRIBUTES.findall(one) for name in _ATTRIBUTE.findall(listed))
         wrong = [f"{name}=" for name in names if unsafe_attribute("", name, written=True)]
+        wrong += ["class=" for listed in _ATTRIBUTES.findall(one) if _OUR_CLASS.search(listed)]
         wrong += [scheme for address in _ADDRESS.findall(one) if (scheme := unsafe_address(address))]
         for what in wrong:
             yield Problem(path, line + place, unsafe_words(what), WRITE_MARKDOWN)
