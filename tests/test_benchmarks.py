@@ -23,7 +23,9 @@ SMALLEST = {
 
 
 def test_every_benchmark_is_tried_here_or_every_week() -> None:
-    assert {path.stem for path in FOLDER.glob("*.py")} == {*SMALLEST, "lighthouse"}
+    # What some of them share has no beginning of its own.
+    benchmarks = {path.stem for path in FOLDER.glob("*.py") if "\ndef main(" in path.read_text("utf-8")}
+    assert benchmarks == {*SMALLEST, "lighthouse"}
     assert "make benchmarks" in (ROOT / ".github/workflows/weekly.yml").read_text("utf-8")
 
 
