@@ -527,3 +527,29 @@ def test_a_mark_without_its_number_is_refused(old: str, new: str, what: str) -> 
     text = MARKED.removeprefix("```table\n").removesuffix("```\n").replace(old, new)
     with pytest.raises(UnresolvedError, match=what):
         read_table(text, Library(Project(FIXTURE)))
+
+
+def test_who_said_so_is_quoted_with_the_date(project: Project) -> None:
+    claim = next(one for one in claims_of(Library(project)).by_id.values() if one.source)
+    shown = render(start(project), fence(claim.id))
+    assert '<q lang="en" dir="ltr">Checkpointing costs a third of the time.</q> (May 2024)' in shown
+    path = project.snippets / "memory/claims.toml"
+    quoted = ', quote = "Checkpointing costs a third of the time.", date = "2024-05"'
+    path.write_text(path.read_text("utf-8").replace(quoted, ""), "utf-8")
+    warnings = [str(warning) for warning in check_project(Project(project.root)).warnings]
+    assert any(f"the claim `{claim.id}` names a source and not its words" in warning for warning in warnings)
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        ('quote = "x"', "`quote` and `date` of a source go together"),
+        (f'quote = "{"x" * 201}", date = "2024"', "the quotation is"),
+        ('quote = "x", date = "May 2024"', "the date of the source is 'May 2024'"),
+    ],
+)
+def test_a_quotation_that_is_not_one_is_named(project: Project, words: str, what: str) -> None:
+    path = project.snippets / "memory/claims.toml"
+    quoted = 'quote = "Checkpointing costs a third of the time.", date = "2024-05"'
+    path.write_text(path.read_text("utf-8").replace(quoted, words), "utf-8")
+    assert any(what in problem.what for problem in about_claims(project))

@@ -55,6 +55,10 @@ def claim_problems(library: Library, pages: Pages) -> tuple[list[Problem], list[
             what = f"the claim `{claim.id}` stands on no English page"
             fix = f'show it there with a fence ```claim id="{claim.id}"```, or remove it'
             problems.append(Problem(claim.path, claim.line, what, fix))
+        if claim.source is not None and not claim.source.quote:
+            what = f"the claim `{claim.id}` names a source and not its words"
+            fix = 'quote them: source = { ..., quote = "...", date = "2026-01-31" }'
+            warnings.append(Problem(claim.path, claim.at("source"), what, fix))
         try:
             judged = judgements(library, claim)
         except BenchbookError as error:

@@ -25,7 +25,10 @@ FILE = "claims.toml"
 RELATIONS = ("less", "greater", "equal")
 NEEDED = ("id", "a", "relation", "b", "machines")
 KEYS = (*NEEDED, "ratio", "tolerance", "times", "needs", "source")
-SOURCE_KEYS = ("title", "url")
+SOURCE_KEYS = ("title", "url", "quote", "date")
+# One sentence at most: what is quoted stands beside a claim, and is someone's.
+LONGEST_QUOTE = 200
+_DATE = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2])(-[0-3][0-9])?)?\Z")
 ID = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
 # Far above all that is measured, and small enough to be scaled by a unit.
 LARGEST = 1e100
@@ -42,10 +45,12 @@ class Constant:
 
 @dataclass(frozen=True)
 class ClaimSource:
-    """Who said so: what it is called, and where it stands."""
+    """Who said so: what it is called, where it stands, and its own words with their date."""
 
     title: str
     url: str
+    quote: str = ""
+    date: str = ""
 
 
 @dataclass(frozen=True)
@@ -296,11 +301,21 @@ def _source_problems(
 ) -> Iterator[Problem]:
     for key in source:
         if key not in SOURCE_KEYS:
-            yield problem(key, f"a source has no key `{key}`", did_you_mean(key, SOURCE_KEYS, "key"))
+            yield problem(key, f"a source has no key `{key}`", f"it has {', '.join(SOURCE_KEYS)}")
     if not _is_text(source.get("title")):
         yield problem("source", "the source has no title", 'add title = "..."')
     if not str(source.get("url", "")).startswith("https://"):
         yield problem("url", "the source has no address", 'add url = "https://..."')
+    quote, date = source.get("quote"), source.get("date")
+    if (quote is None) != (date is None):
+        yield problem("source", "`quote` and `date` of a source go together", "add the other of the two")
+    if quote is not None and not (_is_text(quote) and len(quote) <= LONGEST_QUOTE):
+        fix = f"quote a sentence at most, of {LONGEST_QUOTE} characters"
+        yield problem("quote", f"the quotation is {quote!r}", fix)
+    if date is not None and not (isinstance(date, str) and _DATE.match(date)):
+        yield problem(
+            "date", f"the date of the source is {date!r}", 'write it as "2026", "2026-01" or "2026-01-31"'
+        )
 
 
 def _machine_problems(claim: Claim, known: Sequence[str]) -> Iterator[Problem]:

@@ -8,7 +8,7 @@ from html import escape
 
 from markdown import Markdown
 
-from benchbook.content.claims import OUTCOMES, Claim, Constant, Outcome, claim_anchor
+from benchbook.content.claims import OUTCOMES, Claim, ClaimSource, Constant, Outcome, claim_anchor
 from benchbook.content.references import UnresolvedError
 from benchbook.content.units import Unit, shared_unit, unit_beside
 from benchbook.languages.formatting import NO_BREAK_SPACE
@@ -386,6 +386,14 @@ def _verdict(claim: Claim, outcome: Outcome, text: str, language: Language, word
     )
 
 
+def _quoted(source: ClaimSource, language: Language) -> str:
+    """The HTML of the words of a source, which are English, with their date."""
+    if not source.quote:
+        return ""
+    words = f'<q lang="en" dir="ltr">{escape(source.quote)}</q>'
+    return f' <span class="bb-quote">{words} ({escape(language.date(source.date))})</span>'
+
+
 def _whole(
     claim: Claim,
     words: Words,
@@ -397,7 +405,8 @@ def _whole(
     source = away = ""
     if claim.source is not None:
         title = f'<a href="{escape(claim.source.url)}"><bdi lang="en">{escape(claim.source.title)}</bdi></a>'
-        source = f'<p class="bb-by">{escape(language.text("said_by") + language.text("colon"))}{title}</p>'
+        said_by = escape(language.text("said_by") + language.text("colon"))
+        source = f'<p class="bb-by">{said_by}{title}{_quoted(claim.source, language)}</p>'
     if words.place:
         away = (
             f'<p class="bb-by"><a href="{escape(words.place)}">{escape(language.text("claim_place"))}</a></p>'
