@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from html.parser import HTMLParser
 
 WRITE_MARKDOWN = "write plain Markdown or an admonition (`!!! tip`); link to pages, sections and https alone"
@@ -58,13 +59,26 @@ def unsafe_parts(text: str, *, written: bool = False) -> Iterator[tuple[int, str
         text: The HTML.
         written: Whether an author wrote it; what Markdown makes may hold more.
     """
+    yield from _unsafe_of_short(text, written) if len(text) < SHORT else _unsafe_of(text, written)
+
+
+# Sentences of claims stand on many pages, and are read once; so much HTML is a whole page, and is not kept.
+SHORT = 2000
+
+
+def _unsafe_of(text: str, written: bool) -> tuple[tuple[int, str], ...]:
+    if "<" not in text:
+        return ()
     parser = _Reader(written)
     parser.feed(text)
     # Before it is closed, what is left is a tag that does not end.
     if _TAG.match(parser.rawdata):
-        yield parser.getpos()[0] - 1, "<"
+        parser.found.append((parser.getpos()[0] - 1, "<"))
     parser.close()
-    yield from parser.found
+    return tuple(parser.found)
+
+
+_unsafe_of_short = lru_cache(maxsize=8192)(_unsafe_of)
 
 
 def unsafe_words(what: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import nh3
@@ -14,6 +14,7 @@ from benchbook.content.safe_html import (
     MADE,
     OUR_CLASSES,
     SCHEMES,
+    SHORT,
     VALUES,
     WRITTEN,
     unsafe_address,
@@ -24,6 +25,10 @@ _INLINE = Path(__file__).with_name("theme") / "inline"
 
 def clean(html: str) -> str:
     """The HTML that Markdown made of a page's text, without what no page may hold."""
+    return _cleaned_short(html) if len(html) < SHORT else _cleaned(html)
+
+
+def _cleaned(html: str) -> str:
     return nh3.clean(
         html,
         tags=set(WRITTEN | MADE),
@@ -33,6 +38,9 @@ def clean(html: str) -> str:
         link_rel=None,
         attribute_filter=_filtered,
     )
+
+
+_cleaned_short = lru_cache(maxsize=8192)(_cleaned)
 
 
 def _filtered(tag: str, name: str, value: str) -> str | None:
