@@ -297,45 +297,42 @@ def _refusals(project: Project, machine: Any, records: list[Any], path: str, rev
             continue
         problems += record_origin_problems(project, script, machine, table, path)
         problems += plausibility_problems(table, machine, script, path)
-        problems += copy_problems(table, _samples_elsewhere(project, table), path)
-        problems += _kind_problems(project, table, path)
+        elsewhere = _records_elsewhere(project, table["machine"], reference)
+        problems += copy_problems(table, _samples_in(elsewhere), path)
+        problems += _kind_problems(table, elsewhere, path)
         if (link := project.link_above(project.record_path(table["machine"], reference))) is not None:
             what = f"{link.relative_to(project.root).as_posix()} is a link to another place"
             problems.append(Problem(path, 1, what, "put what it leads to in its place"))
     return problems
 
 
-def _kind_problems(project: Project, table: dict[str, Any], path: str) -> Iterator[Problem]:
+def _records_elsewhere(project: Project, machine: str, script: str) -> list[Record]:
+    """The records of a script on the other machines here."""
+    places = [project.record_path(name, script) for name in project.machines if name != machine]
+    found = (load_record(place, project.relative(place)) for place in places)
+    return [record for record in found if record is not None]
+
+
+def _kind_problems(table: dict[str, Any], elsewhere: Sequence[Record], path: str) -> Iterator[Problem]:
     """Metrics that are a series here and a number on every other machine, or the other way round.
 
     What a page says of a metric, it says of all machines.
     """
-    known: dict[str, bool] = {}
-    for machine in project.machines:
-        place = project.record_path(machine, table["script"])
-        record = load_record(place, project.relative(place)) if machine != table["machine"] else None
-        for variant in record.variants.values() if record is not None else ():
-            for run in variant.runs[:1]:
-                known |= {name: isinstance(value, list) for name, value in run.metrics.items()}
+    runs = (run for record in elsewhere for variant in record.variants.values() for run in variant.runs[:1])
+    known = {name: isinstance(value, list) for run in runs for name, value in run.metrics.items()}
     for name, variant in table["variants"].items():
         for metric, value in (variant["runs"][0]["metrics"] if variant["runs"] else {}).items():
-            if known.get(metric, isinstance(value, list)) != isinstance(value, list):
-                what = (
-                    f"variant {name}: {metric} is {'a series' if isinstance(value, list) else 'one number'}, "
-                )
-                what += f"and {'one number' if isinstance(value, list) else 'a series'} on other machines"
+            series = isinstance(value, list)
+            if known.get(metric, series) != series:
+                here, there = ("a series", "one number") if series else ("one number", "a series")
+                what = f"variant {name}: {metric} is {here}, and {there} on other machines"
                 yield Problem(path, 1, what, RECORD_AGAIN)
 
 
-def _samples_elsewhere(project: Project, table: dict[str, Any]) -> dict[tuple[str, Samples], str]:
-    """The times of the script of a record on the other machines here."""
-    found: dict[tuple[str, Samples], str] = {}
-    for machine in project.machines:
-        place = project.record_path(machine, table["script"])
-        known = load_record(place, project.relative(place)) if machine != table["machine"] else None
-        if known is not None:
-            found |= {(known.script, samples): machine for _, samples in samples_of(record_table(known))}
-    return found
+def _samples_in(records: Sequence[Record]) -> dict[tuple[str, Samples], str]:
+    """Whose the times of some records are."""
+    tables = [record_table(record) for record in records]
+    return {(table["script"], found): table["machine"] for table in tables for _, found in samples_of(table)}
 
 
 def _merge(old: Record | None, new: Record) -> Record:

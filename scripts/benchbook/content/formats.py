@@ -49,7 +49,8 @@ class Limit:
     """What a text, a number or a list may be, in the words of pydantic-core.
 
     Parameters:
-        limits: Of a text `pattern`, `min_length` and `max_length`; of a number `ge`, `gt`, `le` and `lt`.
+        limits: Of a text `pattern`, `min_length` and `max_length`; of a number `ge`, `gt`, `le` and `lt`; of
+            a tuple the lengths, and `strict=False`, for files hold it as a list.
     """
 
     def __init__(self, **limits: object) -> None:
@@ -109,13 +110,6 @@ class Keys:
         return {"type": "typed-dict", "fields": fields, "extra_behavior": "forbid", "config": config}
 
 
-class Series:
-    """A tuple, which files hold as a list."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
-        return {**handler(source), "strict": False}
-
-
 # Model, memory, partition or count, and behind two hyphens who measured.
 MACHINE_NAME = r"[a-z0-9]+(?:[.-][a-z0-9]+)*(?:--[a-z0-9]+(?:-[a-z0-9]+)*)?"
 
@@ -135,8 +129,8 @@ Count = Annotated[int, Limit(ge=1, le=10**6)]
 # An exabyte is more than any machine has.
 Bytes = Annotated[int, Limit(ge=0, le=10**18)]
 Value = bool | Whole | float
-Many = Annotated[tuple[T, ...], Series()]
-Some = Annotated[tuple[T, ...], Series(), Limit(min_length=1)]
+Many = Annotated[tuple[T, ...], Limit(strict=False)]
+Some = Annotated[tuple[T, ...], Limit(strict=False, min_length=1)]
 
 
 def from_table(kind: type[T], table: Mapping[str, Any]) -> T:

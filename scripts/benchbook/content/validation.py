@@ -52,8 +52,9 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 def _dataclasses(schema: Any) -> Iterator[type]:
     """Every dataclass that a schema of pydantic's reads."""
     if isinstance(schema, Mapping):
-        if is_dataclass(found := schema.get("cls")):
-            yield found  # type: ignore[misc]
+        found = schema.get("cls")
+        if isinstance(found, type) and is_dataclass(found):
+            yield found
         schema = [value for key, value in schema.items() if key != "metadata"]
     if isinstance(schema, list | tuple):
         for item in schema:

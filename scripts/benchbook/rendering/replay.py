@@ -70,6 +70,7 @@ class Replay:
         self._settings: dict[str, dict[str, Any]] = {}
         self._data: dict[str, str] = {}
         self._made: dict[str, str] = {}
+        self._refused: set[str] = set()
         self._pages = KeptPages()
         self._folders = KeptFolders()
         self._made_from = ""
@@ -92,10 +93,8 @@ class Replay:
         except BenchbookError as error:
             raise PluginError(str(error)) from error
         # What a browser would run must not be handed out, even where nobody checks.
-        refused = {problem.path: problem for problem in site_file_problems(library.project)}
-        build.problems.update(refused.values())
         for file in list(files):
-            if file.abs_src_path and library.project.relative(Path(file.abs_src_path)) in refused:
+            if file.abs_src_path and library.project.relative(Path(file.abs_src_path)) in self._refused:
                 files.remove(file)
         for path in self._made:
             files.append(File(path, config.docs_dir, config.site_dir, config.use_directory_urls))
@@ -239,6 +238,10 @@ class Replay:
             )
         except BenchbookError as error:
             raise PluginError(str(error)) from error
+        # Once for all languages, which have the same files beside their pages.
+        refused = list(site_file_problems(project))
+        self._refused = {problem.path for problem in refused}
+        self._build.problems.update(refused)
         activate(self._build)
 
     def _current(self) -> Build:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 
 import nh3
@@ -14,7 +14,6 @@ from benchbook.content.safe_html import (
     MADE,
     OUR_CLASSES,
     SCHEMES,
-    SHORT,
     VALUES,
     WRITTEN,
     unsafe_address,
@@ -25,22 +24,7 @@ _INLINE = Path(__file__).with_name("theme") / "inline"
 
 def clean(html: str) -> str:
     """The HTML that Markdown made of a page's text, without what no page may hold."""
-    return _cleaned_short(html) if len(html) < SHORT else _cleaned(html)
-
-
-def _cleaned(html: str) -> str:
-    return nh3.clean(
-        html,
-        tags=set(WRITTEN | MADE),
-        attributes={tag: set(names) for tag, names in ATTRIBUTES.items()},
-        tag_attribute_values=VALUES,
-        url_schemes=set(SCHEMES),
-        link_rel=None,
-        attribute_filter=_filtered,
-    )
-
-
-_cleaned_short = lru_cache(maxsize=8192)(_cleaned)
+    return _CLEANER.clean(html)
 
 
 def _filtered(tag: str, name: str, value: str) -> str | None:
@@ -48,6 +32,16 @@ def _filtered(tag: str, name: str, value: str) -> str | None:
     if name == "class":
         return " ".join(one for one in value.split() if not one.startswith(OUR_CLASSES)) or None
     return None if name == "src" and unsafe_address(value, within=True) else value
+
+
+_CLEANER = nh3.Cleaner(
+    tags=set(WRITTEN | MADE),
+    attributes={tag: set(names) for tag, names in ATTRIBUTES.items()},
+    tag_attribute_values=VALUES,
+    url_schemes=set(SCHEMES),
+    link_rel=None,
+    attribute_filter=_filtered,
+)
 
 
 @cache

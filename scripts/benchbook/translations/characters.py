@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 
 from babel import Locale
 
@@ -101,6 +102,7 @@ def _foreign_letters(text: str, rules: Rules) -> Iterator[tuple[int, str]]:
             yield place, f"holds a letter that the language does not use ({_named(letter)})"
 
 
+@cache
 def _letters_of(script: str) -> frozenset[str]:
     """How Unicode's names of a script's letters begin; nothing where that is not known."""
     if script in _LETTERS:
