@@ -7,13 +7,13 @@
 # needs = ["cpu"]
 # timeout = 120
 # [tool.benchbook.metrics]
-# small_batch_loss = { unit = "1", better = "lower" }
-# unscaled_loss = { unit = "1", better = "lower" }
-# square_root_loss = { unit = "1", better = "lower" }
-# linear_loss = { unit = "1", better = "lower" }
-# unscaled_gap = { unit = "1" }
-# square_root_gap = { unit = "1" }
-# linear_gap = { unit = "1" }
+# small_batch_loss = { unit = "1", better = "lower", seeds = true }
+# unscaled_loss = { unit = "1", better = "lower", seeds = true }
+# square_root_loss = { unit = "1", better = "lower", seeds = true }
+# linear_loss = { unit = "1", better = "lower", seeds = true }
+# unscaled_gap = { unit = "1", seeds = true }
+# square_root_gap = { unit = "1", seeds = true }
+# linear_gap = { unit = "1", seeds = true }
 # [[tool.benchbook.matrix]]
 # optimizer_name = "SGD"
 # learning_rate = 0.03
@@ -36,9 +36,11 @@ learning_rate = 0.03
 batch_size = 16
 num_processes = 4  # stands for four processes of 16 samples: one batch of 64
 samples = 6400
-seeds = 5
+seeds = 16
 
 # %% setup
+from statistics import median
+
 import torch
 from torch.nn.functional import cross_entropy
 
@@ -59,13 +61,13 @@ def make_data(seed):
 
 
 # %% train
-def held_out_loss(seed, batch, rate):
+def held_out_loss(seed, batch, **settings):
     """One pass over the training samples, then the loss on samples never seen."""
     inputs, labels = make_data(seed)
     model = torch.nn.Sequential(
         torch.nn.Linear(32, 64), torch.nn.ReLU(), torch.nn.Linear(64, 4)
     )
-    optimizer = make_optimizer(model.parameters(), lr=rate)
+    optimizer = make_optimizer(model.parameters(), **settings)
     for start in range(0, samples, batch):
         rows = slice(start, start + batch)
         cross_entropy(model(inputs[rows]), labels[rows]).backward()
@@ -75,28 +77,40 @@ def held_out_loss(seed, batch, rate):
         return cross_entropy(model(inputs[samples:]), labels[samples:]).item()
 
 
-def mean_loss(batch, rate):
-    return sum(held_out_loss(seed, batch, rate) for seed in range(seeds)) / seeds
+def losses(batch, rate, **settings):
+    each = range(seeds)
+    return [held_out_loss(seed, batch, lr=rate, **settings) for seed in each]
+
+
+def gaps(big, small):
+    """How much more the loss is for each seed: both begin with the same weights."""
+    return [one - other for one, other in zip(big, small, strict=True)]
 
 
 # %% compare
 big_batch = batch_size * num_processes
-small_batch_loss = mean_loss(batch_size, learning_rate)
-unscaled_loss = mean_loss(big_batch, learning_rate)
-square_root_loss = mean_loss(big_batch, learning_rate * num_processes**0.5)
-linear_loss = mean_loss(big_batch, learning_rate * num_processes)
+root = num_processes**0.5
+of_adam = {}  # the square root rule changes what Adam remembers, too
+if optimizer_name == "AdamW":
+    betas = (1 - num_processes * (1 - 0.9), 1 - num_processes * (1 - 0.999))
+    of_adam = {"betas": betas, "eps": 1e-8 / root}
 
-unscaled_gap = unscaled_loss - small_batch_loss
-square_root_gap = square_root_loss - small_batch_loss
-linear_gap = linear_loss - small_batch_loss
-print(f"{optimizer_name}, learning rate {learning_rate}, mean of {seeds} seeds")
-print(f"batch {batch_size}: loss {small_batch_loss:.4f}")
-print(f"batch {big_batch}, rate x 1: {unscaled_gap:+.4f}")
-print(f"batch {big_batch}, rate x 2: {square_root_gap:+.4f}")
-print(f"batch {big_batch}, rate x 4: {linear_gap:+.4f}")
+small_batch_loss = losses(batch_size, learning_rate)
+unscaled_loss = losses(big_batch, learning_rate)
+square_root_loss = losses(big_batch, learning_rate * root, **of_adam)
+linear_loss = losses(big_batch, learning_rate * num_processes)
+
+unscaled_gap = gaps(unscaled_loss, small_batch_loss)
+square_root_gap = gaps(square_root_loss, small_batch_loss)
+linear_gap = gaps(linear_loss, small_batch_loss)
+print(f"{optimizer_name}, learning rate {learning_rate}, median of {seeds} seeds")
+print(f"batch {batch_size}: loss {median(small_batch_loss):.4f}")
+print(f"batch {big_batch}, rate x 1: {median(unscaled_gap):+.4f}")
+print(f"batch {big_batch}, rate x 2: {median(square_root_gap):+.4f}")
+print(f"batch {big_batch}, rate x 4: {median(linear_gap):+.4f}")
 
 # %% checks
-untrained = mean_loss(batch_size, 0.0)
-assert small_batch_loss < untrained, "the small batch did not learn"
-assert unscaled_loss < untrained and linear_loss < untrained
-assert small_batch_loss > 0
+untrained = losses(batch_size, 0.0)
+for trained in (small_batch_loss, unscaled_loss, square_root_loss, linear_loss):
+    assert len(trained) == seeds
+    assert all(0 < one < other for one, other in zip(trained, untrained, strict=True))

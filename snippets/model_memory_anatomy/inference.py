@@ -13,10 +13,11 @@
 # [tool.benchbook.metrics]
 # weights = { unit = "B", better = "lower", memory = "device" }
 # bytes_per_parameter = { unit = "B/parameter", better = "lower" }
+# weights_copied = { unit = "B", better = "lower", memory = "device" }
 # kept = { unit = "B", better = "lower", memory = "device" }
 # bf16_difference = { unit = "1", better = "lower" }
 # [tool.benchbook.matrix]
-# mode = ["training", "inference", "inference_bf16"]
+# mode = ["training", "inference", "inference_bf16", "inference_autocast"]
 # [tool.benchbook.smallest]
 # layers = 2
 # batch_size = 1
@@ -24,10 +25,10 @@
 # [tool.benchbook.work]
 # host_values = "32.8e6 + 12.6e6 * layers"
 # fp32 = '''
-# 2 * layers * 13.6e6 * (256 + (0 if mode == 'inference_bf16' else batch_size * sequence_length))
+# 2 * layers * 13.6e6 * (256 + (batch_size * sequence_length if mode in ('training', 'inference') else 0))
 # '''
 # bf16 = '''
-# 2 * layers * 13.6e6 * batch_size * sequence_length if mode == 'inference_bf16' else 0
+# 0 if mode in ('training', 'inference') else 2 * layers * 13.6e6 * batch_size * sequence_length
 # '''
 # seconds = 0.5
 # ///
@@ -39,9 +40,10 @@ sequence_length = 512
 layers = 24
 
 # %% model
-import contextlib
+import weakref
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import BertConfig, BertForSequenceClassification
 
 device = torch.accelerator.current_accelerator(check_available=True) or torch.device(
@@ -72,7 +74,7 @@ if mode == "inference_bf16":
 
 weights = sum(weight.nbytes for weight in model.parameters())
 parameters = sum(weight.numel() for weight in model.parameters())
-bytes_per_parameter = weights / parameters
+weight_storages = {w.untyped_storage().data_ptr() for w in model.parameters()}
 print(f"weights: {weights / 2**20:.1f} MiB")
 
 # %% count
@@ -85,19 +87,59 @@ def count(tensor):
     return tensor
 
 
+class Copies(TorchDispatchMode):
+    """Sees every copy of a weight in another type, without keeping it alive."""
+
+    def __init__(self):
+        super().__init__()
+        self.made = []
+
+    def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
+        result = operator(*args, **(kwargs or {}))
+        copies = operator is torch.ops.aten._to_copy.default
+        if copies and args[0].untyped_storage().data_ptr() in weight_storages:
+            self.made.append(weakref.ref(result))
+        return result
+
+    def held(self):
+        """Bytes of those that something still keeps."""
+        alive = [copy() for copy in self.made]
+        return sum(copy.nbytes for copy in alive if copy is not None)
+
+
+# %% serve
+@torch.inference_mode()
+def serve(tokens):
+    return model(tokens).logits
+
+
+# %% serve_autocast
+@torch.no_grad()  # under inference_mode(), each layer would copy its weights anew
+def serve_autocast(tokens):
+    with torch.autocast(device.type, torch.bfloat16):
+        return model(tokens).logits
+
+
 # %% forward
-graph = contextlib.nullcontext() if mode == "training" else torch.inference_mode()
-with graph, torch.autograd.graph.saved_tensors_hooks(count, lambda tensor: tensor):
-    logits = model(tokens).logits
+ways = {"inference": serve, "inference_bf16": serve}
+ways |= {"inference_autocast": serve_autocast}
+forward = ways.get(mode, lambda tokens: model(tokens).logits)
+hooks = torch.autograd.graph.saved_tensors_hooks(count, lambda tensor: tensor)
+# Within another block, autocast keeps its copies to the end of that one.
+outer = torch.autocast(device.type, enabled=False)
+with hooks, Copies() as copies, outer:
+    logits = forward(tokens)
+    weights_copied = copies.held()
 
 # %% kept
-weight_storages = {w.untyped_storage().data_ptr() for w in model.parameters()}
+bytes_per_parameter = (weights + weights_copied) / parameters
+print(f"copies of weights: {weights_copied / 2**20:.1f} MiB")
 kept = sum(size for place, size in saved.items() if place not in weight_storages)
 print(f"kept for a backward pass: {kept / 2**20:.1f} MiB")
 
 # %% compare
-with torch.inference_mode():
-    small = model.eval()(tokens[:1, :128]).logits.float()
+model.eval()
+small = forward(tokens[:1, :128]).detach().float()
 bf16_difference = ((small - wanted).norm() / wanted.norm()).item()
 print(f"logits differ from fp32 by {bf16_difference:.1e}")
 
@@ -108,12 +150,18 @@ expected = torch.accelerator.current_accelerator(check_available=True) or torch.
 assert logits.device.type == expected.type, "this ran on the CPU beside an accelerator"
 assert logits.shape == (batch_size, 2) and logits.isfinite().all()
 assert layers != 24 or parameters == 335_143_938
-assert {w.dtype for w in model.parameters()} == {logits.dtype}
+weight_types = {weight.dtype for weight in model.parameters()}
+pure = torch.bfloat16 if mode == "inference_bf16" else torch.float32
+assert weight_types == {pure}
+assert logits.dtype == (torch.bfloat16 if mode == "inference_autocast" else pure)
+assert copies.held() == 0, "autocast kept copies beyond its block"
 if mode == "training":
     assert logits.requires_grad and kept > 60 * layers * 1024 * tokens.numel()
 else:
     assert not logits.requires_grad and kept == 0
 if mode == "inference_bf16":
     assert bytes_per_parameter == 2 and 1e-5 < bf16_difference < 0.1
+elif mode == "inference_autocast":
+    assert 4 < bytes_per_parameter < 6 and 1e-5 < bf16_difference < 0.1
 else:
     assert bytes_per_parameter == 4 and bf16_difference < 1e-5

@@ -106,7 +106,6 @@ id = "sums-are-large"
 a = "sums/add.py#total"
 relation = "greater"
 b = 5
-ratio = 1
 machines = {{ "{MACHINE}" = "holds" }}
 """
 

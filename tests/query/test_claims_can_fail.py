@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.content.claims import Claim, Constant, Outcome
+from benchbook.content.claims import Constant, Outcome
 from benchbook.content.project import Project
 from benchbook.content.records import load_record
 from benchbook.query.judging import Judgement, claims_of, judgements, resolve_sides, side_of_measurement
@@ -47,9 +47,10 @@ def pushed(side: Side, factor: float, shift: float = 0.0) -> Side:
     )
 
 
-def verdict(claim: Claim, first: Side, second: Side) -> Outcome:
+def verdict(one: Judgement, first: Side, second: Side) -> Outcome:
+    claim = one.claim
     found = compare_sides(first, second, claim.times)
-    return decide(found, claim.relation, claim.ratio, claim.tolerance, claim.times)[0]
+    return decide(found, claim.relation, claim.ratio, one.tolerance, claim.times)[0]
 
 
 def beyond(one: Judgement, first: Side, second: Side) -> dict[Outcome, Side]:
@@ -72,7 +73,7 @@ def beyond(one: Judgement, first: Side, second: Side) -> dict[Outcome, Side]:
         }[claim.relation]
     level = aim / middle
     # Far enough that no scatter of the samples leaves it open.
-    far = 10 * claim.ratio * (1 + claim.tolerance) * (max(first.samples) / min(first.samples)) ** 2
+    far = 10 * claim.ratio * (1 + one.tolerance) * (max(first.samples) / min(first.samples)) ** 2
     if not second.constant:
         far *= (max(second.samples) / min(second.samples)) ** 2
     above, below = pushed(first, level * far), pushed(first, level / far)
@@ -86,11 +87,11 @@ def beyond(one: Judgement, first: Side, second: Side) -> dict[Outcome, Side]:
 @pytest.mark.parametrize("one", judged(), ids=lambda one: f"{one.claim.id}-{one.machine.name}")
 def test_records_beyond_its_threshold_turn_the_verdict_of_a_claim(one: Judgement) -> None:
     first, second = sides(one)
-    assert verdict(one.claim, first, second) == one.outcome
+    assert verdict(one, first, second) == one.outcome
     if one.found.doubt is not None:
         return  # too few pairs, or two campaigns: no number decides it
     for wanted, mutated in beyond(one, first, second).items():
-        assert verdict(one.claim, mutated, second) == wanted
+        assert verdict(one, mutated, second) == wanted
         assert all(math.isfinite(sample) for sample in mutated.samples)
 
 

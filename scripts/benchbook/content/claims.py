@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, cast
 
 from benchbook.content.machines import CAPABILITIES
@@ -14,6 +17,7 @@ from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
 from benchbook.content.records import is_published
 from benchbook.content.references import Reference, UnresolvedError, parse_reference
+from benchbook.content.tolerances import SMALLEST_RATIO, TOLERANCES
 from benchbook.content.units import UNITS, Unit
 
 Relation = Literal["less", "greater", "equal"]
@@ -64,8 +68,8 @@ class Claim:
         a: What is compared.
         b: What it is compared with.
         relation: "less", "greater" or "equal".
-        ratio: For "less" and "greater", the smallest ratio that matters.
-        tolerance: For "equal", by what share the two may differ.
+        ratio: For "less" and "greater", the smallest ratio that matters: 1 where the claim names the number.
+        tolerance: For "equal", by what share the two may differ; None for as much as their kind may.
         times: What `b` is multiplied by.
         machines: The outcome that it is meant to have, by machine.
         needs: What a machine must have for the claim to be about it at all (`CAPABILITIES`).
@@ -81,7 +85,7 @@ class Claim:
     relation: Relation
     machines: dict[str, Outcome]
     ratio: float = 1.0
-    tolerance: float = 0.0
+    tolerance: float | None = None
     times: float = 1.0
     needs: frozenset[str] = frozenset()
     source: ClaimSource | None = None
@@ -91,6 +95,23 @@ class Claim:
     def line(self) -> int:
         """Where it is declared."""
         return self.lines[""]
+
+    @property
+    def names_numbers(self) -> bool:
+        """Whether it has numbers of its own, beyond those that hold for every claim of its kind."""
+        return isinstance(self.b, Constant) or any(
+            key in self.lines for key in ("times", "ratio", "tolerance")
+        )
+
+    @cached_property
+    def predicate(self) -> str:
+        """`sha256:...` of what decides it: the two sides, the relation, and every number."""
+        other: object = str(self.b)
+        if isinstance(self.b, Constant):
+            other = [self.b.value, self.b.unit.symbol if self.b.unit is not None else None]
+        allowed = TOLERANCES if self.tolerance is None else self.tolerance
+        what = [str(self.a), self.relation, other, self.times, self.ratio, allowed]
+        return "sha256:" + hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
 
     def at(self, key: str) -> int:
         """The line on which `key` is set, or that of the claim."""
@@ -145,6 +166,15 @@ def load_claims(project: Project) -> Claims:
             measuring = [name for name in project.machines if not is_published(name)]
             problems += _machine_problems(claim, measuring)
     return Claims(by_id, tuple(problems))
+
+
+def predicates_about(project: Project, script: str) -> dict[str, str]:
+    """What decides each claim that names `script`, by its id: the digests that stand now."""
+    return {
+        claim.id: claim.predicate
+        for claim in load_claims(project).by_id.values()
+        if script in (claim.a.script, claim.b.script if isinstance(claim.b, Reference) else None)
+    }
 
 
 def parse_claims(text: str, path: str, guide: str) -> tuple[list[Claim], list[Problem]]:
@@ -224,10 +254,13 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
         "make it lower-case letters, digits and hyphens, beginning with a letter",
     ),
     "relation": (lambda value: value in RELATIONS, f"make it one of {', '.join(RELATIONS)}"),
-    "ratio": (lambda value: _is_number(value) and value >= 1, "make it a number, 1 or more"),
+    "ratio": (
+        lambda value: _is_number(value) and value >= SMALLEST_RATIO,
+        f"leave it out for {SMALLEST_RATIO}, or ask for more; a number that its words name is `times`",
+    ),
     "tolerance": (
         lambda value: _is_number(value) and 0 <= value < 1,
-        "make it a share, such as 0.05; 0 where the two must be the same",
+        "make it a share; 0 where the two must be the same",
     ),
     "times": (lambda value: _is_number(value) and value > 0, "make it a number above 0"),
     "machines": (
@@ -286,12 +319,7 @@ def _relation_problems(
 ) -> Iterator[Problem]:
     relation = declared.get("relation")
     wanted, other = ("tolerance", "ratio") if relation == "equal" else ("ratio", "tolerance")
-    if relation not in RELATIONS:
-        return
-    if wanted not in declared:
-        what = f"the claim {name} says `{relation}` without a `{wanted}`"
-        yield problem("relation", what, f"add one: {_RULES[wanted][1].removeprefix('make it ')}")
-    if other in declared:
+    if relation in RELATIONS and other in declared:
         what = f"the claim {name} says `{relation}` with a `{other}`"
         yield problem(other, what, f"write `{wanted}` instead")
 
@@ -326,19 +354,23 @@ def _machine_problems(claim: Claim, known: Sequence[str]) -> Iterator[Problem]:
 
 
 def _build(declared: Mapping[str, Any], path: str, guide: str, lines: Mapping[str, int]) -> Claim:
-    values = {key: float(declared[key]) for key in ("ratio", "tolerance", "times") if key in declared}
+    b = side_of(declared["b"])
+    named = isinstance(b, Constant) or "times" in declared
+    numbers = {"ratio": 1.0 if named else SMALLEST_RATIO} | {
+        key: float(declared[key]) for key in ("ratio", "tolerance", "times") if key in declared
+    }
     return Claim(
         id=declared["id"],
         path=path,
         guide=guide,
         a=cast(Reference, side_of(declared["a"])),
-        b=side_of(declared["b"]),
+        b=b,
         relation=declared["relation"],
         machines=dict(declared["machines"]),
         needs=frozenset(declared.get("needs", ())),
         source=ClaimSource(**declared["source"]) if "source" in declared else None,
         lines=lines,
-        **values,
+        **numbers,
     )
 
 

@@ -44,7 +44,8 @@ class Metric:
         repeats: How many processes it takes; None for as many as its unit asks for.
         blocks: Whether the script gives a list, one value for each timed block of the process. The median of
             the blocks is the sample of that process; blocks are never taken for processes.
-
+        seeds: Whether the script gives a list, one value for each seed of its own. Seeds are what such a
+            metric scatters over: they are its samples, and two of them are compared seed by seed.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Metric:
     memory: str | None = None
     repeats: int | None = None
     blocks: bool = False
+    seeds: bool = False
 
     @property
     def processes(self) -> int:
@@ -280,6 +282,7 @@ def _metric_problems(name: str, declared: object, path: str, line: int) -> Itera
         "better": ("lower", "higher"),
         "memory": ("device",),
         "blocks": (True, False),
+        "seeds": (True, False),
     }
     for key, value in declared.items():
         if key == "unit":

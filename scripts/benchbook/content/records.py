@@ -166,7 +166,11 @@ class VariantRecord(Stored):
 
 @dataclass(frozen=True)
 class Campaign(Stored):
-    """One session of recording: when, from which commit, by whom, with which packages and device state."""
+    """One session of recording: when, from which commit, by whom, with which packages and device state.
+
+    `predicates` holds what decided each claim about the script when the session began (`Claim.predicate`), by
+    the id of the claim; None where that was not noted.
+    """
 
     started: Instant
     finished: Instant
@@ -175,6 +179,7 @@ class Campaign(Stored):
     recorded_by: Short
     packages: dict[Short, Short]
     state: State
+    predicates: dict[Short, Digest] | None = None
 
 
 @dataclass(frozen=True)
@@ -296,8 +301,11 @@ def load_record(path: Path, shown_path: str | None = None) -> Record | None:
 
 
 def record_table(record: Record) -> dict[str, Any]:
-    """`record` as JSON objects, keys in a fixed order, without blocks and regions where there are none."""
+    """`record` as JSON objects, keys in a fixed order; blocks, regions and predicates where there are any."""
     table = asdict(record)
+    for campaign in table["campaigns"].values():
+        if campaign.get("predicates", ...) is None:
+            del campaign["predicates"]
     for variant in table["variants"].values():
         if not variant["regions"]:
             del variant["regions"]

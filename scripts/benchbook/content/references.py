@@ -117,6 +117,14 @@ class Target:
     unit: Unit
     device_memory: bool = False
 
+    @property
+    def seeds(self) -> bool:
+        """Whether it has a value for each seed, and the reference means all of them."""
+        if self.reference.meter is not None or self.reference.index is not None:
+            return False
+        metric = self.script.metadata.metrics.get(self.reference.name)
+        return metric is not None and metric.seeds
+
 
 def parse_reference(text: str) -> Reference:
     """The reference that `text` is.

@@ -147,7 +147,7 @@ class Script:
         The text is hashed, not its syntax tree or tokens, because those differ between versions of Python.
         """
         lines = [
-            f"metric {m.name} {m.unit}{' blocks' if m.blocks else ''}"
+            f"metric {m.name} {m.unit}{' blocks' if m.blocks else ''}{' seeds' if m.seeds else ''}"
             for m in sorted(self.metadata.metrics.values(), key=lambda m: m.name)
         ]
         for cell in self.cells:

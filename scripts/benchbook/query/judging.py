@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from benchbook.content.claims import Claim, Claims, Constant, Outcome, load_claims
 from benchbook.content.machines import machine_capabilities
 from benchbook.content.problems import BenchbookError
+from benchbook.content.records import Campaign
 from benchbook.content.references import Target, UnresolvedError
+from benchbook.content.tolerances import tolerance_for
 from benchbook.content.units import Unit, convertible, targets
 from benchbook.query.library import Cache, Library, Machine
 from benchbook.query.measurements import Measurement, find_target, measure
@@ -28,6 +30,7 @@ class Judgement:
         doubt: Why that is open, if it is.
         found: The comparison behind it, in the base units of the two.
         parts: The measurements it is made of; none where one of them is missing.
+        tolerance: By what share the two may differ where they are called equal.
     """
 
     claim: Claim
@@ -36,6 +39,21 @@ class Judgement:
     doubt: Doubt | None
     found: Comparison
     parts: tuple[Measurement, ...]
+    tolerance: float = 0.0
+
+    @property
+    def set_after(self) -> bool:
+        """Whether its numbers were set, or changed, after what they judge was measured.
+
+        Of a campaign that did not note what stood when it began, nobody can tell.
+        """
+        for part in self.parts:
+            stood = part.source.campaign.predicates if isinstance(part.source.campaign, Campaign) else None
+            if stood is None or not (self.claim.names_numbers or self.claim.id in stood):
+                continue
+            if stood.get(self.claim.id) != self.claim.predicate:
+                return True
+        return False
 
 
 _CLAIMS = Cache[None, Claims]("claims")
@@ -76,8 +94,15 @@ def _judge(library: Library, claim: Claim, machine: Machine) -> Judgement:
         sides.append(side_of_measurement(part))
         parts += [part] if part is not None and part.samples else []
     found = compare_sides(sides[0], sides[1], claim.times)
-    outcome, doubt = decide(found, claim.relation, claim.ratio, claim.tolerance, claim.times)
-    return Judgement(claim, machine, outcome, doubt, found, () if found.first is None else tuple(parts))
+    tolerance = tolerance_of(claim, first.unit)
+    outcome, doubt = decide(found, claim.relation, claim.ratio, tolerance, claim.times)
+    held = () if found.first is None else tuple(parts)
+    return Judgement(claim, machine, outcome, doubt, found, held, tolerance)
+
+
+def tolerance_of(claim: Claim, unit: Unit) -> float:
+    """By what share the two sides of a claim, quantities in `unit`, may differ where it calls them equal."""
+    return tolerance_for(unit) if claim.tolerance is None else claim.tolerance
 
 
 def side_of_measurement(part: Measurement | None) -> Side:
@@ -112,6 +137,11 @@ def _resolve(library: Library, claim: Claim) -> tuple[Target, Target | Constant]
         )
         assert second.unit is not None
         check_comparable(first.unit, second.unit)
+        key = "tolerance"
+        usual = tolerance_for(first.unit)
+        if tolerance_of(claim, first.unit) > usual:
+            what = f"a tolerance of {claim.tolerance:g} is more than quantities in {first.unit.symbol} have"
+            raise UnresolvedError(what, f"leave it out: theirs is {usual:g}")
     except UnresolvedError as error:
         raise BenchbookError(error.at(claim.path, claim.at(key))) from None
     return first, second

@@ -74,9 +74,10 @@ class Measurement:
     Parameters:
         source: Where it was recorded.
         unit: Its unit.
-        samples: One per run, in the order of the runs; empty if the machine yielded none.
+        samples: One per run, in the order of the runs, or one per seed; empty if the machine yielded none.
         device_memory: Whether it counts bytes of the device's memory.
         flag: Whether it is a yes or a no.
+        seeds: Whether the samples are those of seeds, each the median over the runs.
         blocks: Of each run, the values of the blocks that it was timed in; none where it was not.
     """
 
@@ -86,6 +87,7 @@ class Measurement:
     device_memory: bool = False
     flag: bool = False
     blocks: tuple[tuple[float, ...], ...] = ()
+    seeds: bool = False
 
     @cached_property
     def summary(self) -> stats.Summary | None:
@@ -155,6 +157,10 @@ def measure(library: Library, target: Target, machine: Machine) -> Measurement |
     if source is None:
         return None
     runs = sorted(source.result.runs, key=lambda run: run.place)
+    # A record may be older than the declaration that there is a number for each seed.
+    if target.seeds and all(isinstance(run.metrics.get(target.reference.name), list) for run in runs):
+        samples = measure_series(library, target, machine) or ()
+        return Measurement(source, target.unit, samples, target.device_memory, seeds=True)
     values = [_value(run, target.reference) for run in runs]
     samples = tuple(item for item in values if item is not None)
     flag = bool(samples) and all(isinstance(item, bool) for item in samples)

@@ -68,6 +68,7 @@ def make_job(
         overridden=variant.overridden,
         metrics=list(script.metadata.metrics),
         blocks=[metric.name for metric in script.metadata.metrics.values() if metric.blocks],
+        seeds=[metric.name for metric in script.metadata.metrics.values() if metric.seeds],
         meters=list(variant.meters),
         ranks=variant.ranks,
         timeout=min(variant.timeout, limit),

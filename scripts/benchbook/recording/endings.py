@@ -124,6 +124,15 @@ def read_blocks(name: str, value: Any, source: str) -> list[float]:
     return value
 
 
+def check_seeds(name: str, value: Any, source: str) -> None:
+    """Raise MetricError unless the metric, as `read_metrics` found it, has a number for each seed."""
+    if isinstance(value, list) and not any(isinstance(item, bool) for item in value):
+        return
+    fix = "give it a list with the number of each seed, or leave `seeds` out of its declaration"
+    what = f"the metric `{name}` does not have a number for each seed"
+    raise MetricError(Failure(assigned_on(name, source), what, fix))
+
+
 def _metric(name: str, values: Mapping[str, Any], source: str) -> Any:
     line = assigned_on(name, source)
     if name not in values:

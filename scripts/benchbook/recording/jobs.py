@@ -21,6 +21,7 @@ class Job:
         overridden: Those set otherwise once the `parameters` cell has run.
         metrics: Names to read after the last cell.
         blocks: Those of them that hold a value for each timed block.
+        seeds: Those of them that hold a value for each seed.
         meters: Meters on request.
         ranks: How many processes run it together.
         timeout: Seconds after which they are killed.
@@ -35,6 +36,7 @@ class Job:
     overridden: dict[str, Any] = field(default_factory=dict)
     metrics: list[str] = field(default_factory=list)
     blocks: list[str] = field(default_factory=list)
+    seeds: list[str] = field(default_factory=list)
     meters: list[str] = field(default_factory=list)
     ranks: int = 1
     timeout: float = 600.0

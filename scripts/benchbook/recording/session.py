@@ -16,6 +16,7 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from rich.console import Console
 
+from benchbook.content.claims import predicates_about
 from benchbook.content.machines import MachineDescription
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
@@ -204,6 +205,7 @@ class Session:
             "commit": at_commit[0],
             "modified": at_commit[1],
             "state": state,
+            "predicates": predicates_about(self.project, task.script.reference),
         }
         key = {
             "machine": self.machine.name,
@@ -272,6 +274,7 @@ class Session:
             packages=packages,
             # Whoever came while it ran is seen now.
             state=opened["state"] | {"foreign_processes": foreign, "shared": self.shared or bool(foreign)},
+            predicates=opened["predicates"],
         )
         record, problems = campaigns.lay_over(task, self.machine.name, opened["id"], done, gathered)
         if record is not None:

@@ -25,6 +25,7 @@ from benchbook.content.regions import NOTE, with_notes
 from benchbook.machines.meters import CellMeters
 from benchbook.recording.endings import (
     MetricError,
+    check_seeds,
     explain,
     outcome_of,
     read_blocks,
@@ -165,6 +166,8 @@ def _run_cells(job: Job, seat: Seat, teller: Teller) -> dict[str, Any]:
     try:
         metrics = read_metrics(job.metrics, namespace, job.source)
         blocks = {name: read_blocks(name, metrics[name], job.source) for name in job.blocks}
+        for name in job.seeds:
+            check_seeds(name, metrics[name], job.source)
     except MetricError as error:
         return {"outcome": FAILED, "failure": asdict(error.failure)}
     meters.finish()

@@ -66,9 +66,12 @@ def finding(judged: Judgement, language: Language) -> str:
             )
         )
     if found.pairs:
-        segments.append(language.text("claim_pairs", n=found.pairs))
+        pairs = "claim_seeds" if any(part.seeds for part in judged.parts) else "claim_pairs"
+        segments.append(language.text(pairs, n=found.pairs))
     if judged.doubt is not None:
         segments.append(_doubt(judged.doubt, judged, language))
+    if judged.set_after:
+        segments.append(language.text("claim_set_after"))
     return f"{NO_BREAK_SPACE}· ".join(segments)
 
 
@@ -79,7 +82,7 @@ def found_rows(judged: Judgement, language: Language) -> list[Row]:
         rows += result_rows(part, language, name, _shared(judged))
     claim, found = judged.claim, judged.found
     if claim.relation == "equal":
-        rows.append(("tolerance", "text", f"±{language.percent(claim.tolerance)}"))
+        rows.append(("tolerance", "text", f"±{language.percent(judged.tolerance)}"))
     elif claim.ratio != 1:
         rows.append(("smallest", "text", language.ratio(claim.ratio)))
     if found.p is not None:

@@ -349,7 +349,7 @@ def result_rows(
 
     if measurement.source.quoted:
         return [*rows, ("figure", "text", text(summary.median))]
-    counted = language.text("median_of", n=summary.count)
+    counted = language.text("median_of_seeds" if measurement.seeds else "median_of", n=summary.count)
     rows.append(("result", "text", _with(language, text(summary.median), counted)))
     if summary.spread:
         rows.append(("spread", "text", language.text("spread", spread=language.percent(summary.spread))))
@@ -366,13 +366,13 @@ def result_rows(
 
 def repeats_text(measurements: Iterable[Measurement], language: Language) -> str:
     """How often and how alike: "median of 8, ±1 %"; the widest spread where there are several."""
-    summaries = [
-        found for one in measurements if not one.source.quoted and (found := one.summary) is not None
-    ]
+    measured = [one for one in measurements if not one.source.quoted]
+    summaries = [found for one in measured if (found := one.summary) is not None]
     if not summaries:
         return ""
     counts = sorted({summary.count for summary in summaries})
-    counted = language.text("median_of", n=counts[0])
+    seeds = any(one.seeds for one in measured)
+    counted = language.text("median_of_seeds" if seeds else "median_of", n=counts[0])
     if counts[-1] > 1 and all(summary.spread == 0 for summary in summaries):
         return language.text("same_in", n=counts[0])
     spreads = [summary.spread for summary in summaries if summary.spread]
