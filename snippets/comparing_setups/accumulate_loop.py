@@ -71,22 +71,27 @@ optimizer_steps = micro_batches // gradient_accumulation_steps
 # %% zero_grad_last
 def train_zero_grad_last():
     model, optimizer, loader = prepared(micro_batches)
+    # region right_loop
     for x, y in loader:
         with accelerator.accumulate(model):
             accelerator.backward(mse(model(x), y))
             optimizer.step()
             optimizer.zero_grad()
+    # endregion
     return model.weight.detach().cpu()
 
 
 # %% zero_grad_first
 def train_zero_grad_first():
     model, optimizer, loader = prepared(micro_batches)
+    # region wrong_loop
     for x, y in loader:
         with accelerator.accumulate(model):
-            optimizer.zero_grad()  # wrong: wipes what the group gathered
+            # Wrong: wipes what the group has gathered.
+            optimizer.zero_grad()
             accelerator.backward(mse(model(x), y))
             optimizer.step()
+    # endregion
     return model.weight.detach().cpu()
 
 

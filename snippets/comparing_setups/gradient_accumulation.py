@@ -58,12 +58,20 @@ for index, answer in enumerate(answer_tokens):
 # %% gradient
 def gradient(labels, pieces, normalise_by_tokens=False):
     """Loss and gradient of one optimizer step, in `pieces` micro-batches."""
-    total_tokens = (labels[:, 1:] != -100).sum()  # the first is not predicted
     model.zero_grad()
     total = 0.0
     for ids, part in zip(tokens.chunk(pieces), labels.chunk(pieces)):
         if normalise_by_tokens:
-            loss = model(ids, labels=part, num_items_in_batch=total_tokens).loss
+            # region count_tokens
+            # Of all micro-batches; nothing predicts the first token.
+            total_tokens = (labels[:, 1:] != -100).sum()
+            outputs = model(
+                ids,
+                labels=part,
+                num_items_in_batch=total_tokens,
+            )
+            loss = outputs.loss
+            # endregion
         else:
             loss = model(ids, labels=part).loss / pieces
         loss.backward()

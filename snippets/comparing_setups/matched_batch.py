@@ -105,7 +105,10 @@ def train(batch_size_per_process):
         optimizer.step()
         optimizer.zero_grad()
         own.append(loss.item())  # this process's share of the batch
-        average.append(accelerator.reduce(loss.detach(), "mean").item())
+        # region logged_loss
+        logged = accelerator.reduce(loss.detach(), "mean").item()
+        # endregion
+        average.append(logged)
     return accelerator.unwrap_model(model), own, average
 
 
@@ -125,15 +128,15 @@ def loss_difference(losses):
 
 
 # %% match
-batch_size_per_process = batch_size // num_processes
-matched, one_process_losses, matched_losses = train(batch_size_per_process)
+per_process = batch_size // accelerator.num_processes
 
 # %% matched
+matched, one_process_losses, matched_losses = train(per_process)
 matched_weight_difference = weight_difference(matched)
 matched_loss_difference = loss_difference(matched_losses)
 one_process_loss_difference = loss_difference(one_process_losses)
 accelerator.print(
-    f"{num_processes} process(es) x {batch_size_per_process} samples: "
+    f"{num_processes} process(es) x {per_process} samples: "
     f"weights differ by {matched_weight_difference:.1e}, "
     f"losses by {matched_loss_difference:.1e}"
 )

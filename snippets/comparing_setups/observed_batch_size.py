@@ -25,12 +25,20 @@ batch_size = 64
 split_batches = False
 
 # %% setup
+from functools import partial
+
 import torch
 from accelerate import Accelerator, DataLoaderConfiguration
 from torch.utils.data import DataLoader, TensorDataset
 
-config = DataLoaderConfiguration(split_batches=split_batches)
-accelerator = Accelerator(cpu=True, dataloader_config=config)
+Accelerator = partial(Accelerator, cpu=True)
+if split_batches:
+    # region split_batches
+    config = DataLoaderConfiguration(split_batches=True)
+    accelerator = Accelerator(dataloader_config=config)
+    # endregion
+else:
+    accelerator = Accelerator()
 num_processes = accelerator.num_processes
 
 loader = DataLoader(TensorDataset(torch.arange(samples)), batch_size=batch_size)

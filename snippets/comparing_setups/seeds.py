@@ -62,7 +62,9 @@ print("repeated:    ", ", ".join(repeated))
 print("not repeated:", ", ".join(not_repeated))
 
 # %% weights
-set_seed(seed)
+# region seed
+set_seed(seed)  # before the model is built
+# endregion
 model = torch.nn.Linear(64, 64)
 set_seed(seed)
 same_seed = torch.nn.Linear(64, 64)
@@ -91,9 +93,14 @@ def share_kept():
 positions_kept_by_set_seed = share_kept()
 print(f"shuffle=True: {positions_kept_by_set_seed:.1f} % of samples keep their place")
 
-# %% seedable_sampler
-config = DataLoaderConfiguration(use_seedable_sampler=True, data_seed=seed)
+# %% seedable
+# region seedable_sampler
+config = DataLoaderConfiguration(
+    use_seedable_sampler=True,
+    data_seed=seed,
+)
 accelerator = Accelerator(dataloader_config=config)
+# endregion
 positions_kept_by_seedable_sampler = share_kept()
 print(f"seedable: {positions_kept_by_seedable_sampler:.1f} % keep their place")
 

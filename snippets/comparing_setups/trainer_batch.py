@@ -102,10 +102,10 @@ arguments = TrainingArguments(
 # %% match
 num_processes = arguments.world_size
 micro_batches = num_processes * gradient_accumulation_steps
-arguments.per_device_train_batch_size = batch_size // micro_batches
+batch_per_process = batch_size // micro_batches
+arguments.per_device_train_batch_size = batch_per_process
 
 # %% train
-batch_per_process = arguments.train_batch_size
 trainer = Trainer(model, arguments, train_dataset=dataset, data_collator=collate)
 trainer.remove_callback(PrinterCallback)
 trainer.train()
@@ -125,6 +125,7 @@ if trainer.is_world_process_zero():
 
 # %% checks
 assert arguments.device.type == "cpu"
+assert arguments.train_batch_size == batch_per_process
 assert batch_per_process * micro_batches == batch_size
 assert len(losses) == steps
 assert 0 <= final_learning_rate < 2 * arguments.learning_rate / steps

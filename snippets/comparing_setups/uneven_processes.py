@@ -63,11 +63,15 @@ accelerator.print(f"gradient differs by {mean_of_means_difference:.1e}")
 
 # %% token_normalised
 model = accelerator.prepare(copy.deepcopy(initial_model))
+# region all_tokens
 own_tokens = torch.tensor(own_targets.numel())
 all_tokens = accelerator.reduce(own_tokens, "sum")
-total_loss = cross_entropy(model(own_inputs), own_targets, reduction="sum")
-loss = total_loss * num_processes / all_tokens  # DDP divides by the processes
+logits = model(own_inputs)
+summed = cross_entropy(logits, own_targets, reduction="sum")
+# DDP divides by the number of processes.
+loss = summed * accelerator.num_processes / all_tokens
 accelerator.backward(loss)
+# endregion
 token_normalised_difference = difference(model)
 accelerator.print(f"gradient differs by {token_normalised_difference:.1e}")
 

@@ -114,7 +114,8 @@ def serve(tokens):
 
 
 # %% serve_autocast
-@torch.no_grad()  # under inference_mode(), each layer would copy its weights anew
+# Under inference_mode(), each layer would copy its weights anew.
+@torch.no_grad()
 def serve_autocast(tokens):
     with torch.autocast(device.type, torch.bfloat16):
         return model(tokens).logits

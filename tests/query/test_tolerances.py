@@ -134,7 +134,7 @@ def test_contributors_read_the_numbers_that_decide() -> None:
 def test_a_claim_may_be_stricter_than_its_kind_and_not_laxer(tmp_path: Path) -> None:
     project = copy_handbook(tmp_path)
     path = "snippets/memory/claims.toml"
-    edit(project, path, "tolerance = 0.05", "tolerance = 0.06")
+    edit(project.root / path, "tolerance = 0.05\n", "tolerance = 0.06\n")
     (problem,) = (each for each in check_project(project).problems if each.path == path)
     assert problem.line == 17
     assert problem.what == "a tolerance of 0.06 is more than quantities in MiB have"
