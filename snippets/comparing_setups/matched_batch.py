@@ -8,6 +8,8 @@
 # timeout = 300
 # [tool.benchbook.metrics]
 # num_processes = { unit = "processes" }
+# batch_samples = { unit = "samples" }
+# trained_steps = { unit = "steps" }
 # reference_losses = { unit = "1" }
 # matched_losses = { unit = "1" }
 # unmatched_losses = { unit = "1" }
@@ -135,6 +137,7 @@ matched, one_process_losses, matched_losses = train(per_process)
 matched_weight_difference = weight_difference(matched)
 matched_loss_difference = loss_difference(matched_losses)
 one_process_loss_difference = loss_difference(one_process_losses)
+batch_samples, trained_steps = batch_size, len(matched_losses)
 accelerator.print(
     f"{num_processes} process(es) x {per_process} samples: "
     f"weights differ by {matched_weight_difference:.1e}, "
