@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchbook.checking.guide_reviews import review_problems
-from benchbook.content.page_source import CLAIM, VALUE, PageSource, fence_name
+from benchbook.content.page_source import CLAIM, VALUE, PageSource, fence_name, fence_options
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.references import UnresolvedError, parse_reference
@@ -132,7 +132,8 @@ def _guide_problems(library: Library, path: Path, page: PageSource) -> Iterator[
 
 def _wide_cells(library: Library, page: PageSource, path: str) -> Iterator[Problem]:
     for token in page.tokens:
-        if fence_name(token) != "cell" or token.map is None:
+        hidden = fence_options(token).get("source") == "none"
+        if fence_name(token) != "cell" or hidden or token.map is None:
             continue
         try:
             reference = parse_reference(token.content)
