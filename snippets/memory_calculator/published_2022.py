@@ -16,6 +16,7 @@
 # # What a CPU shows of it, with a few layers: that each setting does what it says.
 # [tool.benchbook.on.cpu]
 # layers = 2
+# sequence_length = 32
 # [tool.benchbook.smallest]
 # layers = 1
 # sequence_length = 64
