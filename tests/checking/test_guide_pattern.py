@@ -133,6 +133,48 @@ def test_a_translation_needs_its_own_three_readers(tmp_path: Path) -> None:
     assert found == [f"has no review by a {role} (ja)" for role in ("editor", "questions", "translator")]
 
 
+def test_a_translation_that_is_behind_is_read_once_it_has_caught_up(tmp_path: Path) -> None:
+    held(tmp_path)
+    write(tmp_path / "docs/ja/_language.yml", "strings: {}\nlabels: {}\n")
+    behind = PAGE.replace("---\ndescription", "---\nsections: {adding: aaaaaaaaaaaa}\ndescription")
+    write(tmp_path / "docs/ja/sums.md", behind)
+    assert not [one for one in check_project(Project(tmp_path)).problems if "review by" in one.what]
+
+
+def test_a_page_with_something_to_work_with_on_top_needs_no_lines_to_paste() -> None:
+    text = "# A { #a }\n\n```calculator\nform\n```\n"
+    assert count(parse_page(text)).tool
+    assert not count(parse_page(text.replace("```calc", "## B { #b }\n\n```calc"))).tool
+
+
+def test_lines_that_are_not_shown_may_be_wide(tmp_path: Path) -> None:
+    wide = SCRIPT.replace("total = sum(range(steps))", f"total = sum(range(steps))  # {'x' * WIDEST}")
+    page = PAGE.replace("```cell\n", '```cell source="none" output="show"\n')
+    assert not [one for one in held(tmp_path, page, script=wide) if "a phone has" in one.what]
+
+
+def test_half_of_the_claims_that_stand_alone_quote_someone(tmp_path: Path) -> None:
+    ours = (
+        '[[claim]]\nid = "ours"\na = "sums/add.py#total"\nrelation = "greater"\nb = 1\n'
+        f'machines = {{ {MACHINE} = "holds" }}\n'
+    )
+    theirs = ours.replace("ours", "theirs") + (
+        'source = { title = "A guide", url = "https://a.example", quote = "It is more.", date = "2024" }\n'
+    )
+    page = PAGE + '\n```claim id="ours"\nIt is more than one.\n```\n'
+
+    def unquoted(root: Path, page: str) -> list[str]:
+        held(root, page)
+        write(root / "snippets/sums/claims.toml", ours + theirs)
+        return [one.what for one in check_project(Project(root)).problems if "quote someone" in one.what]
+
+    assert unquoted(tmp_path / "alone", page) == [
+        "has 1 claims that stand alone, and 0 of them quote someone; half of them do"
+    ]
+    both = page + '\n```claim id="theirs"\nIt is more than one, they say.\n```\n'
+    assert unquoted(tmp_path / "half", both) == []
+
+
 def test_an_older_page_has_until_its_next_change(tmp_path: Path) -> None:
     old = PAGE.replace("\n{ .measured }", "")
     make_project(tmp_path, SCRIPT, old)

@@ -17,8 +17,10 @@ from benchbook.content.page_source import CLAIM, VALUE, PageSource, fence_name, 
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.references import UnresolvedError, parse_reference
+from benchbook.query.judging import claims_of
 from benchbook.query.library import Library
 from benchbook.rendering.cells import shown_part
+from benchbook.translations.documents import read_documents
 
 Pages = Mapping[Path, PageSource]
 MOST_WORDS = 5000
@@ -28,6 +30,8 @@ WIDEST = 60
 MORE = "more"
 # The class of the line that says what was measured: model, batch, sequence, precision, machine.
 MEASURED = re.compile(r"\n\{\s*\.measured\s*\}\s*\Z")
+# The block that a page is for, where it is no guide.
+TOOL = "calculator"
 WORD = re.compile(r"\w+(?:[-'’.]\w+)*")
 
 
@@ -40,12 +44,14 @@ class Counts:
         claims: Those that stand alone, not as marks of rows.
         measured: Whether a line says what was measured before the second heading.
         pasted: Whether a cell is shown before the second heading.
+        tool: Whether something to work with stands there, which answers a reader by itself.
     """
 
     words: int
     claims: int
     measured: bool
     pasted: bool
+    tool: bool = False
 
 
 def page_digest(text: str) -> str:
@@ -64,6 +70,7 @@ def pattern_problems(
     if older is None:
         return problems, drafts
     guides = {Path(name).parent.name for name in project.scripts()}
+    caught_up = _caught_up(project, pages)
     for path, page in pages.items():
         if path.parent != project.docs / "en" or path.stem not in guides:
             continue
@@ -73,15 +80,25 @@ def pattern_problems(
         draft = page.front_matter.get("draft") is True
         (drafts if draft else problems).extend(_guide_problems(library, path, page))
         if not draft:
-            problems += review_problems(project, path.stem, digest)
+            problems += review_problems(project, path.stem, digest, caught_up.get(path.name, ()))
     problems += _outdated(project, older, pages)
     return problems, drafts
+
+
+def _caught_up(project: Project, pages: Pages) -> dict[str, list[str]]:
+    """By page, the languages in which no section of it is behind the English one."""
+    languages: dict[str, list[str]] = {}
+    for document in read_documents(project, pages):
+        behind = any(drift.state in ("changed", "missing") for drift in document.drift)
+        if document.english is not None and not behind:
+            languages.setdefault(document.name, []).append(document.code)
+    return languages
 
 
 def count(page: PageSource) -> Counts:
     """The counts of a parsed page."""
     words = claims = headings = 0
-    measured = pasted = False
+    measured = pasted = tool = False
     collapsed = [
         range(*token.map)
         for token in page.tokens
@@ -94,6 +111,7 @@ def count(page: PageSource) -> Counts:
             claims += 1
         first = headings < 2
         pasted |= first and fence_name(token) == "cell"
+        tool |= first and fence_name(token) == TOOL
         line = token.map[0] if token.map is not None else -1
         if token.type == "inline" and not any(line in lines for lines in collapsed):
             words += _words(token.content)
@@ -102,7 +120,7 @@ def count(page: PageSource) -> Counts:
                 for child in token.children or ()
             )
             measured |= first and bool(MEASURED.search(token.content)) and values > 0
-    return Counts(words, claims, measured, pasted)
+    return Counts(words, claims, measured, pasted, tool)
 
 
 def _words(text: str) -> int:
@@ -121,13 +139,24 @@ def _guide_problems(library: Library, path: Path, page: PageSource) -> Iterator[
     if found.claims > MOST_CLAIMS:
         what = f"has {found.claims} claims that stand alone, and a guide has at most {MOST_CLAIMS}"
         yield Problem(shown, 1, what, "make those that a table's row shows `marks:` of the table")
-    if not found.measured:
+    standing = [claims_of(library).by_id.get(name) for name in _standing(page)]
+    quoted = sum(claim is not None and claim.source is not None for claim in standing)
+    if 2 * quoted < len(standing):
+        what = f"has {len(standing)} claims that stand alone, and {quoted} of them quote someone; half of them do"
+        fix = "give others a `source` in claims.toml; what nobody disputes is an assertion of its script"
+        yield Problem(shown, 1, what, fix)
+    if not found.measured and not found.tool:
         fix = "put `{ .measured }` on a line below the paragraph that says so, with its values"
         yield Problem(shown, 1, "does not say before its second heading what was measured", fix)
-    if not found.pasted:
+    if not found.pasted and not found.tool:
         fix = "show the first remedy there, as a `cell`"
         yield Problem(shown, 1, "has no lines to paste before its second heading", fix)
     yield from _wide_cells(library, page, shown)
+
+
+def _standing(page: PageSource) -> list[str]:
+    """The ids of the claims that stand alone."""
+    return [fence_options(token).get("id", "") for token in page.tokens if fence_name(token) == CLAIM]
 
 
 def _wide_cells(library: Library, page: PageSource, path: str) -> Iterator[Problem]:

@@ -1,6 +1,7 @@
 """Read `review.toml`: who read a guide before it was called finished, what they found, and what came of it.
 
-[[review]]                      # one for each role of ROLES, for the languages of LANGUAGE_ROLES one each
+[[review]]                      # one for each role of ROLES; of LANGUAGE_ROLES in each language, once its
+                                # translation has caught up with the English page
 role = "verifier"
 date = "2026-11-22"
 read = "sha256:..."             # of the English page that was read
@@ -25,7 +26,7 @@ page = "sha256:..."
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -104,8 +105,17 @@ class ReviewFile(Stored):
     frozen: FrozenPage
 
 
-def review_problems(project: Project, guide: str, digest: str) -> Iterator[Problem]:
-    """What is missing of the reviews of a guide, whose English page has `digest` now."""
+def review_problems(
+    project: Project, guide: str, digest: str, languages: Collection[str]
+) -> Iterator[Problem]:
+    """What is missing of the reviews of a guide.
+
+    Parameters:
+        project: The checkout.
+        guide: Its name.
+        digest: That of its English page now.
+        languages: Those whose translation says what that page says now, and must have been read by others.
+    """
     path = project.snippets / guide / FILE
     shown = project.relative(path)
     try:
@@ -126,10 +136,7 @@ def review_problems(project: Project, guide: str, digest: str) -> Iterator[Probl
         yield Problem(shown, 1, what, "have what changed reviewed, answer the findings, and freeze it again")
     there = {(review.role, review.language) for review in found.review}
     needed = [(role, "en") for role in ROLES]
-    translated = [
-        code for code in project.languages if code != "en" and (project.docs / code / f"{guide}.md").is_file()
-    ]
-    needed += [(role, code) for code in translated for role in LANGUAGE_ROLES]
+    needed += [(role, code) for code in languages for role in LANGUAGE_ROLES]
     for role, language in needed:
         if (role, language) not in there:
             yield Problem(shown, 1, f"has no review by a {role} ({language})", LIKE)

@@ -187,16 +187,18 @@ def _blocks(
 
 
 def _counts(build: Build, key: str, claims: Sequence[Claim]) -> str:
-    """How many of `claims` have which verdict, on each machine."""
+    """How many of `claims` have which verdict, on each machine, and how many someone else has said."""
     language, reference = build.here.language, build.library.reference_machine(build.here.guide)
     for machine in judging_machines(build.library):
         if machine.name != reference:
             outcomes = Counter(judge_claim(build.library, claim, machine).outcome for claim in claims)
             build.keep_block(key, machine, Rendering({"": _counted(outcomes, language)}))
     shown = _counted(Counter(listed_outcome(build, claim) for claim in claims), language)
+    quoted = sum(claim.source is not None for claim in claims)
+    said = escape(language.text("claims_quoted", quoted=quoted, total=len(claims)))
     return (
         f'<p class="bb-counts" data-bb="{escape(key)}" data-machine="{escape(reference)}" '
-        f"data-pagefind-ignore>{shown}</p>"
+        f'data-pagefind-ignore>{shown}</p><p class="bb-by" data-pagefind-ignore>{said}</p>'
     )
 
 
