@@ -169,7 +169,7 @@ def test_half_of_the_claims_that_stand_alone_quote_someone(tmp_path: Path) -> No
         return [one.what for one in check_project(Project(root)).problems if "quote someone" in one.what]
 
     assert unquoted(tmp_path / "alone", page) == [
-        "has 1 claims that stand alone, and 0 of them quote someone; half of them do"
+        "has 1 claims that stand alone, and 0 quote someone; half of them do"
     ]
     both = page + '\n```claim id="theirs"\nIt is more than one, they say.\n```\n'
     assert unquoted(tmp_path / "half", both) == []

@@ -142,7 +142,7 @@ def _guide_problems(library: Library, path: Path, page: PageSource) -> Iterator[
     standing = [claims_of(library).by_id.get(name) for name in _standing(page)]
     quoted = sum(claim is not None and claim.source is not None for claim in standing)
     if 2 * quoted < len(standing):
-        what = f"has {len(standing)} claims that stand alone, and {quoted} of them quote someone; half of them do"
+        what = f"has {len(standing)} claims that stand alone, and {quoted} quote someone; half of them do"
         fix = "give others a `source` in claims.toml; what nobody disputes is an assertion of its script"
         yield Problem(shown, 1, what, fix)
     if not found.measured and not found.tool:
