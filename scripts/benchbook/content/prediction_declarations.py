@@ -18,6 +18,9 @@
 place of `training`, has the fields of an inference. Beside `name`, `machines` replaces those of the file, and
 `where` leaves only some variants. `skip = "why"` in a case says why the predictor is not asked.
 
+A setting may stand in a JSON file among the script's inputs: `adapters = { file = "methods.json", at =
+["$method", "adapters"] }` is what lies there below these keys, or nothing.
+
 `values` names by metric (`peak`) or meter (`train.allocated_peak`) what the script yields in bytes of the
 device's memory, and what of a prediction stands for it: `peak_allocated`, `peak_reserved` (no CPU has it),
 `categories.weights` (at the peak), `moments.backward.peak`, `moments.backward.held` (at its end), or a list,

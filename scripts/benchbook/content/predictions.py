@@ -97,7 +97,7 @@ class StoredPrediction(Stored):
     parameters: Parameters
     model: dict[Name, Any]
     kind: Annotated[str, OneOf(("training", "inference"))]
-    workload: dict[Name, Setting | dict[Name, Value | Short | list[Short]]]
+    workload: dict[Name, Setting | dict[Name, Any]]
     values: dict[ValueName, Bytes]
     stands_for: dict[ValueName, Some[Quantity]]
     moment: Name

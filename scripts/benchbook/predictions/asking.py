@@ -29,6 +29,8 @@ from benchbook.predictor.room import room_on
 from benchbook.predictor.workload import WORKLOADS, UnpredictableError
 
 MODELS = "models"
+# A setting that stands in a JSON file which the script reads: `{ file = "x.json", at = ["$axis", "key"] }`.
+IN_A_FILE = {"file", "at"}
 # Where in a script's declaration something is said: () for its own table, ("case", 0) for its first case.
 Place = tuple[str | int, ...]
 Layers = Sequence[tuple[Place, Layer]]
@@ -313,8 +315,30 @@ class _Reader:
                         )
                         continue
                     value = variant.parameters[name]
+                if isinstance(value, dict) and set(value) == IN_A_FILE:
+                    value = self._read_from_file(value, variant, place, (table, key))
                 merged[key] = value
         return merged
+
+    def _read_from_file(
+        self, named: Mapping[str, Any], variant: Variant, place: Place, keys: tuple[str, str]
+    ) -> Any:
+        """What a JSON file that the script reads holds below the keys of `at`; None if it holds nothing there."""
+        script = self.project.snippets / self.declaration.guide / self.entry.name
+        known = read_script(script, self.project.root).metadata.inputs
+        if named["file"] not in known:
+            what = f"`{named['file']}` is not among the inputs of `{self.entry.name}`"
+            self._problem(place, keys, what, did_you_mean(str(named["file"]), known, "input"))
+            return None
+        try:
+            found = json.loads((script.parent / named["file"]).read_text("utf-8"))
+            for key in named["at"]:
+                found = found.get(variant.parameters[key.removeprefix("$")] if is_parameter(key) else key, {})
+        except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
+            what = f"`{named['file']}` cannot be read at {named['at']} ({error})"
+            self._problem(place, keys, what, "name the keys of objects, or parameters whose values are keys")
+            return None
+        return found or None
 
     def _problem(self, place: Place, keys: str | tuple[str, ...], what: str, fix: str) -> None:
         below = (keys,) if isinstance(keys, str) else keys

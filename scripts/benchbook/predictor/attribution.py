@@ -12,6 +12,8 @@ ACTIVATIONS = "activations"
 TEMPORARY = "temporary"
 # Where the model runs forward.
 PASSES = ("forward", "prefill", "decode")
+# Where the allocator gives back what is free.
+EMPTIED = "empty_cache"
 OPTIMIZER_MOMENTS = ("unscale", "clip", "step", "zero_grad")
 
 
@@ -106,7 +108,10 @@ def _through_segments(events: Events, limit: int | None) -> _Replay:
     addresses: dict[int, int] = {}
     held: list[int] = []
     blocks = [0] * len(events.births)
-    for event in events.order:
+    emptied = {span.first for span in events.spans if span.moment == EMPTIED}
+    for place, event in enumerate(events.order):
+        if place in emptied:
+            allocator.empty()
         if event >= 0:
             address = allocator.allocate(events.births[event].size, events.births[event].stream)
             addresses[event] = address

@@ -104,6 +104,11 @@ class CachingAllocator:
             self._absorb(address, after)
         bisect.insort(self._free[block.pool], (self._blocks[address].size, address))
 
+    def empty(self) -> None:
+        """Return every free segment to the device (`torch.cuda.empty_cache`); what is reserved counts anew."""
+        self._give_back()
+        self.reserved_peak = self.reserved
+
     def size_of(self, address: int) -> int:
         """The bytes of an allocated block."""
         return self._blocks[address].size

@@ -24,6 +24,10 @@ class FakeMode(FakeTensorMode):
         """No tensor wakes its device."""
         return True
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> FakeMode:
+        """Copies of its tensors are its own."""
+        return self
+
 
 @cache
 def fake_accelerator() -> str:
@@ -58,6 +62,9 @@ def fake_accelerator() -> str:
         Stream = torch.cpu.Stream
         current_stream = staticmethod(torch.cpu.current_stream)
         stream = staticmethod(torch.cpu.stream)
+        # Of no interest: no value is ever drawn.
+        get_rng_state = staticmethod(lambda device=None: torch.empty(0, dtype=torch.uint8))
+        set_rng_state = staticmethod(lambda state, device=None: None)
 
         def get_amp_supported_dtype(self) -> list[torch.dtype]:
             """As CUDA's."""

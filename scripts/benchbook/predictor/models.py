@@ -98,14 +98,15 @@ def draw_batch(model: nn.Module, workload: Training, device: str) -> dict[str, t
         return {"input_ids": ids, "start_positions": place, "end_positions": place.clone()}
     whole = head.endswith(("SequenceClassification", "MultipleChoice", "NextSentencePrediction"))
     labels = torch.zeros(ids.shape[:1] if whole else ids.shape, dtype=torch.long, device=device)
-    return {"input_ids": ids, "labels": labels}
+    mask = {"attention_mask": torch.ones_like(ids)} if workload.padded else {}
+    return {"input_ids": ids, "labels": labels, **mask}
 
 
 def ready_for_training(config: PreTrainedConfig, workload: Training) -> None:
-    """Change a configuration as training does: no cache, and the workload's dropout."""
+    """Change a configuration as training does: a cache only if asked for, and the workload's dropout."""
     for each in (config, *(getattr(config, name) for name in config.sub_configs)):
         # As transformers' Trainer: no later token will ask for keys and values.
-        each.use_cache = False
+        each.use_cache = workload.use_cache
         for name in DROPOUTS:
             if workload.dropout is not None and isinstance(getattr(each, name, None), int | float):
                 setattr(each, name, workload.dropout)

@@ -12,6 +12,7 @@ import transformers
 from torch import nn
 from transformers import PreTrainedConfig
 
+from benchbook.predictor.adapters import needs_no_values
 from benchbook.predictor.attention import OLD_EAGER, dispatched, register_attention
 from benchbook.predictor.attribution import WorkPeak, attribute
 from benchbook.predictor.autocast import register_autocast, watched_cache
@@ -179,10 +180,9 @@ def trace_training(
         distribute: Divides the model in place, and gives what is called instead of it.
     """
     trace.mark("load")
-    prepare(model, workload)
-    called = distribute(model)
-    layers = adopt_weights(trace, model)
-    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    called = distribute(prepare(model, workload))
+    layers = adopt_weights(trace, model if workload.adapters is None else called)
+    trained = [parameter for parameter in called.parameters() if parameter.requires_grad]
     optimizer = make_optimizer(workload.optimizer, trained)
 
     def seen_gradient(parameter: torch.Tensor) -> None:
@@ -205,7 +205,8 @@ def trace_training(
     def draw() -> dict[str, torch.Tensor]:
         return draw_batch(model, replace(traced, sequence=next(passes), lengths=()), kind)
 
-    with trace:
+    kind_of_adapters = str(workload.adapters.config.get("peft_type")) if workload.adapters else ""
+    with trace, needs_no_values(kind_of_adapters):
         train(called, optimizer, draw, traced, kind, trace.mark, len(lengths))
 
 

@@ -1,4 +1,4 @@
-"""The training loop whose memory is predicted, its optimizers and adapters; it runs on real devices too."""
+"""The training loop whose memory is predicted, and its optimizers; it runs on real devices too."""
 
 from __future__ import annotations
 
@@ -8,84 +8,11 @@ from typing import Any
 import torch
 from torch import nn
 from transformers.optimization import Adafactor
-from transformers.pytorch_utils import Conv1D
 
+from benchbook.predictor.adapters import add_adapters, add_peft
+from benchbook.predictor.attribution import EMPTIED
 from benchbook.predictor.autocast import Scaler, autocast
-from benchbook.predictor.workload import Lora, Optimizer, Training, UnpredictableError
-
-# As far as memory goes, any factor beside the adapter does.
-SCALING = 1.0
-
-
-class Adapted(nn.Module):
-    """A frozen linear layer with an adapter beside it (Hu et al. 2021, arXiv 2106.09685, equation 3).
-
-    The factors are kept in fp32, and the input is cast to it, whatever the layer's own type is (peft:
-    `autocast_adapter_dtype`, `_cast_input_dtype`).
-    """
-
-    def __init__(self, base: nn.Module, inputs: int, outputs: int, rank: int) -> None:
-        super().__init__()
-        weight: Any = base.weight
-        options: dict[str, Any] = {"bias": False, "device": weight.device, "dtype": torch.float32}
-        self.base = base
-        self.down = nn.Linear(inputs, rank, **options)
-        self.up = nn.Linear(rank, outputs, **options)
-
-    @property
-    def weight(self) -> torch.Tensor:
-        """The layer's own: some models ask for its type."""
-        weight: torch.Tensor = self.base.get_parameter("weight")
-        return weight
-
-    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
-        """The layer's result and the adapter's, in the layer's type."""
-        result: torch.Tensor = self.base(hidden)
-        dtype = result.dtype
-        # Under autocast too, which casts it back (peft `layer.py`: `Linear.forward`).
-        hidden = hidden.to(self.down.weight.dtype)
-        adapted: torch.Tensor = result + self.up(self.down(hidden)) * SCALING
-        return adapted.to(dtype)
-
-
-def add_adapters(model: nn.Module, lora: Lora) -> None:
-    """Freeze a model and adapt the linear layers of its blocks.
-
-    Parameters:
-        model: Changed in place.
-        lora: Without targets, every linear layer inside a numbered block; the head stays as it is.
-
-    Raises:
-        UnpredictableError: No linear layer goes by any of the names.
-    """
-    model.requires_grad_(False)
-    chosen = [
-        (name, module)
-        for name, module in model.named_modules()
-        if isinstance(module, nn.Linear | Conv1D) and _targeted(name, lora)
-    ]
-    if not chosen:
-        raise UnpredictableError(
-            f"no linear layer is named {' or '.join(lora.targets) or 'by a number'}",
-            "name others as targets of LoRA",
-        )
-    for name, module in chosen:
-        inputs, outputs = _dimensions(module)
-        parent, _, last = name.rpartition(".")
-        setattr(model.get_submodule(parent), last, Adapted(module, inputs, outputs, lora.rank))
-
-
-def _targeted(name: str, lora: Lora) -> bool:
-    parts = name.split(".")
-    return parts[-1] in lora.targets if lora.targets else any(part.isdigit() for part in parts)
-
-
-def _dimensions(module: nn.Linear | Conv1D) -> tuple[int, int]:
-    if isinstance(module, nn.Linear):
-        return module.in_features, module.out_features
-    inputs, outputs = module.weight.shape
-    return inputs, outputs
-
+from benchbook.predictor.workload import Optimizer, Training
 
 RATE = 1e-5
 
@@ -168,14 +95,18 @@ STEPS = 3
 MAXIMUM_NORM = 1.0
 
 
-def prepare(model: nn.Module, workload: Training) -> None:
-    """Put the model into the state in which it is trained."""
+def prepare(model: nn.Module, workload: Training) -> nn.Module:
+    """Put the model into the state in which it is trained; gives what is called in its place."""
     model.train()
+    called = model
     if workload.lora is not None:
         add_adapters(model, workload.lora)
+    if workload.adapters is not None:
+        called = add_peft(model, workload.adapters)
     if workload.checkpointing:
         enable: Any = model.activation_checkpointing_enable
         enable(activation_checkpointing_kwargs={"use_reentrant": False})
+    return called
 
 
 def train(
@@ -200,7 +131,9 @@ def train(
     """
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     scaler = Scaler(device) if workload.precision == "fp16_autocast" else None
-    for _ in range(steps):
+    for step in range(steps):
+        if workload.emptied and step == steps - 1:
+            mark(EMPTIED)
         for _ in range(workload.accumulation):
             mark("forward")
             batch = draw()

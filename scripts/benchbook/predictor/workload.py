@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from benchbook.content.formats import Count, Limit, Many, Name, Stored
 
@@ -42,6 +42,19 @@ class Lora(Stored):
 
 
 @dataclass(frozen=True)
+class Adapters(Stored):
+    """What PEFT adds to a model, whose own weights it freezes.
+
+    Parameters:
+        config: Its settings, as in an adapter_config.json.
+        fp32: Keep its weights in fp32 beside a model in 16 bits, as PEFT does (`autocast_adapter_dtype`).
+    """
+
+    config: dict[Name, Any]
+    fp32: bool = True
+
+
+@dataclass(frozen=True)
 class Training(Stored):
     """One training step, repeated until its memory no longer changes.
 
@@ -56,7 +69,11 @@ class Training(Stored):
         accumulation: Forward and backward passes per step.
         clipping: Clip the norm of all gradients before the step.
         keep_gradients: Zero them after the step instead of freeing them.
-        lora: Train adapters only.
+        lora: Train adapters only, low-rank ones.
+        adapters: Train those of PEFT only.
+        padded: Samples of several lengths lie side by side, so that attention takes a mask.
+        use_cache: The model collects keys and values as for a generation, which `Trainer` forbids it.
+        emptied: The allocator gives back what is free before the last step, and what it reserves counts from there.
         dropout: Instead of every dropout of the configuration.
         lengths: Tokens per sample of each step in turn, `sequence` being the longest; none: so many in each.
     """
@@ -71,6 +88,10 @@ class Training(Stored):
     clipping: bool = True
     keep_gradients: bool = False
     lora: Lora | None = None
+    adapters: Adapters | None = None
+    padded: bool = False
+    use_cache: bool = False
+    emptied: bool = False
     dropout: Annotated[float, Limit(ge=0, lt=1)] | None = None
     lengths: Many[Count] = ()
 

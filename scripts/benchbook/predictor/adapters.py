@@ -1,0 +1,154 @@
+"""Put adapters into a model: low-rank ones of our own, or any that PEFT makes of an adapter_config.json.
+
+PEFT's modules are its own, built and run on tensors without values. What looks at values cannot be: a method
+that draws a mask, or asks whether a weight is finite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+import torch
+from torch import nn
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
+from transformers.pytorch_utils import Conv1D
+
+from benchbook.predictor.workload import Adapters, Lora, UnpredictableError
+
+# As far as memory goes, any factor beside the adapter does.
+SCALING = 1.0
+
+
+class Adapted(nn.Module):
+    """A frozen linear layer with an adapter beside it (Hu et al. 2021, arXiv 2106.09685, equation 3).
+
+    The factors are kept in fp32, and the input is cast to it, whatever the layer's own type is (peft:
+    `autocast_adapter_dtype`, `_cast_input_dtype`).
+    """
+
+    def __init__(self, base: nn.Module, inputs: int, outputs: int, rank: int) -> None:
+        super().__init__()
+        weight: Any = base.weight
+        options: dict[str, Any] = {"bias": False, "device": weight.device, "dtype": torch.float32}
+        self.base = base
+        self.down = nn.Linear(inputs, rank, **options)
+        self.up = nn.Linear(rank, outputs, **options)
+
+    @property
+    def weight(self) -> torch.Tensor:
+        """The layer's own: some models ask for its type."""
+        weight: torch.Tensor = self.base.get_parameter("weight")
+        return weight
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        """The layer's result and the adapter's, in the layer's type."""
+        result: torch.Tensor = self.base(hidden)
+        dtype = result.dtype
+        # Under autocast too, which casts it back (peft `layer.py`: `Linear.forward`).
+        hidden = hidden.to(self.down.weight.dtype)
+        adapted: torch.Tensor = result + self.up(self.down(hidden)) * SCALING
+        return adapted.to(dtype)
+
+
+def add_adapters(model: nn.Module, lora: Lora) -> None:
+    """Freeze a model and adapt the linear layers of its blocks.
+
+    Parameters:
+        model: Changed in place.
+        lora: Without targets, every linear layer inside a numbered block; the head stays as it is.
+
+    Raises:
+        UnpredictableError: No linear layer goes by any of the names.
+    """
+    model.requires_grad_(False)
+    chosen = [
+        (name, module)
+        for name, module in model.named_modules()
+        if isinstance(module, nn.Linear | Conv1D) and _targeted(name, lora)
+    ]
+    if not chosen:
+        raise UnpredictableError(
+            f"no linear layer is named {' or '.join(lora.targets) or 'by a number'}",
+            "name others as targets of LoRA",
+        )
+    for name, module in chosen:
+        inputs, outputs = _dimensions(module)
+        parent, _, last = name.rpartition(".")
+        setattr(model.get_submodule(parent), last, Adapted(module, inputs, outputs, lora.rank))
+
+
+def _targeted(name: str, lora: Lora) -> bool:
+    parts = name.split(".")
+    return parts[-1] in lora.targets if lora.targets else any(part.isdigit() for part in parts)
+
+
+def _dimensions(module: nn.Linear | Conv1D) -> tuple[int, int]:
+    if isinstance(module, nn.Linear):
+        return module.in_features, module.out_features
+    inputs, outputs = module.weight.shape
+    return inputs, outputs
+
+
+def add_peft(model: nn.Module, adapters: Adapters) -> nn.Module:
+    """What PEFT makes of a model; that is called in its place.
+
+    Raises:
+        UnpredictableError: PEFT is not installed, knows no such adapters, or needs values to make them.
+    """
+    try:
+        import peft
+    except ImportError as error:
+        raise UnpredictableError(f"PEFT cannot be loaded ({error})", "install peft") from error
+    kind = str(adapters.config.get("peft_type"))
+    try:
+        config = peft.PeftConfig.from_peft_type(**adapters.config)
+        with _replaced_when_converted(), needs_no_values(kind):
+            adapted: nn.Module = peft.get_peft_model(model, config, autocast_adapter_dtype=adapters.fp32)
+    except UnpredictableError:
+        raise
+    except Exception as error:
+        said = " ".join(str(error).split()) or type(error).__name__
+        raise UnpredictableError(f"PEFT makes no {kind} of this: {said}", "correct the adapters") from error
+    return adapted
+
+
+@contextmanager
+def needs_no_values(kind: str) -> Iterator[None]:
+    """Say of which adapters it is that torch cannot go on without values."""
+    try:
+        yield
+    except (DataDependentOutputException, DynamicOutputShapeException) as error:
+        raise UnpredictableError(
+            f"{kind} of PEFT asks for values ({error})", "a prediction has none: leave it out"
+        ) from error
+
+
+@contextmanager
+def _replaced_when_converted() -> Iterator[None]:
+    """Let `Module.to` make new parameters: torch swaps the values of old ones, which fake tensors refuse."""
+    with mock.patch.object(nn.Module, "_apply", _apply):
+        yield
+
+
+def _apply(
+    module: nn.Module, convert: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True
+) -> nn.Module:
+    made: dict[
+        int, tuple[nn.Parameter, nn.Parameter]
+    ] = {}  # the old ones as well: none may be freed meanwhile
+    for each in module.modules() if recurse else (module,):
+        for name, parameter in each._parameters.items():
+            if parameter is None:
+                continue
+            if id(parameter) not in made:
+                with torch.no_grad():
+                    new = convert(parameter)
+                kept = parameter if new is parameter else nn.Parameter(new, parameter.requires_grad)
+                made[id(parameter)] = parameter, kept
+            each._parameters[name] = made[id(parameter)][1]
+        for name, buffer in each._buffers.items():
+            each._buffers[name] = None if buffer is None else convert(buffer)
+    return module
