@@ -62,7 +62,7 @@ def _short(value: Any) -> str:
 def measured_at(record: Record | None, variant: str) -> str | None:
     """When a variant was first measured on a machine, as a date or time; None if it never was.
 
-    What a publication says was measured elsewhere counts as known, whenever that was.
+    What a publication says was measured elsewhere counts as known from when it was taken over, or ever since.
     """
     if record is None or variant not in record.variants:
         return None
@@ -72,6 +72,8 @@ def measured_at(record: Record | None, variant: str) -> str | None:
     known = [one.date for one in earlier if variant in one.variants]
     if isinstance(campaign, Campaign):
         known.append(campaign.started)
+    elif campaign is not None and campaign.taken_over is not None:
+        known.append(campaign.taken_over)
     return min(known, default="")
 
 
