@@ -87,6 +87,7 @@ function writeAddress() {
     else address.searchParams.set(name, value);
   };
   for (const name of CHOICES) put(name, fields[name].value);
+  if (chosePrecision) address.searchParams.set("precision", fields.precision.value);
   for (const name of NUMBERS) put(name, String(count(name)));
   for (const name of FLAGS) put(name, fields[name].checked ? "1" : "");
   put("config", fields.model.value === OWN ? compact(fields.config.value) : "");
@@ -173,8 +174,9 @@ const fitting = (model, asked, space) => {
 
 /** Leave of the form what the model and the other choices leave to choose. */
 function showForm({ coefficients }) {
-  for (const mode of fields.mode) mode.disabled = !coefficients[mode.value];
-  if (!coefficients[fields.mode.value]) fields.mode.value = "training";
+  const has = (mode) => Object.keys(coefficients[mode] ?? {}).length > 0;
+  for (const mode of fields.mode) mode.disabled = !has(mode.value);
+  if (!has(fields.mode.value)) fields.mode.value = "training";
   const mode = fields.mode.value;
   for (const part of form.querySelectorAll("[data-mode]")) part.hidden = part.dataset.mode !== mode;
   at("memory").hidden = fields.gpu.value !== OWN;
@@ -191,6 +193,13 @@ function showForm({ coefficients }) {
   at("said").replaceChildren(
     positions && length > positions ? text("calc_too_long", { most: number(positions) })
       : window && length > window ? text("calc_window", { most: number(window) }) : "");
+}
+
+/** No answer is better than the last one: it was to another question. */
+function showNothing() {
+  at("result").hidden = true;
+  at("verdict").dataset.fits = "";
+  at("verdict").replaceChildren(words.calc_nothing);
 }
 
 function showResult(found, asked, model) {
@@ -335,6 +344,7 @@ function apply(change) {
 // Together
 
 let turn = 0;
+let chosePrecision = new URLSearchParams(location.search).has("precision");
 
 async function update() {
   const mine = ++turn;
@@ -348,22 +358,31 @@ async function update() {
   }
   if (mine !== turn) return; // the reader has changed something since
   writeAddress();
-  at("result").hidden = model === null;
-  if (model === null) return;
+  if (model === null) return showNothing();
   showForm(model);
   const asked = setup();
   const found = peak(model, asked);
-  at("result").hidden = found === null;
-  if (found === null) return;
+  if (found === null) return showNothing();
+  at("result").hidden = false;
   showResult(found, asked, model);
   showChanges(found, asked, model);
 }
 
-form.addEventListener("input", update);
+/** Weights are served as they are published, in 16 bits, until a reader says otherwise. */
+function usualPrecision() {
+  if (!chosePrecision) fields.precision.value = fields.mode.value === "inference" ? "bf16" : defaults.precision;
+}
+
+form.addEventListener("input", (event) => {
+  if (event.target === fields.precision) chosePrecision = true;
+  if (event.target.name === "mode") usualPrecision();
+  update();
+});
 form.addEventListener("submit", (event) => event.preventDefault());
 addEventListener("popstate", () => {
   readAddress();
   update();
 });
 readAddress();
+usualPrecision();
 update();

@@ -191,6 +191,25 @@ def test_dimensions_that_cannot_be_read_are_told_apart(
     expect(page.locator("#calc-config-said")).to_contain_text(said)
     expect(field).to_have_attribute("aria-invalid", "true")
     expect(page.locator("#calc-result")).to_be_hidden()
+    expect(page.locator("#calc-verdict")).to_have_text("No result for what is entered.")
+
+
+def test_an_encoder_is_trained_where_an_address_asks_it_to_generate(page: Page, site_url: str) -> None:
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto(f"{site_url}{address('en', GUIDE)}?model=bert-large-uncased&mode=inference")
+    expect(page.locator("#calc-verdict")).to_contain_text("Peak:")
+    expect(page.get_by_role("radio", name="Inference")).to_be_disabled()
+    assert problems == []
+
+
+def test_weights_are_served_in_16_bits_unless_a_reader_says_otherwise(page: Page, site_url: str) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?model=llama-3.1-8b")
+    ready(page)
+    page.get_by_role("radio", name="Inference").check()
+    expect(page.locator("#calc-in-precision")).to_have_value("bf16")
+    page.goto(f"{site_url}{address('en', GUIDE)}?model=llama-3.1-8b&mode=inference&precision=fp32")
+    expect(page.locator("#calc-in-precision")).to_have_value("fp32")
 
 
 def test_a_hostile_address_changes_nothing(page: Page, site_url: str) -> None:

@@ -107,7 +107,7 @@ _LINKS = {
 }
 # Texts that the script needs.
 _STRINGS = (
-    *("peak", "needed", "needed_of", "holds", "holds_none", "largest", "largest_none", "failed"),
+    *("peak", "needed", "needed_of", "holds", "holds_none", "largest", "largest_none", "failed", "nothing"),
     *("at_forward", "at_backward", "at_step", "at_prefill", "at_decode"),
     *("weights", "gradients", "optimizer_states", "activations", "copies", "cache", "temporary"),
     *("workspaces", "allowance", "sum", "sequence", "prompt", "too_long", "window", "together", "apply"),
