@@ -130,6 +130,8 @@ def loss_difference(losses):
 
 
 # %% match
+# batch_size: all samples of one optimizer step.
+# Give your DataLoader batch_size=per_process.
 per_process = batch_size // accelerator.num_processes
 
 # %% matched

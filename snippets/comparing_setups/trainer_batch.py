@@ -100,12 +100,14 @@ arguments = TrainingArguments(
 )
 
 # %% match
-num_processes = arguments.world_size
-micro_batches = num_processes * gradient_accumulation_steps
-batch_per_process = batch_size // micro_batches
-arguments.per_device_train_batch_size = batch_per_process
+# batch_size: all samples of one optimizer step
+shares = arguments.gradient_accumulation_steps
+shares *= arguments.world_size
+arguments.per_device_train_batch_size = batch_size // shares
 
 # %% train
+num_processes, micro_batches = arguments.world_size, shares
+batch_per_process = arguments.per_device_train_batch_size
 trainer = Trainer(model, arguments, train_dataset=dataset, data_collator=collate)
 trainer.remove_callback(PrinterCallback)
 trainer.train()

@@ -64,7 +64,7 @@ accelerator.print(f"gradient differs by {mean_of_means_difference:.1e}")
 # %% token_normalised
 model = accelerator.prepare(copy.deepcopy(initial_model))
 # region all_tokens
-own_tokens = torch.tensor(own_targets.numel())
+own_tokens = (own_targets != -100).sum()
 all_tokens = accelerator.reduce(own_tokens, "sum")
 logits = model(own_inputs)
 summed = cross_entropy(logits, own_targets, reduction="sum")

@@ -110,6 +110,7 @@ class Copies(TorchDispatchMode):
 # %% serve
 @torch.inference_mode()
 def serve(tokens):
+    model.eval()
     return model(tokens).logits
 
 
@@ -117,6 +118,7 @@ def serve(tokens):
 # Under inference_mode(), each layer would copy its weights anew.
 @torch.no_grad()
 def serve_autocast(tokens):
+    model.eval()
     with torch.autocast(device.type, torch.bfloat16):
         return model(tokens).logits
 

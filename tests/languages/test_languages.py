@@ -9,7 +9,7 @@ from benchbook.checking.checks import check_project
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.content.units import METERS, UNITS, convertible, sensible_unit
-from benchbook.languages.formatting import format_percent
+from benchbook.languages.formatting import format_number, format_percent
 from benchbook.languages.language import Language, load_language, load_languages, missing_strings
 from benchbook.query.library import Machine
 from benchbook.rendering.provenance import machine_short, machine_title
@@ -260,3 +260,11 @@ def test_a_machine_of_its_own_name_keeps_it_in_every_language(language: Language
     machine = Machine("nvidia-h200-141gb", "cuda", "NVIDIA H200, 141 GB", "H200", {})
     shown = machine_title(machine, language), machine_short(machine, language)
     assert shown == ("NVIDIA H200, 141 GB", "H200")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.009999999999999998, "0.0100"), (0.0999999999, "0.100"), (0.99999999, "1.00"), (0.000999999, "0.00100")],
+)
+def test_a_number_just_below_a_power_of_ten_keeps_its_size(value: float, text: str) -> None:
+    assert format_number(value, load_languages(Project(FIXTURE))["en"].locale) == text

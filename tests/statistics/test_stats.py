@@ -35,6 +35,7 @@ def test_the_spread_is_half_the_interquartile_range_as_a_share() -> None:
     assert Summary(8, 100.0, 98.0, 102.0).spread == pytest.approx(0.02)
     assert summary([5, 5, 5]).spread == 0
     assert Summary(8, 0.0, -1.0, 1.0).spread is None
+    assert Summary(8, 0.1, -0.3, 0.2).spread is None
 
 
 def test_without_samples_there_is_no_median() -> None:

@@ -150,5 +150,8 @@ def _plain(value: float, digits: int, locale: Locale) -> str:
 
 @cache
 def _decimal(value: float, pattern: str, locale: Locale) -> str:
+    # Babel takes the place of the first digit from the unrounded number: of 0.00999… it made 0.00100.
+    if digits := pattern.count("@"):
+        value = float(f"{value:.{digits - 1}e}")
     text = numbers.format_decimal(value, format=pattern, locale=locale, numbering_system="latn")
     return text.replace("-", "\u2212")

@@ -25,10 +25,10 @@ class Summary:
 
     @property
     def spread(self) -> float | None:
-        """Half the interquartile range as a share of the median (0.01 is ±1 %); None if the median is 0."""
+        """Half the interquartile range as a share of the median (0.01 is ±1 %); None if zero is in that range."""
         if self.upper == self.lower:
             return 0.0
-        if self.median == 0:
+        if self.median == 0 or self.lower < 0 < self.upper:
             return None
         return (self.upper - self.lower) / 2 / abs(self.median)
 
