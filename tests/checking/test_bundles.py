@@ -18,25 +18,37 @@ from benchbook.checking.checks import check_project
 from benchbook.checking.origins import differing_key
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
-from benchbook.content.records import dump_record, load_record
+from benchbook.content.records import dump_record, load_record, record_from
 from builders import GPU_JSON, MACHINE, MACHINE_JSON, SCRIPT, SWEEP, make_project, make_record, packed, write
 from handbooks import edit
 
+GUEST, OTHER = f"{MACHINE}--ada", f"{MACHINE}--bob"
+
 
 def bundle_of(script: str = SCRIPT, **changes: Any) -> dict[str, Any]:
-    return {
+    """What Ada hands in, of a machine of hers."""
+    bundle = {
         "schema": 1,
         "digest": "",
         "machine": json.loads(json.dumps(MACHINE_JSON)),
         "records": [json.loads(dump_record(make_record(script, **changes)))],
     }
+    return renamed(bundle, GUEST, "Ada")
+
+
+def renamed(bundle: dict[str, Any], name: str, owner: str | None) -> dict[str, Any]:
+    """The bundle of another machine, which someone else measured; the maintainers, if nobody is named."""
+    bundle["machine"] |= {"name": name, "owner": owner}
+    bundle["records"][0]["machine"] = name
+    campaign(bundle)["recorded_by"] = owner or "maintainers"
+    return bundle
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     project = make_project(tmp_path / "checkout")
     shutil.rmtree(project.records)
-    # What the reference machine says comes in by its workflow alone.
+    # Nothing is here yet, and nothing is the reference machine's.
     edit(
         project.root / "pyproject.toml", f'reference_machine = "{MACHINE}"', 'reference_machine = "cpu-other"'
     )
@@ -56,22 +68,23 @@ def test_a_good_bundle_is_put_in_place(project: Project, tmp_path: Path, zipped:
     path = tmp_path / "bundle.json.gz"
     path.write_bytes(gzip.compress(text) if zipped else text)
     assert list(import_bundles(project, [path]).written) == [
-        f"snippets/records/{MACHINE}/machine.json",
-        f"snippets/records/{MACHINE}/sums/add.json",
+        f"snippets/records/{GUEST}/machine.json",
+        f"snippets/records/{GUEST}/sums/add.json",
     ]
-    assert load_record(project.record_path(MACHINE, "sums/add.py")) == make_record()
+    assert load_record(project.record_path(GUEST, "sums/add.py")) == record_from(bundle_of()["records"][0])
 
 
 def test_variants_that_the_bundle_does_not_hold_stay(project: Project, tmp_path: Path) -> None:
     write(project.snippets / "sums/add.py", SWEEP)
     for kept in ("steps=1", "steps=2"):
         bundle = bundle_of(SWEEP)
-        variants = bundle["records"][0]["variants"]
-        bundle["records"][0]["variants"] = {kept: variants[kept]}
+        record = bundle["records"][0]
+        record["campaigns"] = {kept: campaign(bundle)}
+        record["variants"] = {kept: record["variants"][kept] | {"campaign": kept}}
         import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle))])
-    record = load_record(project.record_path(MACHINE, "sums/add.py"))
-    assert record is not None
-    assert list(record.variants) == ["steps=1", "steps=2"]
+    here = load_record(project.record_path(GUEST, "sums/add.py"))
+    assert here is not None
+    assert list(here.variants) == ["steps=1", "steps=2"]
 
 
 def variant(bundle: dict[str, Any]) -> dict[str, Any]:
@@ -175,11 +188,11 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         "environment changed",
     ),
     "another measurer": (
-        lambda b: campaign(b).update(recorded_by="Ada"),
-        "was recorded by Ada, on a machine of maintainers",
+        lambda b: campaign(b).update(recorded_by="Bob"),
+        "was recorded by Bob, on a machine of Ada",
     ),
     "an owner without an ending": (
-        lambda b: b["machine"].update(owner="Ada"),
+        lambda b: b["machine"].update(name=MACHINE),
         "cpu-test belongs to Ada, and its name says otherwise",
     ),
     "a kind without its accelerator": (
@@ -200,6 +213,36 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "negative bytes": (
         lambda b: variant(b)["runs"][0]["cells"]["add"].update(process_memory=-1),
         "process_memory",
+    ),
+    "more than there is anywhere": (
+        lambda b: [run["metrics"].update(total=10**308) for run in variant(b)["runs"]],
+        "total is 1e+308 count, more than the 1e+30 that there can be",
+    ),
+    "a crumb": (
+        lambda b: variant(b)["runs"][1]["metrics"].update(total=1e-300),
+        "total is 1e-300 count, less than the 1e-09 that there can be",
+    ),
+    "a crumb of a byte": (
+        lambda b: variant(b)["runs"][0]["cells"]["add"].update(process_memory=1e-300),
+        "add.process_memory: Input should be a valid integer",
+    ),
+    "a yes for bytes": (
+        lambda b: variant(b)["runs"][0]["cells"]["add"].update(allocated_peak=True),
+        "add.allocated_peak: Input should be a valid integer",
+    ),
+    "no time at all": (
+        lambda b: [cell.update(seconds=0) for cell in variant(b)["runs"][1]["cells"].values()],
+        "all cells of a run took 0 s together, so it did not run",
+    ),
+    "times that nobody read": (
+        lambda b: [cell.update(seconds=None) for cell in variant(b)["runs"][1]["cells"].values()],
+        "all cells of a run took 0 s together, so it did not run",
+    ),
+    "a day that is none, in the history": (
+        lambda b: b["records"][0].update(
+            history=[{"date": "2026-13-45", "campaign": "x", "variants": [], "medians": {}}]
+        ),
+        "date is 2026-13-45, which is no date",
     ),
     "no cells": (
         lambda b: [run.update(cells={}) for run in variant(b)["runs"]],
@@ -265,33 +308,25 @@ def test_a_time_that_no_clock_tells_is_not_believed(project: Project, tmp_path: 
     assert "total is 1e-09 s, less than any clock tells" in said
 
 
-def renamed(bundle: dict[str, Any], name: str, owner: str) -> dict[str, Any]:
-    """The bundle of another machine, which someone else measured."""
-    bundle["machine"] |= {"name": name, "owner": owner}
-    bundle["records"][0]["machine"] = name
-    campaign(bundle)["recorded_by"] = owner
-    return bundle
-
-
 def test_times_that_are_those_of_another_machine_are_refused(project: Project, tmp_path: Path) -> None:
     import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle_of()))])
-    copied = renamed(bundle_of(), "cpu-test--ada", "Ada")
+    copied = renamed(bundle_of(), OTHER, "Bob")
     for run in variant(copied)["runs"]:
         run["cells"]["add"]["seconds"] *= 1 + 1e-13
     path = write(tmp_path / "copied.json", packed(copied))
-    with pytest.raises(BenchbookError, match="variant default: its times are those of cpu-test"):
+    with pytest.raises(BenchbookError, match="variant default: its times are those of cpu-test--ada"):
         import_bundles(project, [path])
     for place, run in enumerate(variant(copied)["runs"]):
         run["cells"]["add"]["seconds"] *= 1.01 + place / 1000
     assert import_bundles(project, [write(path, packed(copied))]).written
     # What is written past the import, the check finds.
-    table = json.loads(project.record_path(MACHINE, "sums/add.py").read_text("utf-8"))
+    table = json.loads(project.record_path(GUEST, "sums/add.py").read_text("utf-8"))
     write(
-        project.record_path("cpu-test--ada", "sums/add.py"),
-        json.dumps(renamed({"machine": {}, "records": [table]}, "cpu-test--ada", "Ada")["records"][0]),
+        project.record_path(OTHER, "sums/add.py"),
+        json.dumps(renamed({"machine": {}, "records": [table]}, OTHER, "Bob")["records"][0]),
     )
     problems = [str(problem) for problem in check_project(Project(project.root)).problems]
-    assert any("cpu-test--ada/sums/add.json" in one and "its times are those of" in one for one in problems)
+    assert any(f"{OTHER}/sums/add.json" in one and "its times are those of" in one for one in problems)
 
 
 def later(bundle: dict[str, Any], day: str = "2026-01-03") -> dict[str, Any]:
@@ -309,10 +344,10 @@ def test_what_was_measured_is_replaced_only_if_that_is_meant_and_it_is_said(
     project: Project, tmp_path: Path
 ) -> None:
     import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle_of()))])
-    record = project.record_path(MACHINE, "sums/add.py")
+    record = project.record_path(GUEST, "sums/add.py")
     before = record.read_bytes()
     path = write(tmp_path / "later.json", packed(later(bundle_of())))
-    said = "sums/add.py on cpu-test: variant default, measured 2026-01-02, by 2026-01-03"
+    said = f"sums/add.py on {GUEST}: variant default, measured 2026-01-02, by 2026-01-03"
     with pytest.raises(BenchbookError, match=f"it would replace {said}; pass --replace if that is meant"):
         import_bundles(project, [path])
     assert record.read_bytes() == before
@@ -336,7 +371,7 @@ def test_another_session_under_the_name_of_one_that_is_here_is_refused(
     project: Project, tmp_path: Path
 ) -> None:
     import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle_of()))])
-    record = project.record_path(MACHINE, "sums/add.py")
+    record = project.record_path(GUEST, "sums/add.py")
     before = record.read_bytes()
     other = bundle_of()
     campaign(other).update(packages={"python": "3.12.0"})
@@ -350,7 +385,7 @@ def test_variants_of_two_campaigns_of_a_timed_script_are_refused(project: Projec
     timed = SWEEP.replace('"count"', '"s"')
     write(project.snippets / "sums/add.py", timed)
 
-    def of(kept: str, name: str) -> Path:
+    def of(kept: str, name: str, first: int = 0) -> Path:
         bundle = bundle_of(timed)
         record = bundle["records"][0]
         ((_, session),) = record["campaigns"].items()
@@ -359,7 +394,7 @@ def test_variants_of_two_campaigns_of_a_timed_script_are_refused(project: Projec
         runs = record["variants"][kept]["runs"]
         runs += [json.loads(json.dumps(runs[place % 3])) for place in range(5)]
         for place, run in enumerate(runs):
-            run["place"] = place
+            run["place"] = first + place
             run["metrics"]["total"] = 1 + place / 100
             for meters in run["cells"].values():
                 meters["seconds"] = 0.1 + place / 100
@@ -368,12 +403,12 @@ def test_variants_of_two_campaigns_of_a_timed_script_are_refused(project: Projec
     import_bundles(project, [of("steps=1", "one")])
     with pytest.raises(BenchbookError, match="its variants would be of 2 campaigns"):
         import_bundles(project, [of("steps=2", "two")], replacing=True)
-    import_bundles(project, [of("steps=2", "one")])
+    import_bundles(project, [of("steps=2", "one", 8)], replacing=True)
 
 
 def test_a_series_where_other_machines_have_one_number_is_refused(project: Project, tmp_path: Path) -> None:
     import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle_of()))])
-    series = renamed(later(bundle_of()), "cpu-test--ada", "Ada")
+    series = renamed(later(bundle_of()), OTHER, "Bob")
     for run in variant(series)["runs"]:
         run["metrics"]["total"] = [6, 7]
     path = write(tmp_path / "series.json", packed(series))
@@ -392,7 +427,7 @@ def test_a_history_that_grows_too_long_loses_its_oldest_lines(project: Project, 
     variant(again)["campaign"] = "third"
     again["records"][0]["history"] = [line | {"campaign": "third"}]
     import_bundles(project, [write(tmp_path / "again.json", packed(again))], replacing=True)
-    record = load_record(project.record_path(MACHINE, "sums/add.py"))
+    record = load_record(project.record_path(GUEST, "sums/add.py"))
     assert record is not None
     assert (len(record.history), record.history[-1].campaign) == (1000, "third")
 
@@ -405,14 +440,14 @@ def test_what_is_imported_twice_replaces_nothing(project: Project, tmp_path: Pat
 
 def test_the_reference_machine_s_records_come_from_a_reviewed_commit_alone(tmp_path: Path) -> None:
     project = make_project(tmp_path / "checkout")
-    path = write(tmp_path / "bundle.json", packed(later(bundle_of())))
+    path = write(tmp_path / "bundle.json", packed(renamed(later(bundle_of()), MACHINE, None)))
     with pytest.raises(BenchbookError, match="cpu-test is the reference machine"):
         import_bundles(project, [path], replacing=True)
     assert import_bundles(project, [path], replacing=True, reviewed=True).written
 
 
 @pytest.mark.parametrize(
-    "linked", ["snippets/records", f"snippets/records/{MACHINE}", f"snippets/records/{MACHINE}/sums"]
+    "linked", ["snippets/records", f"snippets/records/{GUEST}", f"snippets/records/{GUEST}/sums"]
 )
 def test_nothing_is_written_through_a_link(project: Project, tmp_path: Path, linked: str) -> None:
     elsewhere = tmp_path / "elsewhere"
@@ -428,12 +463,10 @@ def test_nothing_is_written_through_a_link(project: Project, tmp_path: Path, lin
 
 def test_the_check_names_records_that_lie_elsewhere(project: Project, tmp_path: Path) -> None:
     import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle_of()))])
-    shutil.move(project.records / MACHINE, tmp_path / "elsewhere")
-    (project.records / MACHINE).symlink_to(tmp_path / "elsewhere")
+    shutil.move(project.records / GUEST, tmp_path / "elsewhere")
+    (project.records / GUEST).symlink_to(tmp_path / "elsewhere")
     problems = [str(problem) for problem in check_project(Project(project.root)).problems]
-    assert any(
-        one.startswith(f"snippets/records/{MACHINE}:1: is a link to another place") for one in problems
-    )
+    assert any(one.startswith(f"snippets/records/{GUEST}:1: is a link to another place") for one in problems)
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"schema": 1', "[1]", "null", '{"schema": NaN}', "[" * 100_000])
@@ -479,9 +512,11 @@ def test_what_is_here_already_is_not_judged_again(project: Project, tmp_path: Pa
     sweep = SCRIPT.replace("# ///\n\n", "#\n# [tool.benchbook.matrix]\n# steps = [1]\n# ///\n\n", 1)
     write(project.snippets / "sums/add.py", sweep)
     newer = bundle_of(sweep)
+    for run in newer["records"][0]["variants"]["steps=1"]["runs"]:
+        run["place"] += 3
     newer["records"][0]["variants"] |= bundle["records"][0]["variants"]
-    import_bundles(project, [write(tmp_path / "newer.json", packed(newer))])
-    record = load_record(project.record_path(MACHINE, "sums/add.py"))
+    import_bundles(project, [write(tmp_path / "newer.json", packed(newer))], replacing=True)
+    record = load_record(project.record_path(GUEST, "sums/add.py"))
     assert record is not None
     assert set(record.variants) == {"default", "steps=1"}
 
@@ -489,9 +524,9 @@ def test_what_is_here_already_is_not_judged_again(project: Project, tmp_path: Pa
 def test_the_wording_of_a_machine_that_is_here_already_stays(project: Project, tmp_path: Path) -> None:
     path = write(tmp_path / "bundle.json", packed(bundle_of()))
     import_bundles(project, [path])
-    description = project.records / MACHINE / "machine.json"
+    description = project.records / GUEST / "machine.json"
     table = json.loads(description.read_text("utf-8"))
-    write(description, json.dumps(table | {"title": "A better title", "virtualisation": "kvm"}))
+    write(description, json.dumps(table | {"title": "A better title"}))
     import_bundles(project, [path])
     assert json.loads(description.read_text("utf-8")) == table | {"title": "A better title"}
 
@@ -507,9 +542,9 @@ def test_bundles_of_several_runners_are_put_in_place_together(project: Project, 
     other["records"][0]["script"] = "sums/sub.py"
     paths = [write(tmp_path / f"{n}.json", packed(bundle)) for n, bundle in enumerate((bundle_of(), other))]
     assert list(import_bundles(project, paths).written) == [
-        f"snippets/records/{MACHINE}/machine.json",
-        f"snippets/records/{MACHINE}/sums/add.json",
-        f"snippets/records/{MACHINE}/sums/sub.json",
+        f"snippets/records/{GUEST}/machine.json",
+        f"snippets/records/{GUEST}/sums/add.json",
+        f"snippets/records/{GUEST}/sums/sub.json",
     ]
 
 
@@ -541,7 +576,7 @@ def test_another_machine_under_a_name_that_is_taken_is_refused(project: Project,
         write(tmp_path / "bundle.json", packed(bundle_of())),
         write(tmp_path / "other.json", packed(other)),
     ]
-    with pytest.raises(BenchbookError, match="another of the bundles describes cpu-test otherwise"):
+    with pytest.raises(BenchbookError, match="another of the bundles describes cpu-test--ada otherwise"):
         import_bundles(project, paths)
     import_bundles(project, paths[:1])
     with pytest.raises(BenchbookError, match=r"is another machine .its cpu cores differs.; record with"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import difflib
+import html
 import json
 import shutil
 from pathlib import Path
@@ -19,11 +20,18 @@ from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from builders import packed, write
 from damage import damaged
-from handbooks import FIXTURE, GPU, copy_handbook, render, start
+from handbooks import CPU, FIXTURE, GPU, copy_handbook, plain, render, set_metric, start
 
 GUEST = f"{GPU}--ada"
 SCRIPTS = ("memory/methods.py", "memory/losses.py")
 PAGES = ("measured", "asserted", "claims")
+# What is compared with a quantity that anyone may hand in as 0, of each kind of unit, measured and read.
+ONE, FOUR = (f"memory/methods.py?method=checkpointing&batch_size={size}" for size in (1, 4))
+COMPARED = ("#peak_memory", "#step_time", "#same_weights", "#train.seconds", "#train.process_memory_peak")
+RATIOS = "\n\n".join(
+    f"`#!value {FOUR}{what} / {ONE}{what} x` and `#!value 1 - {FOUR}{what} / {ONE}{what} percent`"
+    for what in COMPARED
+)
 
 
 def made_up() -> dict[str, Any]:
@@ -61,7 +69,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 def blocks() -> list[str]:
     texts = [(FIXTURE / f"docs/en/{name}.md").read_text("utf-8") for name in PAGES]
-    return [text.split("---\n", 2)[2] for text in texts]
+    return [RATIOS, *(text.split("---\n", 2)[2] for text in texts)]
 
 
 def problems_of(project: Project) -> set[str]:
@@ -160,6 +168,40 @@ def bundles(draw: st.DrawFn, damages: int) -> Bundle:
     return Bundle(table)
 
 
+NUMBERS: tuple[Any, ...] = (
+    *(0, 0.0, -0.0, False, 1, 0.5, 1e-7, 1e-9, 5e-324, 1e-300, 1e-100, 1e-38),
+    *(2**63, 10**18, 10**19, 1e24, 1e36, 1e100, 10**308, 1e308, 1.7976931348623157e308),
+)
+
+
+def numbers() -> st.SearchStrategy[Any]:
+    """Zeros, crumbs, and what is more than there is of anything, of either sign."""
+    return st.sampled_from(NUMBERS) | st.sampled_from(NUMBERS).map(lambda number: -number)
+
+
+@st.composite
+def extreme_bundles(draw: st.DrawFn) -> Bundle:
+    """A bundle in which one quantity of a variant or of all is another in each run, or in one of them."""
+    table = copy.deepcopy(WHOLE)
+    record = draw(st.sampled_from(table["records"]))
+    whole = draw(st.booleans()) or draw(st.booleans())
+    names = [*record["variants"]] if whole else [draw(st.sampled_from([*record["variants"]]))]
+    runs = [run for name in names for run in record["variants"][name]["runs"]]
+    assume(runs)
+    runs = runs if whole or draw(st.booleans()) else runs[:1]
+    # A time has to scatter, or it is refused for that.
+    grows = draw(st.sampled_from([0, 0, 1e-3]))
+    cell = None if draw(st.booleans()) else draw(st.sampled_from([*runs[0]["cells"]]))
+    quantity = draw(st.sampled_from(sorted(runs[0]["cells"][cell] if cell else runs[0]["metrics"])))
+    number = draw(st.just(0) | numbers())
+    for place, run in enumerate(runs):
+        held = run["cells"][cell] if cell else run["metrics"]
+        grown = number * (1 + grows * place) if grows else number
+        grown = grown if abs(grown) < float("inf") else number
+        held[quantity] = [grown] * len(held[quantity]) if isinstance(held[quantity], list) else grown
+    return Bundle(table)
+
+
 quick = settings(
     max_examples=60,
     deadline=None,
@@ -176,6 +218,73 @@ quick = settings(
 @given(bundle=bundles(1))
 def test_a_damaged_bundle_is_refused_or_shown(project: Project, tmp_path: Path, bundle: Bundle) -> None:
     take(project, bundle.table, tmp_path)
+
+
+@quick
+@given(bundle=extreme_bundles())
+def test_a_bundle_of_zeros_and_extremes_is_refused_or_shown(
+    project: Project, tmp_path: Path, bundle: Bundle
+) -> None:
+    take(project, bundle.table, tmp_path)
+
+
+def guest_with(quantity: str, value: Any, variants: str = "") -> Any:
+    """What Ada hands in, with one metric of the methods another."""
+    table = copy.deepcopy(WHOLE)
+    for name, variant in table["records"][0]["variants"].items():
+        for run in variant["runs"] if variants in name else ():
+            run["metrics"][quantity] = value
+    return table
+
+
+def test_what_is_compared_with_nothing_on_another_machine_is_a_dash_with_the_reason(
+    project: Project, tmp_path: Path
+) -> None:
+    CLEAN.setdefault(project.root, problems_of(project))
+    assert accepted(project, guest_with("peak_memory", 0), tmp_path)
+    build = start(Project(project.root))
+    render(build, f"`#!value {FOUR}#peak_memory / {ONE}#peak_memory x`")
+    ((_, tree),) = build.here.data[GUEST]["values"].items()
+    shown = tree["parts"][""]
+    assert plain(shown).startswith("—")
+    assert f' title="{html.escape(f"{ONE}#peak_memory")} = 0\u00a0B">' in shown
+    assert 'value=""' in shown
+
+
+def test_what_is_compared_with_nothing_on_the_machine_of_the_text_is_a_problem(tmp_path: Path) -> None:
+    project = copy_handbook(tmp_path)
+    set_metric(project, CPU, "peak_memory", {"method=checkpointing,batch_size=1": 0})
+    build = start(project)
+    render(build, f"`#!value {FOUR}#peak_memory / {ONE}#peak_memory x`")
+    (problem,) = build.problems
+    assert f"`{ONE}#peak_memory` is 0 on {CPU}; compare with a quantity that is not 0" in str(problem)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "value", "reason"),
+    [
+        ("peak_memory", 10**308, "peak_memory is 1e+308 B, more than the 1e+18 that there can be"),
+        ("peak_memory", 1e-300, "peak_memory is 1e-300 B, less than the 0.125 that there can be"),
+        ("peak_memory", True, "peak_memory is True, which is no number of B"),
+        ("peak_memory", 1.5, "peak_memory is 1.5 B, and a device holds whole bytes"),
+        ("peak_memory", -1, "peak_memory is -1 B, and there is no less than nothing of it"),
+        ("step_time", 1e300, "step_time is 1e+300 s, more than the 1e+10 that there can be"),
+        ("step_time", True, "step_time is True, which is no number of s"),
+        ("step_time", 0, "step_time is not positive"),
+        ("same_weights", 1e300, "same_weights is 1e+300 1, more than the 1e+100 that there can be"),
+    ],
+)
+def test_what_no_number_of_a_unit_is_is_refused_and_the_check_finds_it(
+    project: Project, tmp_path: Path, quantity: str, value: Any, reason: str
+) -> None:
+    table = guest_with(quantity, value, "method=plain,batch_size=1")
+    shutil.rmtree(project.records / GUEST, ignore_errors=True)
+    with pytest.raises(BenchbookError) as caught:
+        import_bundles(Project(project.root), [write(tmp_path / "bundle.json", sealed(table))])
+    assert reason in str(caught.value)
+    write(project.records / GUEST / "machine.json", json.dumps(table["machine"]))
+    write(project.record_path(GUEST, "memory/methods.py"), json.dumps(table["records"][0]))
+    assert any(reason in problem for problem in problems_of(project))
 
 
 def test_of_what_is_damaged_some_is_accepted_and_some_refused() -> None:

@@ -712,7 +712,7 @@ def test_a_bundle_is_what_import_takes(project: Project, tmp_path: Path) -> None
     assert not project.records.exists()
     table = json.loads(gzip.decompress(bundle.read_bytes()))
     assert set(table) == {"schema", "digest", "machine", "records"}
-    import_bundles(project, [bundle])
+    import_bundles(project, [bundle], reviewed=True)
     assert len(written(project).variants["n=1"].runs) == 3
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -9,7 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchbook.checking.origins import differing_key, machine_origin_problems, record_origin_problems
+from benchbook.checking.origins import (
+    changed_fields,
+    differing_key,
+    machine_origin_problems,
+    record_origin_problems,
+)
+from benchbook.checking.overlays import LATEST_STAYS, Changes, compare_records, few
 from benchbook.checking.plausibility import Samples, copy_problems, plausibility_problems, samples_of
 from benchbook.checking.quotations import quotation_problems
 from benchbook.content.formats import from_table
@@ -19,11 +26,10 @@ from benchbook.content.project import Project
 from benchbook.content.records import (
     LARGEST_BUNDLE,
     MOST_CAMPAIGNS,
-    Campaign,
-    Publication,
     Record,
     bundle_digest,
     campaigns_of,
+    described_campaigns,
     load_record,
     read_packed,
     record_from,
@@ -32,11 +38,11 @@ from benchbook.content.records import (
     write_text,
 )
 from benchbook.content.revisions import laid_out
-from benchbook.content.script import Script, read_script
+from benchbook.content.script import read_script
 from benchbook.content.validation import RECORD_AGAIN, machine_problems, parse_json, record_problems
 
-# So many variants are named; how many more there are is told.
-SHOWN = 5
+# So much of a value is told.
+LONGEST_VALUE = 60
 
 
 @dataclass(frozen=True)
@@ -46,10 +52,12 @@ class Imported:
     Parameters:
         written: The paths written, relative to the project.
         replaced: What was there before and is no more, a line for each record.
+        added: What was added to a session that was there before, likewise.
     """
 
     written: tuple[str, ...]
     replaced: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
 
 
 def import_bundles(
@@ -62,9 +70,9 @@ def import_bundles(
     Parameters:
         project: The checkout.
         paths: The bundles.
-        replacing: Whether a variant may take the place of one that was measured before.
-        reviewed: Whether they were recorded from a commit that was reviewed; what the reference machine says
-            comes in no other way.
+        replacing: Whether they may change what is here: take the place of it, or add to its sessions.
+        reviewed: Whether they were recorded from a commit that was reviewed; what the maintainers' machines
+            say comes in no other way.
 
     Raises:
         BenchbookError: Anything in any of them is not right; then nothing was written.
@@ -89,12 +97,13 @@ def import_bundles(
         raise BenchbookError(*problems)
     # All is read before anything is written: a record here that cannot be read keeps everything out.
     placed = [_laid_over(project, path.name, bundle) for path, bundle in bundles]
-    problems = [problem for one in placed for problem in one.refusals(replacing)]
+    problems = [problem for one in placed for problem in one.refusals(replacing, reviewed)]
     if problems:
         raise BenchbookError(*problems)
     written = [name for one in placed for name in one.write(project)]
-    replaced = [line for one in placed for line in one.replaced]
-    return Imported(tuple(dict.fromkeys(written)), tuple(replaced))
+    replaced = dict.fromkeys(line for one in placed for line in one.found.replaced)
+    added = dict.fromkeys(line for one in placed for line in one.found.added)
+    return Imported(tuple(dict.fromkeys(written)), tuple(replaced), tuple(added))
 
 
 def import_at(project: Project, paths: Sequence[Path], revision: str, replacing: bool = False) -> Imported:
@@ -118,22 +127,23 @@ class _Placed:
         path: The bundle.
         machine: What it says of its machine.
         records: The records as they will be, by their place.
-        replaced: What of what is here goes, a line for each record.
-        older: What it would put in the place of a later measurement, likewise.
+        found: What it changes of what is here.
     """
 
     path: str
     machine: MachineDescription
     records: dict[Path, Record]
-    replaced: tuple[str, ...]
-    older: tuple[str, ...]
+    found: Changes
 
-    def refusals(self, replacing: bool) -> Iterator[Problem]:
+    def refusals(self, replacing: bool, reviewed: bool) -> Iterator[Problem]:
         """What is here already and stays."""
-        for line in self.older:
-            yield Problem(self.path, 1, line, "record again: what was measured last stays")
-        for line in () if replacing else self.replaced:
+        for what, fix in self.found.refused:
+            yield Problem(self.path, 1, what, fix)
+        for line in () if replacing else self.found.replaced:
             yield Problem(self.path, 1, f"it would replace {line}", "pass --replace if that is meant")
+        # A session is its measurer's: who else could say that more was measured in it?
+        for line in () if replacing or reviewed else self.found.added:
+            yield Problem(self.path, 1, f"it would add {line}", "pass --replace if that is meant")
 
     def write(self, project: Project) -> Iterator[str]:
         """Put it in place; the paths written."""
@@ -146,79 +156,45 @@ class _Placed:
 
 
 def _laid_over(project: Project, path: str, bundle: dict[str, Any]) -> _Placed:
-    merged, replaced, older = {}, [], []
-    scripts = project.scripts()
+    machine = from_table(MachineDescription, bundle["machine"])
+    records: dict[Path, Record] = {}
+    found = Changes()
+    if fields := changed_fields(project, machine):
+        shown = project.relative(project.records / machine.name / "machine.json")
+        told = [f"{name} ({_short(old)} by {_short(new)})" for name, old, new in fields]
+        found.replaced.append(f"{shown}: {few(told)}")
+    scripts, known = project.scripts(), _campaigns_here(project, machine.name)
     for table in bundle["records"]:
         target = project.record_path(table["machine"], table["script"])
         old, new = load_record(target, project.relative(target)), record_from(table)
-        merged[target] = _merge(old, new)
-        if (mixed := _mixed(merged[target], read_script(scripts[new.script], project.root))) is not None:
-            older.append(f"{new.script} on {new.machine}: {mixed}")
-        if old is not None and (other := _other_sessions(old, new)):
-            what = f"{new.script} on {new.machine}: campaign {other[0]} is here already, of another session"
-            older.append(what)
-        known = old.variants if old is not None else {}
-        gone = [name for name, variant in new.variants.items() if known.get(name, variant) != variant]
-        if old is None or not gone:
-            continue
-        title = f"{new.script} on {new.machine}: {_listed(gone)}"
-        replaced.append(f"{title}, measured {_dates(old, gone)}, by {_dates(new, gone)}")
-        late = [name for name in gone if _finished(new, name) <= _finished(old, name)]
-        if late:
-            what = f"{new.script} on {new.machine}: {_listed(late)} was measured {_dates(new, late)}, "
-            older.append(f"{what}and is here as measured {_dates(old, late)}")
-    machine = from_table(MachineDescription, bundle["machine"])
-    return _Placed(path, machine, merged, tuple(replaced), tuple(older))
+        records[target] = merged = _merge(old, new)
+        title = f"{new.script} on {new.machine}"
+        script = read_script(scripts[new.script], project.root)
+        declared = {variant.name for variant in script.variants(machine.kinds)}
+        campaigns = described_campaigns(merged.variants, script.code_digest, declared)
+        if script.is_timed and len(campaigns) > 1:
+            what = f"its variants would be of {len(campaigns)} campaigns, whose times cannot be compared"
+            found.refused.append((f"{title}: {what}", LATEST_STAYS))
+        if old is not None:
+            compare_records(old, new, merged, found)
+        # A session is of one script; those that are of one are compared with each other.
+        strange = new.campaigns.keys() - (old.campaigns.keys() if old is not None else set())
+        if borrowed := sorted(name for name in strange if known.get(name, new.script) != new.script):
+            found.added.append(f"{title}: to campaign {few(borrowed)}, which is here of another script")
+    return _Placed(path, machine, records, found)
 
 
-def _mixed(record: Record, script: Script) -> str | None:
-    """Why a record of a timed script would compare times of two campaigns; None where it does not."""
-    if not script.is_timed:
-        return None
-    names = [
-        name
-        for name, variant in record.variants.items()
-        if variant.code == script.code_digest and variant.outcome == "ok"
-    ]
-    campaigns = {record.variants[name].campaign for name in names}
-    if len(campaigns) < 2:
-        return None
-    return f"its variants would be of {len(campaigns)} campaigns, whose times cannot be compared"
+def _campaigns_here(project: Project, machine: str) -> dict[str, str]:
+    """The campaigns of a machine that is here, each with the script whose record holds it."""
+    places = sorted((project.records / machine).glob("*/*.json"))
+    records = (load_record(place, project.relative(place)) for place in places)
+    return {name: record.script for record in records if record is not None for name in record.campaigns}
 
 
-def _other_sessions(old: Record, new: Record) -> list[str]:
-    """Campaigns of one name that are not the same session, or an earlier state of it."""
-    found = []
-    for name, campaign in new.campaigns.items():
-        known = old.campaigns.get(name)
-        if known is None or known == campaign:
-            continue
-        if not (isinstance(known, Campaign) and isinstance(campaign, Campaign)):
-            found.append(name)
-            continue
-        same = ("started", "commit", "modified", "recorded_by", "packages")
-        if (
-            any(getattr(known, key) != getattr(campaign, key) for key in same)
-            or campaign.finished < known.finished
-        ):
-            found.append(name)
-    return found
-
-
-def _listed(variants: Sequence[str]) -> str:
-    """The names of a few variants, and how many more there are."""
-    more = f" and {len(variants) - SHOWN} more" if len(variants) > SHOWN else ""
-    return f"variant {', '.join(variants[:SHOWN])}{more}"
-
-
-def _finished(record: Record, variant: str) -> str:
-    """When the campaign of a variant ended; of what is quoted, the day of the publication."""
-    campaign = record.campaigns[record.variants[variant].campaign]
-    return campaign.source.published if isinstance(campaign, Publication) else campaign.finished
-
-
-def _dates(record: Record, variants: Sequence[str]) -> str:
-    return " and ".join(sorted({_finished(record, name)[:10] for name in variants}))
+def _short(value: Any) -> str:
+    """A value of a description, as far as a line has room for it."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 
 def _repeated(bundle: dict[str, Any], path: str, seen: dict[tuple[str, str], str]) -> list[Problem]:
@@ -272,11 +248,7 @@ def _refusals(project: Project, machine: Any, records: list[Any], path: str, rev
         problems += record_problems(table, path)
     if problems:
         return problems
-    problems += machine_origin_problems(project, machine, path)
-    if machine["name"] == project.config.reference_machine and not reviewed:
-        what = f"{machine['name']} is the reference machine"
-        fix = "record on it in a checkout, or by the workflow, from a commit that was reviewed (`--at`)"
-        problems.append(Problem(path, 1, what, fix))
+    problems += machine_origin_problems(project, machine, path, reviewed)
     scripts = project.scripts()
     for reference, times in Counter(table["script"] for table in records).items():
         if times > 1:
@@ -338,12 +310,14 @@ def _samples_in(records: Sequence[Record]) -> dict[tuple[str, Samples], str]:
 def _merge(old: Record | None, new: Record) -> Record:
     """`new` laid over `old`: variants it does not hold stay, with their campaigns and the history."""
     if old is None:
-        return new
+        return replace(new, campaigns=campaigns_of(new.variants, new.campaigns))
     variants = old.variants | new.variants
     campaigns = campaigns_of(variants, old.campaigns | new.campaigns)
     # A campaign that was stopped wrote a line, and another of the same name once it had gone on. Of campaigns
-    # that nothing in the bundle is of, what is here stays.
-    renewed = {variant.campaign for variant in new.variants.values()}
+    # that nothing in the bundle is of, or whose lines it lacks, what is here stays.
+    renewed = {variant.campaign for variant in new.variants.values()} & {
+        line.campaign for line in new.history
+    }
     kept = [line for line in old.history if line.campaign not in renewed]
     known = {line.campaign for line in kept}
     added = [line for line in new.history if line.campaign not in known]

@@ -11,7 +11,7 @@ from benchbook.content.metadata import Metric
 from benchbook.content.positions import json_line
 from benchbook.content.problems import Problem
 from benchbook.content.script import Script
-from benchbook.content.units import UNITS
+from benchbook.content.units import UNITS, Dimension
 from benchbook.content.validation import RECORD_AGAIN
 from benchbook.machines.gpus import Sheet, sheet_of
 
@@ -34,6 +34,20 @@ SHORTEST = 1e-7
 # Of one machine in one state; and nothing was measured for this handbook before its first day.
 LONGEST_CAMPAIGN = timedelta(days=7)
 FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)
+# The least and the most that a number other than 0 can be, in the base unit of its dimension: from a bit to
+# more than all computers have or do. A ratio may be what a format of numbers holds.
+MAGNITUDES: dict[Dimension, tuple[float, float]] = {
+    "memory": (0.125, 1e18),
+    "time": (SHORTEST, 1e10),
+    "rate": (1e-9, 1e24),
+    "power": (1e-9, 1e9),
+    "temperature": (1e-9, 1e4),
+    "ratio": (1e-100, 1e100),
+    "count": (1e-9, 1e30),
+    "compute": (1e-9, 1e36),
+}
+# What can be a yes or a no.
+FLAGS: frozenset[Dimension] = frozenset({"ratio", "count"})
 # Cells that take less do little else than read the clock, and two of them may agree.
 TELLING_SECONDS = 1e-4
 
@@ -92,15 +106,19 @@ def plausibility_problems(
         for what in (
             *_odd_memory(variant["runs"], machine),
             *_odd_parameters(variant["runs"]),
+            *_odd_numbers(variant["runs"], known),
             *_odd_metrics(variant["runs"], known, machine, sheet),
-            *_odd_seconds(variant["runs"]),
+            *_odd_seconds(variant["runs"], "source" in table["campaigns"][variant["campaign"]]),
             *_odd_blocks(variant["runs"], known),
         ):
             yield Problem(path, line, f"variant {name}: {what}", RECORD_AGAIN)
 
 
 def _odd_dates(campaign: Mapping[str, Any], now: datetime) -> Iterator[str]:
-    """What no calendar allows; figures that are quoted have no session to speak of."""
+    """What no calendar allows; figures that are quoted have no session to speak of, and a day at most."""
+    for name, day in (("measured", campaign.get("measured")), ("published", _published(campaign))):
+        if day and day > f"{now + CLOCK_SKEW:%Y-%m-%d}"[: len(day)]:
+            yield f"it was {name} in {day}, which is in the future"
     moments = {}
     for name in ("started", "finished"):
         if name not in campaign:
@@ -121,6 +139,12 @@ def _odd_dates(campaign: Mapping[str, Any], now: datetime) -> Iterator[str]:
         yield f"it finished at {campaign['finished']}, which is in the future"
     if campaign["state"].get("foreign_processes") and campaign["state"].get("shared") is not True:
         yield "others used the device, and its times are not marked as shared"
+
+
+def _published(campaign: Mapping[str, Any]) -> str | None:
+    """The date of what is quoted: a year, a month or a day; None of what was measured."""
+    source = campaign.get("source")
+    return None if source is None else str(source["published"])
 
 
 def _odd_length(table: Mapping[str, Any], path: str, text: str) -> Iterator[Problem]:
@@ -194,6 +218,37 @@ def _odd_parameters(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             return
 
 
+def _odd_numbers(runs: Sequence[Mapping[str, Any]], declared: Mapping[str, Metric]) -> Iterator[str]:
+    """What no number of its unit is, the first of each metric: words, crumbs, more than there is anywhere."""
+    for name, metric in declared.items():
+        if what := next(filter(None, (_odd_number(item, metric) for item in _items(runs, name))), None):
+            yield f"{name} is {what}"
+
+
+def _items(runs: Sequence[Mapping[str, Any]], name: str) -> Iterator[Any]:
+    """Every number that runs hold of a metric: of each rank, each item of a series, each timed block."""
+    for rank in (rank for run in runs for rank in _ranks(run)):
+        for value in (rank["metrics"].get(name, ()), rank.get("blocks", {}).get(name, ())):
+            yield from value if isinstance(value, list | tuple) else (value,)
+
+
+def _odd_number(item: Any, metric: Metric) -> str | None:
+    """What an item of a metric is that it cannot be; None if it can."""
+    unit = UNITS[metric.unit]
+    least, most = MAGNITUDES[unit.dimension]
+    if isinstance(item, bool):
+        return None if unit.dimension in FLAGS else f"{item}, which is no number of {unit.symbol}"
+    size = abs(item) * unit.factor
+    if size > most:
+        return f"{item:.4g} {unit.symbol}, more than the {most / unit.factor:.4g} that there can be"
+    # Of a time it is said what no clock tells.
+    if 0 < size < least and unit.dimension != "time":
+        return f"{item:.4g} {unit.symbol}, less than the {least / unit.factor:.4g} that there can be"
+    if unit.symbol == "B" and metric.memory == "device" and item % 1:
+        return f"{item} B, and a device holds whole bytes"
+    return None
+
+
 def _odd_metrics(
     runs: Sequence[Mapping[str, Any]],
     declared: Mapping[str, Metric],
@@ -235,8 +290,10 @@ def _odd_metrics(
             )
 
 
-def _odd_seconds(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Cells whose every run took the same time to the last digit."""
+def _odd_seconds(runs: Sequence[Mapping[str, Any]], quoted: bool) -> Iterator[str]:
+    """Runs that took no time; cells whose every run took the same time to the last digit."""
+    if not quoted and any(_seconds(rank) < SHORTEST for run in runs for rank in _ranks(run)):
+        yield "all cells of a run took 0 s together, so it did not run"
     if len(runs) < SAMPLES_THAT_SCATTER:
         return
     for cell in runs[0]["cells"]:

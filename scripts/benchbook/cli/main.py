@@ -132,7 +132,7 @@ def import_(
         typer.Option(metavar="REVISION", help="judge them by the scripts and records of another one"),
     ] = None,
     replacing: Annotated[
-        bool, typer.Option("--replace", help="put them in the place of what was measured before")
+        bool, typer.Option("--replace", help="let them replace what is here, or add to its campaigns")
     ] = False,
 ) -> None:
     """Validate records made elsewhere and put them in place: all of them, or none."""
@@ -146,6 +146,8 @@ def import_(
     )
     for line in done.replaced:
         typer.echo(f"replaced {line}")
+    for line in done.added:
+        typer.echo(f"added {line}")
     for path in done.written:
         typer.echo(f"imported {path}")
 

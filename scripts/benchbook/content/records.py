@@ -7,8 +7,9 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import date
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any, Literal
@@ -49,8 +50,13 @@ NOT_A_RECORD = "is not a record"
 Number = int | float | bool
 MetricValue = Number | list[Number]
 Meters = dict[str, float | int | None]
-MeterName = Annotated[str, OneOf(METERS)]
-Reading = bool | Annotated[int, Limit(ge=0, le=10**308)] | Annotated[float, Limit(ge=0)]
+# A clock in MHz, a temperature, a load; and seconds: nothing of the kind reaches a billion.
+Reading = Annotated[int, Limit(ge=0, le=10**9)] | Annotated[float, Limit(ge=0, le=1e9)]
+# What was read around a cell, by meter: bytes are whole.
+CellReadings = Annotated[
+    dict[str, Any],
+    Keys(**{name: (Reading if unit.symbol == "s" else Bytes) | None for name, unit in METERS.items()}),
+]
 # Watts: no device has a limit of a gigawatt.
 Positive = Annotated[int, Limit(gt=0, le=10**9)] | Annotated[float, Limit(gt=0, le=1e9)]
 # A record has a line for each campaign of its script; so many are no history.
@@ -80,7 +86,7 @@ class RankRun(Stored):
     """
 
     metrics: dict[Name, Value | Samples]
-    cells: dict[Name, dict[MeterName, Reading | None]]
+    cells: dict[Name, CellReadings]
     baseline_memory: Bytes | None = None
     blocks: dict[Name, Annotated[list[float | Whole], Limit(min_length=1)]] = field(default_factory=dict)
 
@@ -104,7 +110,7 @@ class Run(Stored):
 
     place: Annotated[int, Limit(ge=0)]
     metrics: dict[Name, Value | Samples]
-    cells: dict[Name, dict[MeterName, Reading | None]]
+    cells: dict[Name, CellReadings]
     baseline_memory: Bytes | None = None
     other_ranks: Many[RankRun] = ()
     blocks: dict[Name, Annotated[list[float | Whole], Limit(min_length=1)]] = field(default_factory=dict)
@@ -196,6 +202,9 @@ class PublicationSource(Stored):
     title: Annotated[str, Limit(pattern=r"^[^<>\x00-\x1f]+$", max_length=200)]
     published: Annotated[str, Limit(pattern=r"^[0-9]{4}(-(0[1-9]|1[0-2])(-[0-9][0-9])?)?$")]
 
+    def __post_init__(self) -> None:
+        _check_date("published", self.published)
+
 
 @dataclass(frozen=True)
 class Publication(Stored):
@@ -207,6 +216,8 @@ class Publication(Stored):
         recorded_by: Who measured.
         packages: The versions that the source names.
         state: The state of the device, as far as the source shows it.
+        taken_over: When the figures came into the repository; None where nobody noted it. A prediction that
+            is older is blind: the source was not opened before, and the history shows the order.
     """
 
     source: PublicationSource
@@ -214,6 +225,19 @@ class Publication(Stored):
     recorded_by: Short
     packages: dict[Short, Short]
     state: State
+    taken_over: Instant | None = None
+
+    def __post_init__(self) -> None:
+        if self.measured is not None:
+            _check_date("measured", self.measured)
+
+
+def _check_date(name: str, text: str) -> None:
+    """A year, a month or a day stands in the calendar: pages write it out."""
+    try:
+        date.fromisoformat((text + "-01-01")[: len("2022-02-09")])
+    except ValueError:
+        raise ValueError(f"{name} is {text}, which is no date") from None
 
 
 @dataclass(frozen=True)
@@ -224,6 +248,9 @@ class HistoryLine(Stored):
     campaign: Short
     variants: list[VariantName]
     medians: dict[VariantName, dict[Name, Value]]
+
+    def __post_init__(self) -> None:
+        _check_date("date", self.date)
 
 
 @dataclass(frozen=True)
@@ -271,6 +298,23 @@ def campaigns_of(
     return {name: campaign for name, campaign in campaigns.items() if name in used}
 
 
+def described_campaigns(
+    variants: Mapping[str, VariantRecord], code: str, declared: Collection[str]
+) -> set[str]:
+    """The campaigns of what was measured and still describes a script: of two, times cannot be compared.
+
+    Parameters:
+        variants: Those of a record, by name.
+        code: The digest of the script's code.
+        declared: The names of the variants that the script has.
+    """
+    return {
+        variant.campaign
+        for name, variant in variants.items()
+        if variant.outcome == "ok" and variant.code == code and name in declared
+    }
+
+
 def record_from(table: Mapping[str, Any]) -> Record:
     """The record that a JSON object holds.
 
@@ -304,8 +348,9 @@ def record_table(record: Record) -> dict[str, Any]:
     """`record` as JSON objects, keys in a fixed order; blocks, regions and predicates where there are any."""
     table = asdict(record)
     for campaign in table["campaigns"].values():
-        if campaign.get("predicates", ...) is None:
-            del campaign["predicates"]
+        for name in ("predicates", "taken_over"):
+            if campaign.get(name, ...) is None:
+                del campaign[name]
     for variant in table["variants"].values():
         if not variant["regions"]:
             del variant["regions"]

@@ -360,7 +360,7 @@ class Computed:
     """What an inline value shows on a machine.
 
     Parameters:
-        value: The number, in `unit`; None where the machine has none.
+        value: The number, in `unit`; None where the machine has none, or compares with 0 there.
         unit: The unit it is in.
         shown: The unit to show it in; None for a sensible one.
         figures: What it is made of, all of one kind.
@@ -385,6 +385,11 @@ class Computed:
     def fits_not(self) -> bool:
         """Whether it shows a prediction of a run that does not fit the machine."""
         return any(one.fits_not for one in self.figures)
+
+    @property
+    def by_nothing(self) -> bool:
+        """Whether it compares with 0, so that it has no value although each of its figures has one."""
+        return self.value is None and all(one.value is not None for one in self.figures)
 
     @property
     def predictions(self) -> tuple[Predicted, ...]:
@@ -422,10 +427,6 @@ def compute_value(library: Library, spec: ValueSpec, machine: Machine) -> Comput
         return Computed(None, UNITS["1"], shown, parts)
     scaled = (values[0] * first.unit.factor, values[1] * second.unit.factor)
     value = (stats.saving if spec.form == "saving" else stats.ratio)(*scaled)
-    if value is None:
-        raise UnresolvedError(
-            f"`{spec.second}` is 0 on {machine.name}", "compare with a quantity that is not 0"
-        )
     return Computed(value, UNITS["1"], shown, parts)
 
 

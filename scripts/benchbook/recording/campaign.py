@@ -6,13 +6,22 @@ import math
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 from benchbook.content.problems import Problem
-from benchbook.content.records import Campaign, HistoryLine, RankRun, Record, Run, VariantRecord, campaigns_of
+from benchbook.content.records import (
+    Campaign,
+    HistoryLine,
+    RankRun,
+    Record,
+    Run,
+    VariantRecord,
+    campaigns_of,
+    described_campaigns,
+)
 from benchbook.content.script import Script, Variant
 from benchbook.recording.hosts import HostError, Hosts, preload_names
 from benchbook.recording.jobs import CRASHED, FAILED, OK, TIMED_OUT, Failure, Job, Result
@@ -296,23 +305,20 @@ def lay_over(
     return replace(old, campaigns=campaigns, variants=ordered, history=(*history, line)), problems
 
 
-def _mixes(task: Task, old: Record, campaign_id: str, new: Collection[str], baseline: bool) -> bool:
+def _mixes(task: Task, old: Record, campaign_id: str, new: dict[str, VariantRecord], baseline: bool) -> bool:
     """Whether a record with `new` would hold variants of two campaigns that still describe the script.
 
     Parameters:
         task: What ran.
         old: The record so far.
         campaign_id: Of the campaign that yielded `new`.
-        new: Names of variants.
+        new: What it yielded, by variant.
         baseline: Whether it is too little, too, where the baseline is not of this campaign.
     """
-    of_this = {name for name, known in old.variants.items() if known.campaign == campaign_id} | set(new)
-    others = {
-        name
-        for name, known in old.variants.items()
-        if known.outcome == OK and known.code == task.script.code_digest and name in task.declared
-    }
-    return not others <= of_this or (baseline and task.declared[0] not in of_this)
+    variants = old.variants | new
+    others = described_campaigns(variants, task.script.code_digest, task.declared) - {campaign_id}
+    first = variants.get(task.declared[0])
+    return bool(others) or (baseline and (first is None or first.campaign != campaign_id))
 
 
 def _unchanged(old: VariantRecord, new: VariantRecord) -> bool:

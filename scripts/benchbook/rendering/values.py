@@ -72,6 +72,11 @@ def resolve_value(library: Library, guide: str, text: str) -> tuple[ValueSpec, M
     if computed is None:
         fix = missing_fix(machine, " ".join(_scripts_of(spec)))
         raise UnresolvedError(f"`{spec}` was never recorded on {machine.name}", fix)
+    if computed.by_nothing and machine.name == library.reference_machine(guide):
+        # What the text was written for; on any other machine that is what was found there.
+        raise UnresolvedError(
+            f"`{spec.second}` is 0 on {machine.name}", "compare with a quantity that is not 0"
+        )
     if _yields_nothing(computed):
         raise UnresolvedError(
             f"`{spec}` has no reading on {machine.name}", "use a meter or metric that machine has"
@@ -81,6 +86,8 @@ def resolve_value(library: Library, guide: str, text: str) -> tuple[ValueSpec, M
 
 def _yields_nothing(computed: Computed) -> bool:
     """Whether the machine ran it, or a publication names it, without this quantity."""
+    if computed.by_nothing:
+        return False
     return computed.value is None and all(part.source.result.outcome == "ok" for part in computed.parts)
 
 
@@ -138,15 +145,22 @@ def _data_element(spec: ValueSpec, machine: Machine, computed: Computed, languag
     words = computed.value is None or computed.figures[0].flag
     kind = "" if computed.kind == "measurement" else f' data-kind="{computed.kind}"'
     direction = "" if words else ' dir="ltr"'
+    reason = ""
+    if computed.by_nothing:
+        # What it would be divided by, as a formula, which every language reads.
+        nothing = language.quantity(0, computed.figures[1].unit).text
+        reason = f' title="{escape(f"{spec.second} = {nothing}")}"'
     text = escape(computed_text(spec, computed, language))
     return (
         f'<data value="{escape(raw(computed.value))}" data-ref="{escape(spec.expression)}" '
-        f'data-machine="{escape(machine.name)}"{kind}{size}{direction}>{text}</data>'
+        f'data-machine="{escape(machine.name)}"{kind}{size}{direction}{reason}>{text}</data>'
     )
 
 
 def computed_text(spec: ValueSpec, computed: Computed, language: Language) -> str:
     """The number, or the word in its place, as `language` writes it."""
+    if computed.by_nothing:
+        return "—"
     if computed.value is None:
         outcome = next(
             (p.source.result.outcome for p in computed.parts if p.source.result.outcome != "ok"), ""
