@@ -97,6 +97,13 @@ description: "\\"><script>window.poisoned=1</script>"
 <iframe srcdoc="<script>parent.poisoned=1</script>"></iframe>
 
 <details open ontoggle="window.poisoned=1"><summary>More</summary></details>
+
+Unseen words.
+{: #site-text .md-toggle }
+
+<div data-bb-slot="99999"></div>
+
+[^1]: x "<div data-bb-slot=99999></div>"
 """
 
 
@@ -107,7 +114,10 @@ def test_nothing_of_a_page_s_text_runs_and_the_build_names_it(
     (project.docs / "en/reading.md").write_text(HOSTILE_TEXT, "utf-8")
     done = run_build(project.root / "mkdocs.yml", tmp_path / "site")
     assert done.returncode != 0
-    for what in ("onerror=", "onmouseover=", "ontoggle=", "<script>", "<iframe>", "javascript:"):
+    assert "Traceback" not in done.stderr
+    assert re.search(r"docs/en/reading\.md:\d+: text: .*: both parsers must read a page alike; ", done.stderr)
+    named = ("onerror=", "onmouseover=", "ontoggle=", "<script>", "<iframe>", "javascript:")
+    for what in (*named, ".md-toggle", "#site-text", "data-bb-slot="):
         assert re.search(rf"docs/en/reading\.md:\d+: `{re.escape(what)}` ", done.stderr), what
     # What was written before the build stopped is what a reader would get, were the error overlooked.
     with serving(tmp_path / "site") as url:
@@ -118,6 +128,9 @@ def test_nothing_of_a_page_s_text_runs_and_the_build_names_it(
         page.goto(f"{url}reading/")
         page.locator("h2").hover()
         assert page.evaluate("window.poisoned") is None
+        assert page.locator("#site-text").evaluate_all("all => all.map(one => one.tagName)") == ["SCRIPT"]
+        assert page.locator("article .md-toggle").count() == 0
+        expect(page.get_by_text("Unseen words.")).to_be_visible()
         assert page.locator("iframe, [onerror], [onmouseover], [ontoggle], a[href*=script]").count() == 0
 
 

@@ -264,7 +264,12 @@ def test_a_machine_of_its_own_name_keeps_it_in_every_language(language: Language
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.009999999999999998, "0.0100"), (0.0999999999, "0.100"), (0.99999999, "1.00"), (0.000999999, "0.00100")],
+    [
+        (0.009999999999999998, "0.0100"),
+        (0.0999999999, "0.100"),
+        (0.99999999, "1.00"),
+        (0.000999999, "0.00100"),
+    ],
 )
 def test_a_number_just_below_a_power_of_ten_keeps_its_size(value: float, text: str) -> None:
     assert format_number(value, load_languages(Project(FIXTURE))["en"].locale) == text

@@ -377,6 +377,61 @@ DAMAGES = {
         "流水线\u200b并行适合自建机器",
         "holds an invisible character (U+200B)",
     ),
+    "a tag that is spelled unseen": Damage(
+        "zh",
+        "流水线并行适合自建机器",
+        "流水线\U000e0041并行适合自建机器",
+        "holds an invisible character (U+E0041)",
+    ),
+    "a joiner of graphemes": Damage(
+        "ja", "ヒントとコツが", "ヒント\u034fとコツが", "holds an invisible character (U+034F)"
+    ),
+    # What one parser finds in a page and the other does not.
+    "a footnote": Damage(
+        "zh",
+        "先是带明确取舍的入门，然后是实用技巧。\n",
+        '先是带明确取舍的入门，然后是实用技巧。\n\n[^1]: x "显存"\n',
+        "`[^1]` is a footnote",
+        "say it in the text",
+        "[^1]",
+    ),
+    "an address in the middle of a paragraph": Damage(
+        "zh",
+        "先是带明确取舍的入门，",
+        '先是带明确取舍的入门，\n[注]: x "',
+        "`[注]:` is an address apart from its link",
+        "write the address into the link",
+        "[注]",
+    ),
+    "a paragraph in HTML": Damage(
+        "ja",
+        "## リンク { #links }\n",
+        "## リンク { #links }\n\n<p>必要です。</p>\n",
+        "both parsers must read a page alike",
+        "write it as the other pages do",
+        at="GPU 1 枚：[バッチ]",
+    ),
+    "attributes that hide": Damage(
+        "ar",
+        "نصائح وحيل بعد مقدمة تختار لك.\n",
+        "نصائح وحيل بعد مقدمة تختار لك.\n{: .md-toggle }\n",
+        "`.md-toggle` is not a class that a page here may use",
+        at=".md-toggle",
+    ),
+    "attributes of its own": Damage(
+        "ar",
+        "نصائح وحيل بعد مقدمة تختار لك.\n",
+        "نصائح وحيل بعد مقدمة تختار لك.\n{ .measured }\n",
+        "the list of attributes `.measured` is not in the English text",
+        at=".measured",
+    ),
+    "an id of the site": Damage(
+        "ar",
+        "نصائح وحيل بعد مقدمة تختار لك.\n",
+        "نصائح وحيل بعد مقدمة تختار لك.\n{: #site-text }\n",
+        "`#site-text` is an id that the site itself has",
+        at="#site-text",
+    ),
     "a lost character": Damage(
         "ja", "推奨を明示した入門", "推奨を\ufffd示した入門", "holds a character that was lost (U+FFFD)"
     ),

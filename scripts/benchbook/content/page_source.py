@@ -17,6 +17,7 @@ from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
 WORDS = ("caption", "title", "notes", "marks")
 _LINKS = "links"
 _MARKS = "marks"
+_NOTES = "notes"
 CLAIM = "claim"
 # Every fence that the site draws, and what stands in it: YAML, words of the page, or a reference.
 FENCES: Mapping[str, Literal["yaml", "words", "reference"]] = {
@@ -35,6 +36,9 @@ VALUE = "#!value "
 TAB = re.compile(r'^(\s*)===[!+]? (?=")', re.MULTILINE)
 COLLAPSED = re.compile(r"^(\s*)\?\?\?\+? (?=\w)", re.MULTILINE)
 HEADING_ID = re.compile(r"\{:?\s*#(?P<id>[^\s}]+)[^}]*\}\s*$")
+# A list of attributes as a page may have one, which is no text of it: ids, classes, the size of a picture.
+_ATTRIBUTE = r"(?:[#.][A-Za-z0-9_-]+|(?:dir|height|lang|loading|width)=\"?[A-Za-z0-9%-]+\"?)"
+ATTRIBUTE_LIST = re.compile(rf"\{{:? *(?P<attributes>{_ATTRIBUTE}(?: +{_ATTRIBUTE})*) *\}}")
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,7 @@ def parse_page(text: str, inline: bool = True) -> PageSource:
     if not inline:
         parser.core.ruler.enableOnly(["normalize", "block"])
     tokens = parser.parse(text)
-    words = [*_fence_words(tokens, parser), *_claim_words(tokens, parser)]
+    words = [*_fence_words(tokens), *_claim_words(tokens, parser)]
     return PageSource(matter, [*tokens, *words], broken)
 
 
@@ -114,6 +118,11 @@ def fence_options(token: Token) -> dict[str, str]:
     _, _, header = token.info.strip().partition(" ")
     pairs = (part.partition("=") for part in _header_words(header))
     return {key: value.strip("\"'") for key, _, value in pairs}
+
+
+def is_word(token: Token) -> bool:
+    """Whether a token is of what readers see of a fence, which a parsed page has behind its blocks."""
+    return (token.type == "inline" and token.level == 0) or CLAIM in token.meta
 
 
 def _header_words(header: str) -> list[str]:
@@ -148,7 +157,7 @@ def _claim_words(tokens: Sequence[Token], parser: MarkdownIt) -> Iterator[Token]
             yield token
 
 
-def _fence_words(tokens: Sequence[Token], parser: MarkdownIt) -> Iterator[Token]:
+def _fence_words(tokens: Sequence[Token]) -> Iterator[Token]:
     """The words and links in the YAML of tables and pictures, as running text on their lines."""
     for token in tokens:
         if token.map is None or FENCES.get(fence_name(token)) != "yaml":
@@ -159,12 +168,29 @@ def _fence_words(tokens: Sequence[Token], parser: MarkdownIt) -> Iterator[Token]
             continue  # said where the fence is read
         for key, value in spec.items() if isinstance(spec, dict) else ():
             for name, text in value.items() if isinstance(value, dict) else [("", value)]:
-                source = f"[{key}]({text})" if key == _LINKS else str(text)
                 if key in (*WORDS, _LINKS):
-                    for found in _at(parser.parseInline(source), token, str(text)):
+                    for found in _at([_said(key, str(text))], token, str(text)):
                         if key == _MARKS:
                             found.meta = {**found.meta, CLAIM: str(name), "sentence": True, "mark": True}
                         yield found
+
+
+def _said(key: str, text: str) -> Token:
+    """An entry of a fence as the site shows it: plain text, in notes with code, or where a row leads."""
+    if key == _LINKS:
+        opening = Token("link_open", "a", 1, attrs={"href": text})
+        children = [opening, Token("text", "", 0, content=key), Token("link_close", "a", -1)]
+        return Token("inline", "", 0, content=f"[{key}]({text})", children=children)
+    children = []
+    for place, part in enumerate(text.split("`") if key == _NOTES else [text]):
+        if place % 2:
+            children.append(Token("code_inline", "code", 0, content=part))
+            continue
+        for number, line in enumerate(part.split("\n")):
+            if number:
+                children.append(Token("softbreak", "br", 0))
+            children.append(Token("text", "", 0, content=line))
+    return Token("inline", "", 0, content=text, children=children)
 
 
 def claim_sentences(page: PageSource) -> Iterator[tuple[int, str, str]]:

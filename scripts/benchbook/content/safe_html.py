@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from html.parser import HTMLParser
 
@@ -39,16 +39,28 @@ ATTRIBUTES: dict[str, frozenset[str]] = {
 _EVERY_ATTRIBUTE = frozenset[str]().union(*ATTRIBUTES.values())
 # What an input may be: nothing can be typed into it.
 VALUES = {"input": {"type": {"checkbox", "radio"}}}
-# Of what Markdown makes for itself, and what md_in_html takes for itself.
-_NOT_WRITTEN = frozenset({"data-tabs", SLOT})
+# Of what Markdown makes for itself, what no check reads, and what md_in_html takes for itself.
+_NOT_WRITTEN = frozenset({"data-tabs", "title", SLOT})
 _FOR_MARKDOWN = frozenset({"markdown"})
 _ADDRESSES = frozenset({"href", "src"})
 # White space and control characters, which a browser leaves out of a scheme.
 _INVISIBLE = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029]+")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):|(//|\\\\|/\\|\\/)")
 _TAG = re.compile(r"<[A-Za-z/!?]")
-# How the names of our own classes begin, which say of a number that it was measured.
-OUR_CLASSES = ("bb-", "site-", "calc-")
+# The classes that an author may give; any other could hide text, or say of a number that it was measured.
+CLASSES = frozenset({"measured", "remedies", "symptoms"})
+# What a block that stands out, or opens, may be called.
+_SAID = "abstract example info more note question quote tip"
+_OUTCOMES = "bug danger failure success warning"
+KINDS = frozenset(f"{_SAID} {_OUTCOMES}".split())
+_TABS = ("tabbed-alternate", "tabbed-block", "tabbed-content", "tabbed-labels", "tabbed-set")
+_MADE_CLASSES = CLASSES | KINDS | {"admonition", "admonition-title", "headerlink", "highlight", *_TABS}
+# What code is coloured by: its language, and of each word the few letters of Pygments.
+_LANGUAGE_CLASS = re.compile(r"language-[\w+#-]+\Z")
+_WORD_CLASS = re.compile(r"(?!js)[a-z][a-z0-9]{0,2}\Z")
+# How ids begin that the site itself has, by which its scripts find their elements, and links find claims.
+OUR_IDS = ("bb-", "calc-", "claim-", "site-", "__")
+_OUR_IDS = frozenset({"calc", "not-found"})
 _MARKUP = re.compile(r"<[A-Za-z/!?]")
 
 
@@ -85,6 +97,10 @@ def unsafe_words(what: str) -> str:
     """What is wrong with a page that holds a part of that name."""
     if what.startswith("<"):
         return f"`{what}` is not an element of HTML that a page here may hold"
+    if what.startswith("."):
+        return f"`{what}` is not a class that a page here may use, such as {_listed(CLASSES)}"
+    if what.startswith("#"):
+        return f"`{what}` is an id that the site itself has, or may have"
     if what.endswith("="):
         return f"`{what}` is not an attribute that an element here may have"
     return f"`{what}` does not begin an address that a page here may lead to"
@@ -111,6 +127,22 @@ def unsafe_attribute(tag: str, name: str, *, written: bool = False) -> bool:
     return name not in allowed or (written and name in _NOT_WRITTEN)
 
 
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`.{name}`" for name in sorted(names))
+
+
+def unsafe_class(name: str, tag: str = "", *, written: bool = False) -> bool:
+    """Whether an element may not have that class; Markdown gives some that no author may."""
+    if written or name in _MADE_CLASSES:
+        return name not in (CLASSES if written else _MADE_CLASSES)
+    return not (_LANGUAGE_CLASS.match(name) or (tag == "span" and _WORD_CLASS.match(name)))
+
+
+def unsafe_id(name: str) -> bool:
+    """Whether an id is one of the site's own, which no element of a page may have."""
+    return name.lower().startswith(OUR_IDS) or name.lower() in _OUR_IDS
+
+
 def holds_markup(text: str) -> bool:
     """Whether a plain text would be taken for HTML, as it stands or once its entities are read."""
     return bool(_MARKUP.search(text) or _MARKUP.search(html.unescape(text)))
@@ -132,8 +164,13 @@ class _Reader(HTMLParser):
                 continue
             if unsafe_attribute(tag, name, written=self._written):
                 self._tell(f"{name}=")
-            elif name == "class" and any(one.startswith(OUR_CLASSES) for one in (value or "").split()):
-                self._tell("class=")
+            elif name == "class":
+                for one in (value or "").split():
+                    if unsafe_class(one, tag, written=self._written):
+                        self._tell(f".{one}")
+            # The switch of a tab has one of Markdown's.
+            elif name == "id" and tag != "input" and unsafe_id(value or ""):
+                self._tell(f"#{value}")
             elif name in _ADDRESSES and (scheme := unsafe_address(value or "", within=name == "src")):
                 self._tell(scheme)
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any
 
 from benchbook.content.problems import Problem
-from benchbook.content.safe_html import WRITE_MARKDOWN, unsafe_parts, unsafe_words
+from benchbook.content.safe_html import SLOT, WRITE_MARKDOWN, unsafe_parts, unsafe_words
 from benchbook.languages.language import Language
 from benchbook.query.library import Cache, Library, Machine
 from benchbook.query.measurements import Predicted, RecordedVariant
 from benchbook.rendering.provenance import Commits, Origin, origin, origin_key, render_rows
+
+if TYPE_CHECKING:
+    from benchbook.content.readings import Slot
+
+_SLOTS = re.compile(rf"""{SLOT}\s*=\s*["']?([^\s"'>]*)""", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -86,6 +93,8 @@ class Build:
         rendered: What is the same in every language, by what it was made from, so that it is made once.
         repository: The address of the repository, where there is one.
         slots: What stands in the slots of the current page, by number.
+        stated: What the page said there, by the value of the slot's attribute.
+        mark: How the values of slots begin in this build, which no text of a page can know.
         page: The page that is being rendered, if any.
     """
 
@@ -97,11 +106,15 @@ class Build:
     rendered: dict[str, str] = field(default_factory=dict)
     repository: str = ""
     slots: list[str] = field(default_factory=list)
+    stated: dict[str, Slot] = field(default_factory=dict)
+    mark: str = field(default_factory=lambda: token_hex(8))
     page: PageContext | None = None
 
     def refuse_unsafe(self, html: str) -> None:
         """Take for a problem whatever no page may hold in what Markdown made of words of the current one."""
         found = dict.fromkeys(what for _, what in unsafe_parts(html))
+        if any(not value.startswith(f"{self.mark}-") for value in _SLOTS.findall(html)):
+            found[f"{SLOT}="] = None
         if not found:
             return
         path = self.library.project.root / self.here.path
@@ -109,7 +122,9 @@ class Build:
         text = path.read_text("utf-8").lower().splitlines() if path.is_file() else []
         for what in found:
             # Written with entities, it stands nowhere as the browser reads it.
-            line = next((number for number, one in enumerate(text, 1) if what.strip("<>=") in one), 1)
+            line = next(
+                (number for number, one in enumerate(text, 1) if what.strip("<>=.#").lower() in one), 1
+            )
             self.problems.add(Problem(self.here.path, line, unsafe_words(what), WRITE_MARKDOWN))
 
     def keep(self, section: str, key: str, machine: Machine, tree: Any) -> None:

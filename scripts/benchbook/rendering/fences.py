@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markdown import Markdown
 
@@ -17,10 +17,13 @@ from benchbook.rendering.calculator_form import render_calculator
 from benchbook.rendering.context import Build, current
 from benchbook.rendering.provenance import ROOT
 
+if TYPE_CHECKING:
+    from benchbook.content.readings import Slot
+
 INLINE = "value"
 # What MkDocs calls the part of Markdown that makes addresses of links to pages.
 LINKS = "relpath"
-_SLOT = re.compile(r'<(span|div) data-bb-slot="(\d+)"></\1>([.,:;!?)،؛؟、。，．：；！？）」』】》”’]+)?')
+_SLOT = r'<(span|div) data-bb-slot="{}-(\d+)"></\1>([.,:;!?)،؛؟、。，．：；！？）」』】》”’]+)?'
 
 
 def validator(
@@ -34,55 +37,59 @@ def validator(
 
 def cell(source: str, language: str, css_class: str, options: dict[str, Any], md: Markdown, **_: Any) -> str:
     """The HTML of a `cell` fence."""
-    return _render("cell", source, lambda build: cells.render_cell(build, source, options, md))
+    return _render("cell", source, options, lambda build: cells.render_cell(build, source, options, md))
 
 
 def table(source: str, language: str, css_class: str, options: dict[str, Any], md: Markdown, **_: Any) -> str:
     """The HTML of a `table` fence."""
-    return _render("table", source, lambda build: tables.render_table(build, source))
+    return _render("table", source, options, lambda build: tables.render_table(build, source))
 
 
 def chart(source: str, language: str, css_class: str, options: dict[str, Any], md: Markdown, **_: Any) -> str:
     """The HTML of a `chart` fence."""
-    return _render("chart", source, lambda build: charts.render_chart(build, source))
+    return _render("chart", source, options, lambda build: charts.render_chart(build, source))
 
 
 def tradeoff(
     source: str, language: str, css_class: str, options: dict[str, Any], md: Markdown, **_: Any
 ) -> str:
     """The HTML of a `tradeoff` fence."""
-    return _render("tradeoff", source, lambda build: tradeoffs.render_tradeoff(build, source))
+    return _render("tradeoff", source, options, lambda build: tradeoffs.render_tradeoff(build, source))
 
 
 def claim(source: str, language: str, css_class: str, options: dict[str, Any], md: Markdown, **_: Any) -> str:
     """The HTML of a `claim` fence."""
-    return _render("claim", source, lambda build: claims.render_claim(build, source, options, _inside(md)))
+    return _render(
+        "claim", source, options, lambda build: claims.render_claim(build, source, options, _inside(md))
+    )
 
 
 def claim_listing(
     source: str, language: str, css_class: str, options: dict[str, Any], md: Markdown, **_: Any
 ) -> str:
     """The HTML of a `claims` fence, which lists all claims."""
-    return _render("claims", source, lambda build: claim_list.render_claims(build, source, _inside(md)))
+    return _render(
+        "claims", source, options, lambda build: claim_list.render_claims(build, source, _inside(md))
+    )
 
 
 def calculator(
     source: str, language: str, css_class: str, options: dict[str, Any], md: Markdown, **_: Any
 ) -> str:
     """The HTML of a `calculator` fence."""
-    return _render("calculator", source, lambda build: render_calculator(build, source))
+    return _render("calculator", source, options, lambda build: render_calculator(build, source))
 
 
 def error_field(
     source: str, language: str, css_class: str, options: dict[str, Any], md: Markdown, **_: Any
 ) -> str:
     """The HTML of an `error-field` fence."""
-    return _render(error_texts.FIELD, source, lambda build: error_texts.render_field(build, source))
+    return _render(error_texts.FIELD, source, options, lambda build: error_texts.render_field(build, source))
 
 
 def value(source: str, language: str, css_class: str, md: Markdown) -> str:
     """The HTML of an inline `#!value ...`."""
-    return _render("value", source, lambda build: values.render_value(build, source))
+    return _render("value", source, {}, lambda build: values.render_value(build, source))
 
 
 def custom_fences() -> list[dict[str, Any]]:
@@ -115,17 +122,18 @@ def _inside(md: Markdown) -> Markdown:
     return inner
 
 
-def _render(kind: str, source: str, render: Callable[[Build], str]) -> str:
+def _render(kind: str, source: str, options: Mapping[str, str], render: Callable[[Build], str]) -> str:
     """What `render` makes, or a box in its place; a problem is kept for the end of the build.
 
     superfences and inlinehilite swallow exceptions and would print the reference instead, so none may
     leave here: one that is not a problem of the page is raised once the page is rendered.
     """
     build = current()
+    stated = kind, dict(options), source
     inline = kind == INLINE
     try:
         try:
-            return _slot(build, render(build), inline)
+            return _slot(build, render(build), stated)
         except UnresolvedError as error:
             # Loads a second Markdown parser, which a page in order does not need.
             from benchbook.rendering.places import locate
@@ -137,25 +145,31 @@ def _render(kind: str, source: str, render: Callable[[Build], str]) -> str:
         build.failures.append(error)
         return ""
     build.problems.update(problems)
-    return _slot(build, _box(build, problems, inline), inline)
+    return _slot(build, _box(build, problems, inline), stated)
 
 
-def _slot(build: Build, html: str, inline: bool) -> str:
-    """A place for `html`, which it takes once nothing that reads whole pages has to read it."""
+def _slot(build: Build, html: str, stated: Slot) -> str:
+    """A place for `html`, which it takes once nothing that reads whole pages has to read it.
+
+    Its number is behind a word of this build's own: the text of a page cannot name a place.
+    """
+    number = f"{build.mark}-{len(build.slots)}"
     build.slots.append(html)
-    name = "span" if inline else "div"
-    return f'<{name} data-bb-slot="{len(build.slots) - 1}"></{name}>'
+    build.stated[number] = stated
+    name = "span" if stated[0] == INLINE else "div"
+    return f'<{name} data-bb-slot="{number}"></{name}>'
 
 
 def fill(build: Build, html: str) -> str:
     """`html` with what belongs into its slots, and the way to the root of the site."""
+    slot = re.compile(_SLOT.format(build.mark))
 
     def filled(match: re.Match[str]) -> str:
-        content = _SLOT.sub(filled, build.slots[int(match[2])])
+        content = slot.sub(filled, build.slots[int(match[2])])
         # A browser may break a line after a button, even before a mark that no line may begin with.
         return f'<span class="bb-kept">{content}{match[3]}</span>' if match[3] else content
 
-    return _SLOT.sub(filled, html).replace(ROOT, escape(build.here.root))
+    return slot.sub(filled, html).replace(ROOT, escape(build.here.root))
 
 
 def _box(build: Build, problems: list[Problem], inline: bool) -> str:

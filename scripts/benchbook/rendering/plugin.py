@@ -152,9 +152,10 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
 
     @event_priority(-150)  # after every plugin that writes HTML, before anything of ours is put into it
     def _clean_html(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+        cleaned = clean(html) if html else html
         if self.config.records:
-            self._replay.on_markdown_html(html, page, config)
-        return clean(html) if html else html
+            self._replay.on_markdown_html(html, cleaned, page, config)
+        return cleaned
 
     @event_priority(-200)
     def _finish_html(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:

@@ -7,9 +7,10 @@ import json
 import os
 import posixpath
 import re
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from markdown_exec import markdown_config
 from mkdocs.config.defaults import MkDocsConfig
@@ -45,10 +46,14 @@ from benchbook.rendering.values import keep_values_from_elsewhere
 if TYPE_CHECKING:
     from mkdocs.livereload import LiveReloadServer
 
+    from benchbook.content.readings import Item, Placed
+
 # Seconds between two looks at the files of a served site.
 _LOOK_EVERY = 0.1
 _FENCES = re.compile(r"^( *)(```+|~~~+).*?^\1\2 *$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#{1,6} .*\{ *#([\w-]+) *\} *$", re.MULTILINE)
+# A link that leads to no page of the site.
+_ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|/")
 _log = get_plugin_logger("benchbook")
 # What the source of a cell needs of the extensions, and no more: each cell sets them up anew.
 _FOR_SOURCES = ("pymdownx.highlight", "pymdownx.superfences", "pymdownx.tabbed", "attr_list", "md_in_html")
@@ -126,16 +131,39 @@ class Replay:
             restore(self._kept, page, files)
         return markdown
 
-    def on_markdown_html(self, html: str, page: Page, config: MkDocsConfig) -> None:
-        """Name what cleaning will take away, and what an element that never ends has taken along."""
+    def on_markdown_html(self, html: str, cleaned: str, page: Page, config: MkDocsConfig) -> None:
+        """Name what cleaning takes away, what no check read, and what an element without end took along."""
         build = self._current()
         build.refuse_unsafe(html)
         if not html or "attr_list" not in config.markdown_extensions:
             return  # kept from the last build, or headings have no ids here
+        self._compare_readings(cleaned, page)
         for heading in _HEADING.findall(_FENCES.sub("", page.markdown or "")):
             if f' id="{heading}"' not in html:
                 what = f"its section `#{heading}` is swallowed by what stands above it"
                 build.problems.add(Problem(build.here.path, 1, what, "close every element and comment"))
+
+    def _compare_readings(self, html: str, page: Page) -> None:
+        """Name where the HTML of a page says something else than what the checks read of it."""
+        build = self._current()
+        path = Path(page.file.abs_src_path or "")
+        if page.file.src_uri in self._made or not path.is_file():
+            return  # no one wrote it
+        # Loads a second Markdown parser, which a page that is kept does not need.
+        from benchbook.content.readings import differences, html_items
+
+        ours = [(self._leading(item), line) for item, line in _read(path.read_text("utf-8"))]
+        theirs = html_items(html, build.stated, self._leading)
+        build.problems.update(differences(ours, theirs, build.here.path))
+
+    def _leading(self, item: Item) -> Item:
+        """A part of a page, whose links lead where those of its HTML do."""
+        if item.kind not in ("link", "image") or _ELSEWHERE.match(item.text):
+            return item
+        try:
+            return item._replace(text=unquote(self._current().here.address(item.text)))
+        except UnresolvedError:
+            return item
 
     def on_page_content(self, html: str, page: Page) -> str:
         """Add the choice of machine and the downloads to a page that shows records."""
@@ -153,6 +181,7 @@ class Replay:
         except BenchbookError as error:
             raise PluginError(str(error)) from error
         build.slots.clear()
+        build.stated.clear()
         keep_values_from_elsewhere(build)
         data = data_files(build.here.name, build.here.language.code, build.here.data)
         self._data |= data
@@ -267,6 +296,15 @@ def _address(page: Page, files: Files, link: str) -> str:
     if file is None:
         raise UnresolvedError(f"there is no page `{target}` to link to", "write it, or name another")
     return file.url_relative_to(page.file) + mark + anchor
+
+
+@lru_cache(maxsize=256)
+def _read(text: str) -> list[Placed]:
+    """What the checks read of a page; English text that other languages show is read once."""
+    from benchbook.content.page_source import parse_page
+    from benchbook.content.readings import page_items
+
+    return page_items(parse_page(text))
 
 
 def is_nested(config: MkDocsConfig) -> bool:

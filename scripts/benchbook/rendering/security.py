@@ -12,11 +12,12 @@ import nh3
 from benchbook.content.safe_html import (
     ATTRIBUTES,
     MADE,
-    OUR_CLASSES,
     SCHEMES,
     VALUES,
     WRITTEN,
     unsafe_address,
+    unsafe_class,
+    unsafe_id,
 )
 
 _INLINE = Path(__file__).with_name("theme") / "inline"
@@ -28,9 +29,11 @@ def clean(html: str) -> str:
 
 
 def _filtered(tag: str, name: str, value: str) -> str | None:
-    """The value of an attribute without our own classes, and none that loads from elsewhere."""
+    """The value of an attribute without classes that no page has; none for our ids and what is elsewhere."""
     if name == "class":
-        return " ".join(one for one in value.split() if not one.startswith(OUR_CLASSES)) or None
+        return " ".join(one for one in value.split() if not unsafe_class(one, tag)) or None
+    if name == "id" and tag != "input" and unsafe_id(value):
+        return None
     return None if name == "src" and unsafe_address(value, within=True) else value
 
 

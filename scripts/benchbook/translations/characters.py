@@ -9,15 +9,21 @@ from functools import cache
 
 from babel import Locale
 
+from benchbook.content.page_source import PageSource
 from benchbook.content.positions import yaml_line
 from benchbook.content.problems import Problem
 from benchbook.languages.language import Language
+from benchbook.translations.front_matter import line_of_entry
 from benchbook.translations.sections import Section
 from benchbook.translations.settings import Rules
 
-# Direction overrides, embeddings and isolates; what joins, splits or hides; marks of a byte order.
-_INVISIBLE = re.compile(
-    "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb]"
+# What shows nothing: the property Default_Ignorable_Code_Point of Unicode 17.0.0 (DerivedCoreProperties.txt:
+# direction marks, joiners, variation selectors, fillers, tags), marks of annotations, the empty pattern of
+# Braille, and control characters but for tabs and the ends of lines.
+INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    "\ufff9-\ufffb\u2800\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]"
 )
 # What stands for a character that was lost, or for none that anyone agreed on.
 _LOST = re.compile("[\ufffd\ue000-\uf8ff\U000f0000-\U0010ffff]")
@@ -43,6 +49,16 @@ def character_problems(section: Section, rules: Rules, path: str) -> Iterator[Pr
     for unit in section.units:
         for offset, what in damaged_characters(unit.prose, rules):
             yield Problem(path, unit.line_at(offset), what, _FIX)
+
+
+def front_matter_characters(page: PageSource, text: str, rules: Rules, path: str) -> Iterator[Problem]:
+    """Damaged places in the words of a page's head that are no section of it."""
+    for key in ("title", "synonyms"):
+        value = page.front_matter.get(key)
+        for said in value if isinstance(value, list) else [value]:
+            if isinstance(said, str):
+                for _, what in damaged_characters(said, rules):
+                    yield Problem(path, line_of_entry(key, text), f"`{key}:` {what}", _FIX)
 
 
 def interface_problems(language: Language, rules: Rules, path: str, text: str) -> Iterator[Problem]:
@@ -72,7 +88,7 @@ def repeated_headings(
 def damaged_characters(text: str, rules: Rules) -> Iterator[tuple[int, str]]:
     """What no text of a language holds, with its place: of each kind the first."""
     for pattern, what in (
-        (_INVISIBLE, "an invisible character"),
+        (INVISIBLE, "an invisible character"),
         (_LOST, "a character that was lost"),
         (_MOJIBAKE, "text that was read in another encoding"),
     ):

@@ -10,7 +10,12 @@ from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.languages.language import FALLBACK, FILE, load_language
 from benchbook.translations import leftovers, numbers, parity, terms
-from benchbook.translations.characters import character_problems, interface_problems, repeated_headings
+from benchbook.translations.characters import (
+    character_problems,
+    front_matter_characters,
+    interface_problems,
+    repeated_headings,
+)
 from benchbook.translations.documents import Document, read_documents
 from benchbook.translations.drift import recorded_digests
 from benchbook.translations.front_matter import ENTRY, line_of_entry
@@ -21,6 +26,8 @@ from benchbook.translations.leftovers import (
     foreign_problems,
     front_matter_problems,
     preamble_problems,
+    reading_problems,
+    syntax_problems,
 )
 from benchbook.translations.new_language import language_problems
 from benchbook.translations.reviews import section_review_problems
@@ -87,10 +94,18 @@ def _interface_problems(project: Project, code: str, rules: Rules) -> Iterator[P
 
 def _page_problems(document: Document, rules: Rules, english_rules: Rules) -> Iterator[Problem]:
     """What is wrong with a page whatever its English one says."""
+    found = list(_written_problems(document, rules, english_rules))
+    yield from found
+    yield from reading_problems(document.page, document.text, document.shown, found)
+
+
+def _written_problems(document: Document, rules: Rules, english_rules: Rules) -> Iterator[Problem]:
     path = document.shown
     yield from file_problems(document.text, path)
     yield from code_problems(document.page, path)
     yield from front_matter_problems(document.page, document.text, path)
+    yield from front_matter_characters(document.page, document.text, rules, path)
+    yield from syntax_problems(document.page, document.text, path)
     yield from preamble_problems(document.page, path)
     for section in document.sections:
         yield from foreign_problems(section, path)

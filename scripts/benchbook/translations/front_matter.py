@@ -14,6 +14,12 @@ ENTRY = "sections"
 _FENCE = "---\n"
 
 
+def front_matter_lines(text: str) -> int:
+    """How many lines of a file its front matter takes, with those that begin and end it."""
+    end = _end(text)
+    return text.count("\n", 0, end + 1) + 1 if end >= 0 else 0
+
+
 def line_of_entry(key: str, text: str) -> int:
     """The line of the entry `key`; 1 if there is none."""
     node = _entries(text).get(key)

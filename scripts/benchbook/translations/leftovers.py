@@ -5,22 +5,27 @@ from __future__ import annotations
 import re
 import statistics
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from markdown_it.token import Token
 
-from benchbook.content.page_source import PageSource
+from benchbook.content.page_source import CLAIM, PageSource, fence_name
 from benchbook.content.problems import Problem, did_you_mean
+from benchbook.content.readings import differences, html_items, page_items, site_reading
 from benchbook.content.safe_html import (
     FRONT_MATTER,
+    SLOT,
     WRITE_MARKDOWN,
     holds_markup,
     unsafe_address,
     unsafe_attribute,
+    unsafe_class,
+    unsafe_id,
     unsafe_parts,
     unsafe_words,
 )
-from benchbook.translations.front_matter import line_of_entry
+from benchbook.translations.characters import INVISIBLE
+from benchbook.translations.front_matter import front_matter_lines, line_of_entry
 from benchbook.translations.numbers import is_proper_name
 from benchbook.translations.sections import Section, TextRun, lines_for_readers
 from benchbook.translations.settings import Rules, words_of
@@ -33,14 +38,19 @@ _CONFUSABLE = frozenset(
 _ADDRESS = re.compile(r"(?:\]\(|^ {0,3}\[[^\]]+\]:|<)\s*<?([^\s)>]*)")
 _AUTOLINK = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*:[^\s<>]*>")
 _CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
-# A list of attributes behind an element, and the names in it.
-_ATTRIBUTES = re.compile(r"\{:?([^{}\n]*)\}")
-_OUR_CLASS = re.compile(r"\.(?:bb|site|calc)-")
+# A list of attributes behind an element, of which texts in quotes may hold braces, and the names in it.
+_ATTRIBUTES = re.compile(r"\{:?([^{}\n]*|[^{}\n]*?=[\"'][^\n]*)\}")
 _ATTRIBUTE = re.compile(r"([^\s=}]+)=")
+_NAMED = re.compile(r"(?<!\S)[:{]*([.#])([^\s{}=]+)(?![^\s{}]*=)")
+# What pages do without, and what the other parser finds in places where this one does not.
+_REFERENCE = re.compile(r"[\s>]*(?:(?:[-*+]|\d+[.)])\s+)*(\[[^\]]*\]:)")
+_FOOTNOTE = re.compile(r"\[\^[^\]\s]+\]")
 # Directives, alerts, shortcodes and components of other tools, which reach the reader as they stand.
 _FOREIGN = re.compile(r"\[\[[\w-]+\]\]|\[!\w+\]|^:::\s*\w*|\{\{.*?\}\}|\{%.*?%\}|</?[A-Z]\w*[\s/>]")
 # A role of reStructuredText stands before its code span.
 _ROLE = re.compile(r":[a-z][a-z:]*:$")
+# What MkDocs takes for the end of the front matter.
+_END = re.compile(r"(?:\.{3}|-{3})[ \t]*\Z")
 _PYTHON = frozenset({"python", "py", "python3", "pycon", "ipython"})
 
 
@@ -105,10 +115,51 @@ def file_problems(text: str, path: str) -> Iterator[Problem]:
         yield Problem(path, 1, "begins with a byte order mark", "remove it")
 
 
+def syntax_problems(page: PageSource, text: str, path: str) -> Iterator[Problem]:
+    """Footnotes, and addresses that stand apart from their links: the two parsers find other ones."""
+    code = {
+        number
+        for token in page.tokens
+        if token.map and token.type in ("fence", "code_block") and fence_name(token) != CLAIM
+        for number in range(*token.map)
+    }
+    for number, line in enumerate(text.split("\n")[front_matter_lines(text) :], front_matter_lines(text)):
+        if number in code:
+            continue
+        if found := _FOOTNOTE.search(_CODE.sub("", line)):
+            yield Problem(
+                path, number + 1, f"`{found[0]}` is a footnote", "say it in the text, or leave it out"
+            )
+        elif found := _REFERENCE.match(line):
+            fix = "write the address into the link, `[words](address)`; put `\\` before a bracket that is one"
+            yield Problem(path, number + 1, f"`{found[1]}` is an address apart from its link", fix)
+
+
+def reading_problems(page: PageSource, text: str, path: str, known: Collection[Problem]) -> Iterator[Problem]:
+    """Where readers would see something else than what is checked, and what of it no page may hold.
+
+    Parameters:
+        page: The page.
+        text: Its file.
+        path: For messages.
+        known: What is wrong with the page besides.
+    """
+    html, slots = site_reading(text)
+    yield from differences(page_items(page), html_items(html, slots), path)
+    said = {problem.what for problem in known}
+    lines = text.split("\n")
+    for what in dict.fromkeys(what for _, what in unsafe_parts(html)):
+        # A slot is ours here.
+        if what != f"{SLOT}=" and unsafe_words(what) not in said:
+            sought = what.strip("<>=.#")
+            line = next((number for number, one in enumerate(lines, 1) if sought in one.lower()), 1)
+            yield Problem(path, line, unsafe_words(what), WRITE_MARKDOWN)
+
+
 def _confusables(text: str, line: int, path: str) -> Iterator[Problem]:
     for letter in dict.fromkeys(text):
         code = ord(letter)
-        hidden = unicodedata.category(letter) == "Cf"
+        hidden = unicodedata.category(letter) == "Cf" or INVISIBLE.match(letter) is not None
         if letter in _CONFUSABLE or hidden or 0x3000 <= code <= 0x3002 or 0xFF01 <= code <= 0xFF5E:
             name = unicodedata.name(letter, "a control character").lower()
             what = f"code holds U+{code:04X} ({name})"
@@ -116,7 +167,11 @@ def _confusables(text: str, line: int, path: str) -> Iterator[Problem]:
 
 
 def front_matter_problems(page: PageSource, text: str, path: str) -> Iterator[Problem]:
-    """Markup in the head of a page, whose texts stand in attributes and in the head of the HTML."""
+    """Markup in the head of a page, whose texts stand in attributes and in the HTML's head, and its end."""
+    for number, line in enumerate(text.split("\n")[1 : front_matter_lines(text) - 1], start=2):
+        if _END.match(line):
+            what = f"`{line.rstrip()}` ends the front matter for MkDocs, and what follows is text"
+            yield Problem(path, number, what, "end it with `---`, once, and indent what a text holds")
     for key, value in page.front_matter.items():
         if key not in FRONT_MATTER:
             what = f"its front matter has the unknown key `{key}`"
@@ -154,7 +209,9 @@ def _unsafe_text(text: str, line: int, path: str) -> Iterator[Problem]:
         # Which element a list of attributes belongs to, the text does not tell.
         names = (name.lower() for listed in _ATTRIBUTES.findall(one) for name in _ATTRIBUTE.findall(listed))
         wrong = [f"{name}=" for name in names if unsafe_attribute("", name, written=True)]
-        wrong += ["class=" for listed in _ATTRIBUTES.findall(one) if _OUR_CLASS.search(listed)]
+        for mark, name in (found for listed in _ATTRIBUTES.findall(one) for found in _NAMED.findall(listed)):
+            if unsafe_class(name, written=True) if mark == "." else unsafe_id(name):
+                wrong.append(mark + name)
         wrong += [scheme for address in _ADDRESS.findall(one) if (scheme := unsafe_address(address))]
         for what in wrong:
             yield Problem(path, line + place, unsafe_words(what), WRITE_MARKDOWN)

@@ -37,6 +37,7 @@ _WORDS: dict[Kind, tuple[str, str]] = {
     "image": ("image", "show the images of the English section"),
     "code": ("code span", "copy code from the English section, character by character"),
     "html": ("tag", "copy the tags of the English section"),
+    "attributes": ("list of attributes", "give the text the attributes of the English one: `{ … }`"),
 }
 # Attributes that hold words for readers.
 _SPOKEN = frozenset({"alt", "title", "aria-label", "placeholder"})

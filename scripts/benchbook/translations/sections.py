@@ -11,19 +11,19 @@ from typing import Any, Literal
 import yaml
 from markdown_it.token import Token
 
-from benchbook.content.page_source import CLAIM, FENCES, VALUE, WORDS, PageSource
+from benchbook.content.page_source import ATTRIBUTE_LIST, FENCES, VALUE, WORDS, PageSource, is_word
 from benchbook.content.yaml_text import InvalidYamlError, parse_nodes, parse_yaml
 from benchbook.translations.front_matter import line_of_entry
 
 # The key of what stands in the front matter for search engines, which is translated like a section.
 DESCRIPTION = "description"
 
-Kind = Literal["text", "code", "value", "link", "image", "html"]
+Kind = Literal["text", "code", "value", "link", "image", "html", "attributes"]
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of running text: words, a code span, a reference, or the target of a link or image."""
+    """A part of running text: words, a code span, a reference, where a link leads, or attributes."""
 
     line: int
     kind: Kind
@@ -138,8 +138,8 @@ def sections_of(page: PageSource, text: str) -> tuple[Section, ...]:
         inline = Token("inline", "", 0, map=[line - 1, line], content=description)
         inline.children = [Token("text", "", 0, content=description)]
         found.append(Section(DESCRIPTION, 0, line, description, (inline,)))
-    words = [token for token in page.tokens if _is_word(token)]
-    blocks = [token for token in page.tokens if not _is_word(token)]
+    words = [token for token in page.tokens if is_word(token)]
+    blocks = [token for token in page.tokens if not is_word(token)]
     starts = [place for place, token in enumerate(blocks) if token.type == "heading_open"]
     for heading, start, end in zip(page.headings(), starts, [*starts[1:], len(blocks)], strict=False):
         if heading.id is not None:
@@ -148,11 +148,6 @@ def sections_of(page: PageSource, text: str) -> tuple[Section, ...]:
             tokens = blocks[start:end]
             found.append(Section(heading.id, heading.level, heading.line, heading.text, tokens, inside))
     return tuple(found)
-
-
-def _is_word(token: Token) -> bool:
-    """Whether a token is of what readers see of a fence, which a parsed page has behind its blocks."""
-    return (token.type == "inline" and token.level == 0) or CLAIM in token.meta
 
 
 def _line(token: Token) -> int:
@@ -191,8 +186,10 @@ def _pieces(children: Sequence[Token], line: int, holder: Sequence[str]) -> Iter
             text = child.content
             if holder == ["heading"] and place == len(children) - 1 and text.rstrip().endswith("}"):
                 # The attributes of a heading are not words of it.
-                text = text[: text.rindex("{")] if "{" in text else text
-            yield Piece(line, "text", text)
+                text, mark, after = text.rpartition("{")
+                yield from _attributes(f"{mark}{after}", line, heading=True)
+            yield from _attributes(text, line)
+            yield Piece(line, "text", ATTRIBUTE_LIST.sub("", text))
         elif child.type == "code_inline" and child.content.startswith(VALUE):
             yield Piece(line, "value", " ".join(child.content.removeprefix(VALUE).split()))
         elif child.type == "code_inline":
@@ -204,6 +201,15 @@ def _pieces(children: Sequence[Token], line: int, holder: Sequence[str]) -> Iter
             yield Piece(line, "text", child.content)
         elif child.type == "html_inline":
             yield Piece(line, "html", child.content)
+
+
+def _attributes(text: str, line: int, heading: bool = False) -> Iterator[Piece]:
+    """The attributes in a text, but for the id of a heading, by which it is found."""
+    for found in ATTRIBUTE_LIST.finditer(text):
+        names = found["attributes"].split()
+        named = " ".join(sorted(name for name in names if not (heading and name.startswith("#"))))
+        if named:
+            yield Piece(line, "attributes", named)
 
 
 def is_prose(header: str) -> bool:
