@@ -65,7 +65,7 @@ def work(model, workload):
     if not isinstance(workload, Training):
         generate(model, workload, "cpu", lambda moment: None, lambda cache: None, skipping=False)
         return
-    prepare(model, workload)
-    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    called = prepare(model, workload)
+    trained = [parameter for parameter in called.parameters() if parameter.requires_grad]
     optimizer = make_optimizer(workload.optimizer, trained)
-    train(model, optimizer, lambda: draw_batch(model, workload, "cpu"), workload, "cpu", lambda moment: None)
+    train(called, optimizer, lambda: draw_batch(model, workload, "cpu"), workload, "cpu", lambda moment: None)

@@ -7,13 +7,21 @@ from typing import Any
 import pytest
 
 from architectures import BERT, GPT2, LLAMA, MIXTRAL, T5
-from benchbook.predictor import Inference, Lora, Training, predict
+from benchbook.predictor import Adapters, Inference, Lora, Training, predict
 from benchbook.predictor.workload import Workload
 from real_memory import real_peaks
 
 pytestmark = pytest.mark.torch
 
 MIB = 2**20
+# As an adapter_config.json has them.
+PEFT: list[dict[str, Any]] = [
+    {"peft_type": "LORA", "task_type": "CAUSAL_LM", "r": 4},
+    {"peft_type": "LORA", "task_type": "CAUSAL_LM", "r": 4, "use_dora": True},
+    {"peft_type": "IA3", "task_type": "CAUSAL_LM"},
+    {"peft_type": "PROMPT_TUNING", "task_type": "CAUSAL_LM", "num_virtual_tokens": 8},
+    {"peft_type": "PREFIX_TUNING", "task_type": "CAUSAL_LM", "num_virtual_tokens": 8},
+]
 Case = tuple[dict[str, Any], Workload]
 # One of each kind; `make test-all` tries the others too.
 FIRST: list[Case] = [
@@ -33,6 +41,7 @@ OTHERS: list[Case] = [
     (MIXTRAL, Training(2, 128)),
     (MIXTRAL, Training(2, 128, attention="eager", checkpointing=True, optimizer="sgd")),
     (GPT2, Training(2, 128, accumulation=2)),
+    *((LLAMA, Training(2, 128, adapters=Adapters(config), padded=True, use_cache=True)) for config in PEFT),
 ]
 
 

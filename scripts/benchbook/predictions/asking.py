@@ -323,7 +323,7 @@ class _Reader:
     def _read_from_file(
         self, named: Mapping[str, Any], variant: Variant, place: Place, keys: tuple[str, str]
     ) -> Any:
-        """What a JSON file that the script reads holds below the keys of `at`; None if it holds nothing there."""
+        """What a JSON file that the script reads holds below the keys of `at`; None if there is nothing."""
         script = self.project.snippets / self.declaration.guide / self.entry.name
         known = read_script(script, self.project.root).metadata.inputs
         if named["file"] not in known:

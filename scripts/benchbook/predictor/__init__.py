@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from benchbook.predictor.workload import Inference, Lora, Sharding, Training, UnpredictableError
+from benchbook.predictor.workload import Adapters, Inference, Lora, Sharding, Training, UnpredictableError
 
 if TYPE_CHECKING:
     from benchbook.predictor.prediction import Prediction, predict
     from benchbook.predictor.ranks import predict_ranks
 
 __all__ = [
+    "Adapters",
     "Inference",
     "Lora",
     "Prediction",

@@ -6,6 +6,7 @@ that draws a mask, or asks whether a weight is finite.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -104,8 +105,13 @@ def add_peft(model: nn.Module, adapters: Adapters) -> nn.Module:
         raise UnpredictableError(f"PEFT cannot be loaded ({error})", "install peft") from error
     kind = str(adapters.config.get("peft_type"))
     try:
-        config = peft.PeftConfig.from_peft_type(**adapters.config)
-        with _replaced_when_converted(), needs_no_values(kind):
+        make: Any = peft.PeftConfig.from_peft_type
+        config = make(**adapters.config)
+        with _replaced_when_converted(), needs_no_values(kind), warnings.catch_warnings():
+            # PEFT asks for it by the name that it had until transformers 5.23.
+            warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
+            # A copy of a module asks where its values lie, and does without.
+            warnings.filterwarnings("ignore", "Accessing the data pointer of FakeTensor", UserWarning)
             adapted: nn.Module = peft.get_peft_model(model, config, autocast_adapter_dtype=adapters.fp32)
     except UnpredictableError:
         raise

@@ -105,7 +105,7 @@ class CachingAllocator:
         bisect.insort(self._free[block.pool], (self._blocks[address].size, address))
 
     def empty(self) -> None:
-        """Return every free segment to the device (`torch.cuda.empty_cache`); what is reserved counts anew."""
+        """Return every free segment (`torch.cuda.empty_cache`); the peak of what is reserved counts anew."""
         self._give_back()
         self.reserved_peak = self.reserved
 

@@ -98,8 +98,11 @@ def draw_batch(model: nn.Module, workload: Training, device: str) -> dict[str, t
         return {"input_ids": ids, "start_positions": place, "end_positions": place.clone()}
     whole = head.endswith(("SequenceClassification", "MultipleChoice", "NextSentencePrediction"))
     labels = torch.zeros(ids.shape[:1] if whole else ids.shape, dtype=torch.long, device=device)
-    mask = {"attention_mask": torch.ones_like(ids)} if workload.padded else {}
-    return {"input_ids": ids, "labels": labels, **mask}
+    batch = {"input_ids": ids, "labels": labels}
+    if workload.padded:
+        batch["attention_mask"] = torch.ones_like(ids)
+        batch["attention_mask"][-1, -1] = 0
+    return batch
 
 
 def ready_for_training(config: PreTrainedConfig, workload: Training) -> None:

@@ -70,12 +70,12 @@ class Training(Stored):
         clipping: Clip the norm of all gradients before the step.
         keep_gradients: Zero them after the step instead of freeing them.
         lora: Train adapters only, low-rank ones.
+        dropout: Instead of every dropout of the configuration.
+        lengths: Tokens per sample of each step in turn, `sequence` being the longest; none: so many in each.
         adapters: Train those of PEFT only.
         padded: Samples of several lengths lie side by side, so that attention takes a mask.
         use_cache: The model collects keys and values as for a generation, which `Trainer` forbids it.
-        emptied: The allocator gives back what is free before the last step, and what it reserves counts from there.
-        dropout: Instead of every dropout of the configuration.
-        lengths: Tokens per sample of each step in turn, `sequence` being the longest; none: so many in each.
+        emptied: The allocator gives back what is free before the last step; what it reserves counts anew.
     """
 
     batch: Count
@@ -88,12 +88,12 @@ class Training(Stored):
     clipping: bool = True
     keep_gradients: bool = False
     lora: Lora | None = None
+    dropout: Annotated[float, Limit(ge=0, lt=1)] | None = None
+    lengths: Many[Count] = ()
     adapters: Adapters | None = None
     padded: bool = False
     use_cache: bool = False
     emptied: bool = False
-    dropout: Annotated[float, Limit(ge=0, lt=1)] | None = None
-    lengths: Many[Count] = ()
 
     def __post_init__(self) -> None:
         for name in ("batch", "sequence", "accumulation"):
