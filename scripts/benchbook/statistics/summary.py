@@ -25,7 +25,7 @@ class Summary:
 
     @property
     def spread(self) -> float | None:
-        """Half the interquartile range as a share of the median (0.01 is ±1 %); None if zero is in that range."""
+        """Half the interquartile range as a share of the median (0.01 is ±1 %); None if it spans zero."""
         if self.upper == self.lower:
             return 0.0
         if self.median == 0 or self.lower < 0 < self.upper:
