@@ -399,7 +399,7 @@ def test_only_the_full_name_of_a_commit_is_recorded(clone: Path, commit: str) ->
 
 
 def test_bundles_of_several_runners_become_one_pull_request(clone: Path, tmp_path: Path) -> None:
-    machine_file = next((clone / "snippets/records").glob("*/machine.json"))
+    machine_file = min((clone / "snippets/records").glob("*/machine.json"))
     machine = json.loads(machine_file.read_text("utf-8"))
     records = sorted(machine_file.parent.glob("*/*.json"))[:2]
     for number, path in enumerate(records):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 import yaml
 
 from benchbook.content.page_source import parse_page
-from benchbook.content.problems import BenchbookError
+from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.languages.language import load_language
 from benchbook.rendering.notices import with_notices
@@ -131,16 +132,24 @@ def test_a_new_english_section_is_a_warning_and_a_lost_one_damage(tree: Tree) ->
     assert (lost.path, lost.what) == (f"docs/zh/{PAGE}", "lacks the section `#next`")
 
 
+def of_drift(warnings: Iterable[Problem]) -> list[Problem]:
+    """Those that are not about the length of a text, which is judged by the sections that are up to date."""
+    return [one for one in warnings if "as long as the page's others" not in one.what]
+
+
 def test_a_section_that_english_drops_is_to_be_dropped(tree: Tree) -> None:
     page = tree.project.docs / "en" / PAGE
     page.write_text(page.read_text("utf-8").partition("## Next { #next }")[0].rstrip() + "\n", "utf-8")
     problems, warnings = tree.new()
     assert problems == set()
-    assert {one.what for one in warnings} == {"section `#next`: the English page has this section no more"}
+    assert {one.what for one in of_drift(warnings)} == {
+        "section `#next`: the English page has this section no more"
+    }
     ours = tree.project.docs / "ja" / PAGE
     ours.write_text(ours.read_text("utf-8").partition("## 次に読むページ")[0].rstrip() + "\n", "utf-8")
     accept(tree.project, "ja", None, all_languages=False)
-    assert {one.path for one in tree.new()[1]} == {f"docs/{code}/{PAGE}" for code in OTHERS - {"ja"}}
+    behind = {one.path for one in of_drift(tree.new()[1])}
+    assert behind == {f"docs/{code}/{PAGE}" for code in OTHERS - {"ja"}}
 
 
 def test_a_page_that_records_nothing_is_told_to(tree: Tree) -> None:
@@ -148,11 +157,8 @@ def test_a_page_that_records_nothing_is_told_to(tree: Tree) -> None:
     text = page.read_text("utf-8")
     start, end = text.index("sections:\n"), text.index("\n---\n", 4)
     page.write_text(text[:start] + text[end + 1 :], "utf-8")
-    (warning,) = tree.new()[1]
-    assert (warning.path, warning.what) == (
-        f"docs/ja/{PAGE}",
-        "does not say which English sections it was made from",
-    )
+    said = [one.path for one in tree.new()[1] if "which English sections it was made from" in one.what]
+    assert said == [f"docs/ja/{PAGE}"]
 
 
 def test_accepting_one_section_of_one_page_leaves_the_others(tree: Tree) -> None:
