@@ -79,6 +79,8 @@ def test_it_is_described_named_and_accepted(
     table = json.loads(dump_machine(machine))
     assert machine_problems(table, "machine.json") == []
     assert list(machine_origin_problems(Project(tmp_path), table, "bundle.json", reviewed=True)) == []
+    (posing,) = machine_origin_problems(Project(tmp_path), table, "bundle.json")
+    assert posing.what == f"{machine.name} is described as a machine of the maintainers"
     jsonschema.validate(table, schema("machine-1.json"))
 
 

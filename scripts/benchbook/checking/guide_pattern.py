@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,14 +41,14 @@ class Counts:
 
     Parameters:
         words: Of running text outside of what is collapsed as "more".
-        claims: Those that stand alone, not as marks of rows.
+        claims: The ids of those that stand alone, not as marks of rows.
         measured: Whether a line says what was measured before the second heading.
         pasted: Whether a cell is shown before the second heading.
         tool: Whether something to work with stands there, which answers a reader by itself.
     """
 
     words: int
-    claims: int
+    claims: tuple[str, ...]
     measured: bool
     pasted: bool
     tool: bool = False
@@ -70,7 +70,7 @@ def pattern_problems(
     if older is None:
         return problems, drafts
     guides = {Path(name).parent.name for name in project.scripts()}
-    caught_up = _caught_up(project, pages)
+    caught_up = _caught_up(project, pages, guides)
     for path, page in pages.items():
         if path.parent != project.docs / "en" or path.stem not in guides:
             continue
@@ -80,24 +80,27 @@ def pattern_problems(
         draft = page.front_matter.get("draft") is True
         (drafts if draft else problems).extend(_guide_problems(library, path, page))
         if not draft:
-            problems += review_problems(project, path.stem, digest, caught_up.get(path.name, ()))
+            problems += review_problems(project, path.stem, digest, caught_up.get(path.stem, ()))
     problems += _outdated(project, older, pages)
     return problems, drafts
 
 
-def _caught_up(project: Project, pages: Pages) -> dict[str, list[str]]:
-    """By page, the languages in which no section of it is behind the English one."""
+def _caught_up(project: Project, pages: Pages, guides: Collection[str]) -> dict[str, list[str]]:
+    """By guide, the languages in which no section of its page is behind the English one."""
     languages: dict[str, list[str]] = {}
     for document in read_documents(project, pages):
-        behind = any(drift.state in ("changed", "missing") for drift in document.drift)
-        if document.english is not None and not behind:
-            languages.setdefault(document.name, []).append(document.code)
+        guide = document.name.removesuffix(".md")
+        if document.english is None or guide not in guides:
+            continue
+        if not any(drift.state in ("changed", "missing") for drift in document.drift):
+            languages.setdefault(guide, []).append(document.code)
     return languages
 
 
 def count(page: PageSource) -> Counts:
     """The counts of a parsed page."""
-    words = claims = headings = 0
+    words = headings = 0
+    claims: list[str] = []
     measured = pasted = tool = False
     collapsed = [
         range(*token.map)
@@ -108,7 +111,7 @@ def count(page: PageSource) -> Counts:
         if token.type == "heading_open":
             headings += 1
         if fence_name(token) == CLAIM:
-            claims += 1
+            claims.append(fence_options(token).get("id", ""))
         first = headings < 2
         pasted |= first and fence_name(token) == "cell"
         tool |= first and fence_name(token) == TOOL
@@ -120,7 +123,7 @@ def count(page: PageSource) -> Counts:
                 for child in token.children or ()
             )
             measured |= first and bool(MEASURED.search(token.content)) and values > 0
-    return Counts(words, claims, measured, pasted, tool)
+    return Counts(words, tuple(claims), measured, pasted, tool)
 
 
 def _words(text: str) -> int:
@@ -136,13 +139,13 @@ def _guide_problems(library: Library, path: Path, page: PageSource) -> Iterator[
     if found.words > MOST_WORDS:
         what = f"has {found.words} words outside of what is collapsed, and a guide has at most {MOST_WORDS}"
         yield Problem(shown, 1, what, 'move what is deeper behind `??? more "..."`, or to a page of its own')
-    if found.claims > MOST_CLAIMS:
-        what = f"has {found.claims} claims that stand alone, and a guide has at most {MOST_CLAIMS}"
+    if len(found.claims) > MOST_CLAIMS:
+        what = f"has {len(found.claims)} claims that stand alone, and a guide has at most {MOST_CLAIMS}"
         yield Problem(shown, 1, what, "make those that a table's row shows `marks:` of the table")
-    standing = [claims_of(library).by_id.get(name) for name in _standing(page)]
-    quoted = sum(claim is not None and claim.source is not None for claim in standing)
-    if 2 * quoted < len(standing):
-        what = f"has {len(standing)} claims that stand alone, and {quoted} quote someone; half of them do"
+    declared = [claims_of(library).by_id.get(name) for name in found.claims]
+    quoted = sum(claim is not None and claim.source is not None for claim in declared)
+    if 2 * quoted < len(declared):
+        what = f"has {len(declared)} claims that stand alone, and {quoted} quote someone; half of them do"
         fix = "give others a `source` in claims.toml; what nobody disputes is an assertion of its script"
         yield Problem(shown, 1, what, fix)
     if not found.measured and not found.tool:
@@ -152,11 +155,6 @@ def _guide_problems(library: Library, path: Path, page: PageSource) -> Iterator[
         fix = "show the first remedy there, as a `cell`"
         yield Problem(shown, 1, "has no lines to paste before its second heading", fix)
     yield from _wide_cells(library, page, shown)
-
-
-def _standing(page: PageSource) -> list[str]:
-    """The ids of the claims that stand alone."""
-    return [fence_options(token).get("id", "") for token in page.tokens if fence_name(token) == CLAIM]
 
 
 def _wide_cells(library: Library, page: PageSource, path: str) -> Iterator[Problem]:

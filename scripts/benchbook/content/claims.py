@@ -118,6 +118,12 @@ class Claim:
         return self.lines.get(key, self.line)
 
 
+def claim_parts(text: str) -> tuple[str, str]:
+    """The sentence of a claim, its first paragraph, and what is said below it."""
+    sentence, _, why = text.strip().partition("\n\n")
+    return sentence, why.strip()
+
+
 def claim_anchor(claim: str) -> str:
     """The id on a page by which a link points at a claim."""
     return f"claim-{claim}"

@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from markdown_it.token import Token
 
+from benchbook.content.claims import claim_parts
 from benchbook.content.page_source import (
     ATTRIBUTE_LIST,
     CLAIM,
@@ -28,7 +29,7 @@ from benchbook.content.page_source import (
     is_word,
 )
 from benchbook.content.problems import Problem
-from benchbook.content.safe_html import SLOT
+from benchbook.content.safe_html import BLOCK_TAGS, SLOT, accept_options
 
 if TYPE_CHECKING:
     from markdown import Markdown
@@ -48,9 +49,7 @@ EXTENSIONS: Mapping[str, Mapping[str, Any]] = {
 }
 # A word, or a sign that no syntax of Markdown takes away.
 _WORD = re.compile(r"[^\W_]+|[^\w\s!-/:-@\[-`{-~]|[%<=]")
-_BLOCK_NAMES = "blockquote dd details div dl dt figcaption figure h1 h2 h3 h4 h5 h6 hr li ol p pre summary ul"
-_TABLE_NAMES = "table tbody td tfoot th thead tr"
-_BLOCKS = frozenset(f"{_BLOCK_NAMES} {_TABLE_NAMES}".split())
+_BLOCKS = frozenset(f"{BLOCK_TAGS} table tbody td tfoot th thead tr".split())
 _VOID = frozenset({"br", "col", "hr", "img", "input", "wbr"})
 _HEADING = re.compile(r"h[1-6]\Z")
 # So many words in a row say where a page is meant.
@@ -375,12 +374,6 @@ class _Html(HTMLParser):
                 self.found.items += [(self._leading(item), 1) for item in _claim_items(part)]
 
 
-def claim_parts(text: str) -> tuple[str, str]:
-    """The sentence of a claim, its first paragraph, and what is said below it."""
-    sentence, _, why = text.strip().partition("\n\n")
-    return sentence, why.strip()
-
-
 @lru_cache(maxsize=4096)
 def _claim_items(text: str) -> tuple[Item, ...]:
     html, slots = _conversion(_claim_markdown(), text)
@@ -431,14 +424,6 @@ def _value_format(source: str, language: str, css_class: str, md: Any) -> str:
     return _slot("span", "value", {}, source)
 
 
-def _accept(
-    language: str, inputs: dict[str, str], options: dict[str, Any], attrs: dict[str, Any], md: Markdown
-) -> bool:
-    options.update(inputs)
-    inputs.clear()
-    return True
-
-
 _INLINE = {"custom_inline": [{"name": "value", "class": "value", "format": _value_format}]}
 
 
@@ -447,7 +432,8 @@ def _page_markdown() -> Markdown:
     from markdown import Markdown
 
     fences = [
-        {"name": name, "class": name, "format": _fence_format(name), "validator": _accept} for name in FENCES
+        {"name": name, "class": name, "format": _fence_format(name), "validator": accept_options}
+        for name in FENCES
     ]
     settings = {name: dict(options) for name, options in EXTENSIONS.items()}
     settings["pymdownx.superfences"]["custom_fences"] = fences

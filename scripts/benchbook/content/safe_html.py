@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from html.parser import HTMLParser
+from typing import Any
 
 WRITE_MARKDOWN = "write plain Markdown or an admonition (`!!! tip`); link to pages, sections and https alone"
 # Where a link may lead: to a page, a section, a file beside it, or another site over TLS.
@@ -14,10 +15,10 @@ SCHEMES = frozenset({"https", "mailto"})
 # What the head of a page may say. MkDocs would obey more: another template, for one.
 FRONT_MATTER = ("title", "description", "synonyms", "sections", "reviewed", "draft")
 # What an author may write, and what Markdown makes of content tabs and of places for our own blocks.
-_BLOCKS = "blockquote dd details div dl dt figcaption figure h1 h2 h3 h4 h5 h6 hr li ol p pre summary ul"
+BLOCK_TAGS = "blockquote dd details div dl dt figcaption figure h1 h2 h3 h4 h5 h6 hr li ol p pre summary ul"
 _TABLES = "caption col colgroup table tbody td tfoot th thead tr"
 _PHRASES = "a abbr b bdi bdo br code del em i img ins kbd mark q s small span strong sub sup time u wbr"
-WRITTEN = frozenset(f"{_BLOCKS} {_TABLES} {_PHRASES} samp var".split())
+WRITTEN = frozenset(f"{BLOCK_TAGS} {_TABLES} {_PHRASES} samp var".split())
 MADE = frozenset({"input", "label"})
 SLOT = "data-bb-slot"
 ATTRIBUTES: dict[str, frozenset[str]] = {
@@ -189,3 +190,12 @@ class _Reader(HTMLParser):
 
     def _tell(self, what: str) -> None:
         self.found.append((self.getpos()[0] - 1, what))
+
+
+def accept_options(
+    language: str, inputs: dict[str, str], options: dict[str, Any], attrs: dict[str, Any], md: Any
+) -> bool:
+    """Let SuperFences take every option: wrong ones become problems, with their line, once it is rendered."""
+    options.update(inputs)
+    inputs.clear()
+    return True

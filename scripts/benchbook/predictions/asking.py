@@ -164,6 +164,8 @@ class _Reader:
         self.index = index
         self.entry = entry
         self.problems: list[Problem] = []
+        # The inputs of the script that hold settings, by name, each read once.
+        self._inputs: dict[str, Any] = {}
 
     def questions(self, machines: Mapping[str, tuple[str, ...]]) -> Iterator[Question]:
         """What is asked of the script on each of `machines` that it can run on."""
@@ -178,6 +180,7 @@ class _Reader:
             script = read_script(path, self.project.root)
         except BenchbookError:
             return  # reported with the scripts
+        self._inputs = dict.fromkeys(script.metadata.inputs)
         layers: list[tuple[Place, Layer]] = [((), self.entry)]
         layers += [(("case", place), case) for place, case in enumerate(self.entry.case)]
         for place, layer in layers:
@@ -324,18 +327,20 @@ class _Reader:
         self, named: Mapping[str, Any], variant: Variant, place: Place, keys: tuple[str, str]
     ) -> Any:
         """What a JSON file that the script reads holds below the keys of `at`; None if there is nothing."""
-        script = self.project.snippets / self.declaration.guide / self.entry.name
-        known = read_script(script, self.project.root).metadata.inputs
-        if named["file"] not in known:
-            what = f"`{named['file']}` is not among the inputs of `{self.entry.name}`"
-            self._problem(place, keys, what, did_you_mean(str(named["file"]), known, "input"))
+        name = str(named["file"])
+        if name not in self._inputs:
+            what = f"`{name}` is not among the inputs of `{self.entry.name}`"
+            self._problem(place, keys, what, did_you_mean(name, self._inputs, "input"))
             return None
         try:
-            found = json.loads((script.parent / named["file"]).read_text("utf-8"))
+            if self._inputs[name] is None:
+                path = self.project.snippets / self.declaration.guide / name
+                self._inputs[name] = json.loads(path.read_text("utf-8"))
+            found = self._inputs[name]
             for key in named["at"]:
                 found = found.get(variant.parameters[key.removeprefix("$")] if is_parameter(key) else key, {})
         except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
-            what = f"`{named['file']}` cannot be read at {named['at']} ({error})"
+            what = f"`{name}` cannot be read at {named['at']} ({error})"
             self._problem(place, keys, what, "name the keys of objects, or parameters whose values are keys")
             return None
         return found or None

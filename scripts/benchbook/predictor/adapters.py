@@ -17,6 +17,7 @@ from torch import nn
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
 from transformers.pytorch_utils import Conv1D
 
+from benchbook.predictor.models import replace_tensors
 from benchbook.predictor.workload import Adapters, Lora, UnpredictableError
 
 # As far as memory goes, any factor beside the adapter does.
@@ -103,7 +104,7 @@ def add_peft(model: nn.Module, adapters: Adapters) -> nn.Module:
         import peft
     except ImportError as error:
         raise UnpredictableError(f"PEFT cannot be loaded ({error})", "install peft") from error
-    kind = str(adapters.config.get("peft_type"))
+    kind = f"{adapters.config.get('peft_type')} of PEFT"
     try:
         make: Any = peft.PeftConfig.from_peft_type
         config = make(**adapters.config)
@@ -117,44 +118,30 @@ def add_peft(model: nn.Module, adapters: Adapters) -> nn.Module:
         raise
     except Exception as error:
         said = " ".join(str(error).split()) or type(error).__name__
-        raise UnpredictableError(f"PEFT makes no {kind} of this: {said}", "correct the adapters") from error
+        raise UnpredictableError(f"{kind} cannot be made of this: {said}", "correct the adapters") from error
     return adapted
 
 
 @contextmanager
-def needs_no_values(kind: str) -> Iterator[None]:
-    """Say of which adapters it is that torch cannot go on without values."""
+def needs_no_values(who: str) -> Iterator[None]:
+    """Say who it is that asks for values, which a trace has none of."""
     try:
         yield
     except (DataDependentOutputException, DynamicOutputShapeException) as error:
         raise UnpredictableError(
-            f"{kind} of PEFT asks for values ({error})", "a prediction has none: leave it out"
+            f"{who} asks for values ({error})", "a prediction has none: leave it out"
         ) from error
 
 
 @contextmanager
 def _replaced_when_converted() -> Iterator[None]:
-    """Let `Module.to` make new parameters: torch swaps the values of old ones, which fake tensors refuse."""
-    with mock.patch.object(nn.Module, "_apply", _apply):
+    """Let `Module.to` put new parameters in the place of old ones, whose values it cannot change here."""
+
+    def apply(
+        module: nn.Module, convert: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True
+    ) -> nn.Module:
+        replace_tensors(module, convert, recurse)
+        return module
+
+    with mock.patch.object(nn.Module, "_apply", apply):
         yield
-
-
-def _apply(
-    module: nn.Module, convert: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True
-) -> nn.Module:
-    made: dict[
-        int, tuple[nn.Parameter, nn.Parameter]
-    ] = {}  # the old ones as well: none may be freed meanwhile
-    for each in module.modules() if recurse else (module,):
-        for name, parameter in each._parameters.items():
-            if parameter is None:
-                continue
-            if id(parameter) not in made:
-                with torch.no_grad():
-                    new = convert(parameter)
-                kept = parameter if new is parameter else nn.Parameter(new, parameter.requires_grad)
-                made[id(parameter)] = parameter, kept
-            each._parameters[name] = made[id(parameter)][1]
-        for name, buffer in each._buffers.items():
-            each._buffers[name] = None if buffer is None else convert(buffer)
-    return module

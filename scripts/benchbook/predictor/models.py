@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -141,6 +141,31 @@ def check_positions(model: nn.Module, workload: Workload) -> None:
                 f"{needed} tokens are more than the {positions} positions of {config.model_type}",
                 f"give {positions} at most, or another model",
             )
+
+
+def replace_tensors(
+    module: nn.Module, convert: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True
+) -> None:
+    """Put what `convert` makes of them in the place of a module's parameters and buffers, shared ones once.
+
+    torch swaps the values of those that are there, which fake tensors with weak references refuse.
+    """
+    # With the tensor that was there, whose number would be given anew if it were freed.
+    made: dict[int, tuple[torch.Tensor, Any]] = {}
+
+    def replacement(tensor: torch.Tensor) -> Any:
+        if id(tensor) not in made:
+            with torch.no_grad():
+                new = convert(tensor)
+            weight = isinstance(tensor, nn.Parameter) and new is not tensor
+            made[id(tensor)] = tensor, nn.Parameter(new, tensor.requires_grad) if weight else new
+        return made[id(tensor)][1]
+
+    for part in module.modules() if recurse else (module,):
+        for places in (part._parameters, part._buffers):
+            for name, tensor in places.items():
+                if tensor is not None:
+                    places[name] = replacement(tensor)
 
 
 def layer_names(model: nn.Module) -> dict[str, str]:

@@ -180,9 +180,10 @@ def trace_training(
         distribute: Divides the model in place, and gives what is called instead of it.
     """
     trace.mark("load")
-    called = distribute(prepare(model, workload))
-    layers = adopt_weights(trace, model if workload.adapters is None else called)
-    trained = [parameter for parameter in called.parameters() if parameter.requires_grad]
+    model = prepare(model, workload)
+    called = distribute(model)
+    layers = adopt_weights(trace, model)
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimizer = make_optimizer(workload.optimizer, trained)
 
     def seen_gradient(parameter: torch.Tensor) -> None:
@@ -205,8 +206,7 @@ def trace_training(
     def draw() -> dict[str, torch.Tensor]:
         return draw_batch(model, replace(traced, sequence=next(passes), lengths=()), kind)
 
-    kind_of_adapters = str(workload.adapters.config.get("peft_type")) if workload.adapters else ""
-    with trace, needs_no_values(kind_of_adapters):
+    with trace, needs_no_values(type(model).__name__):
         train(called, optimizer, draw, traced, kind, trace.mark, len(lengths))
 
 

@@ -22,7 +22,7 @@ from transformers.distributed.tensor_parallel import apply_tensor_parallelism, g
 from benchbook.predictor.attention import dispatched
 from benchbook.predictor.fake_accelerator import fake_accelerator
 from benchbook.predictor.gpus import H200, Gpu
-from benchbook.predictor.models import Config, check_positions, read_config
+from benchbook.predictor.models import Config, check_positions, read_config, replace_tensors
 from benchbook.predictor.prediction import (
     Prediction,
     build,
@@ -80,27 +80,8 @@ def shard_tensors(model: nn.Module, sharding: Sharding, mesh: DeviceMesh, device
         raise UnpredictableError(
             f"transformers does not divide it: {error}", "choose another sharding"
         ) from error
-    _allocate(model, device)
+    replace_tensors(model, lambda tensor: torch.empty_like(tensor, device=device))
     plans.tie_weights()
-
-
-def _allocate(model: nn.Module, device: str) -> None:
-    """Give each weight room on the device; `to_empty` cannot with fake tensors that have weak references."""
-    # With the tensor that was there, whose number would be given anew.
-    moved: dict[int, tuple[torch.Tensor, Any]] = {}
-
-    def move(tensor: torch.Tensor) -> Any:
-        if id(tensor) not in moved:
-            room = torch.empty_like(tensor, device=device)
-            weight = isinstance(tensor, nn.Parameter)
-            moved[id(tensor)] = tensor, nn.Parameter(room, tensor.requires_grad) if weight else room
-        return moved[id(tensor)][1]
-
-    for module in model.modules():
-        for places in (module._parameters, module._buffers):
-            for name, tensor in places.items():
-                if tensor is not None:
-                    places[name] = move(tensor)
 
 
 class _Unordered:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from markdown import Markdown
 
-from benchbook.content.claims import OUTCOMES, Claim, Outcome, claim_anchor
+from benchbook.content.claims import OUTCOMES, Claim, Outcome, claim_anchor, claim_parts
 from benchbook.content.problems import BenchbookError, did_you_mean
 from benchbook.content.references import UnresolvedError
 from benchbook.languages.language import FALLBACK, Language
@@ -31,7 +31,6 @@ from benchbook.rendering.claims import (
     listed_on,
     listed_outcome,
     outcome_word,
-    split,
     words_html,
 )
 from benchbook.rendering.context import Build, Rendering
@@ -244,7 +243,7 @@ def _said_in(path: Path) -> list[tuple[str, str, str]]:
 
     page = parse_page(text, inline=False)
     title = next((heading.text for heading in page.headings()), path.stem)
-    return [(claim, title, split(text)[0]) for _, claim, text in claim_sentences(page)]
+    return [(claim, title, claim_parts(text)[0]) for _, claim, text in claim_sentences(page)]
 
 
 def _filter(language: Language) -> str:

@@ -8,7 +8,15 @@ from html import escape
 
 from markdown import Markdown
 
-from benchbook.content.claims import OUTCOMES, Claim, ClaimSource, Constant, Outcome, claim_anchor
+from benchbook.content.claims import (
+    OUTCOMES,
+    Claim,
+    ClaimSource,
+    Constant,
+    Outcome,
+    claim_anchor,
+    claim_parts,
+)
 from benchbook.content.references import UnresolvedError
 from benchbook.content.units import Unit, shared_unit, unit_beside
 from benchbook.languages.formatting import NO_BREAK_SPACE
@@ -219,17 +227,11 @@ def claim_list_page(page: str) -> str:
     return f"claims/{page}"
 
 
-def split(text: str) -> tuple[str, str]:
-    """The sentence of a claim, its first paragraph, and what is said below it."""
-    sentence, _, why = text.strip().partition("\n\n")
-    return sentence, why.strip()
-
-
 def render_claim(build: Build, text: str, options: Mapping[str, str], markdown: Markdown) -> str:
     """The HTML of a `claim` fence whose body is `text`, by `markdown`; raises as `resolve_claim`."""
     claim = resolve_claim(build.library, text, options)
     show_once(build, claim)
-    sentence, why = (words_html(build, part, markdown, build.here.language) for part in split(text))
+    sentence, why = (words_html(build, part, markdown, build.here.language) for part in claim_parts(text))
     return claim_block(build, claim, Words(sentence, why))
 
 

@@ -12,6 +12,7 @@ from markdown import Markdown
 
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.references import UnresolvedError
+from benchbook.content.safe_html import accept_options
 from benchbook.rendering import cells, charts, claim_list, claims, error_texts, tables, tradeoffs, values
 from benchbook.rendering.calculator_form import render_calculator
 from benchbook.rendering.context import Build, current
@@ -24,15 +25,6 @@ INLINE = "value"
 # What MkDocs calls the part of Markdown that makes addresses of links to pages.
 LINKS = "relpath"
 _SLOT = r'<(span|div) data-bb-slot="{}-(\d+)"></\1>([.,:;!?)،؛؟、。，．：；！？）」』】》”’]+)?'
-
-
-def validator(
-    language: str, inputs: dict[str, str], options: dict[str, Any], attrs: dict[str, Any], md: Markdown
-) -> bool:
-    """Accept every option; wrong ones become problems, with their line, when the fence is rendered."""
-    options.update(inputs)
-    inputs.clear()
-    return True
 
 
 def cell(source: str, language: str, css_class: str, options: dict[str, Any], md: Markdown, **_: Any) -> str:
@@ -97,7 +89,7 @@ def custom_fences() -> list[dict[str, Any]]:
     formats = {"cell": cell, "table": table, "chart": chart, "claim": claim, "claims": claim_listing}
     formats |= {"tradeoff": tradeoff, "calculator": calculator, error_texts.FIELD: error_field}
     return [
-        {"name": name, "class": name, "format": render, "validator": validator}
+        {"name": name, "class": name, "format": render, "validator": accept_options}
         for name, render in formats.items()
     ]
 
