@@ -2,6 +2,7 @@
 
 import { GIB, PARTS, inference, key, largestThat, needed, training } from "./memory_model.js";
 import { readDimensions } from "./dimensions.js";
+import { gpuField, keepGpu, keptGpu } from "./gpu_field.js";
 
 const settings = JSON.parse(document.getElementById("calc-settings").textContent);
 const words = settings.strings;
@@ -13,7 +14,7 @@ const OWN = "own";
 const FLAGS = ["checkpointing"];
 const NUMBERS = ["batch", "sequence", "tokens", "accumulation", "gpus"];
 const CHOICES = ["model", "mode", "precision", "optimizer", "attention", "sharding"];
-const defaults = Object.fromEntries([...CHOICES, ...NUMBERS, "memory"].map((name) => [name, fields[name].value]));
+const defaults = Object.fromEntries([...CHOICES, ...NUMBERS].map((name) => [name, fields[name].value]));
 const loaded = new Map();
 
 // Numbers and texts
@@ -51,15 +52,7 @@ function text(name, holes = {}) {
   return shown;
 }
 
-// What is kept in the address, and of the GPU in storage too, as on every page
-
-function stored() {
-  try {
-    return localStorage.getItem("benchbook.gpu") ?? "";
-  } catch {
-    return ""; // a reader who forbids storage has the address
-  }
-}
+// What is kept in the address
 
 function readAddress() {
   const query = new URLSearchParams(location.search);
@@ -72,12 +65,6 @@ function readAddress() {
   }
   for (const name of FLAGS) fields[name].checked = query.get(name) === "1";
   if (query.has("config")) fields.config.value = query.get("config");
-  const gpu = query.get("gpu") ?? stored();
-  if (settings.gpus.includes(gpu)) fields.gpu.value = gpu;
-  else if (Number(gpu) > 0) {
-    fields.gpu.value = OWN;
-    fields.memory.value = Number(gpu);
-  }
 }
 
 function writeAddress() {
@@ -91,14 +78,7 @@ function writeAddress() {
   for (const name of NUMBERS) put(name, String(count(name)));
   for (const name of FLAGS) put(name, fields[name].checked ? "1" : "");
   put("config", fields.model.value === OWN ? compact(fields.config.value) : "");
-  put("gpu", gpuName());
   if (address.href !== location.href) history.replaceState(history.state, "", address);
-  try {
-    if (gpuName()) localStorage.setItem("benchbook.gpu", gpuName());
-    else localStorage.removeItem("benchbook.gpu");
-  } catch {
-    // See above.
-  }
 }
 
 function compact(json) {
@@ -109,14 +89,14 @@ function compact(json) {
   }
 }
 
-const gpuName = () => (fields.gpu.value === OWN ? String(count("memory")) : fields.gpu.value);
+let gpu;
 /** What the reader's GPU holds, in bytes; undefined if they chose none. */
-const room = () => (gpuName() ? Number(/[\d.]+$/.exec(gpuName())[0]) * GIB : undefined);
+const room = () => gpu?.bytes;
 
 /** The whole number in a field, at least 1; the last good one while the field is being changed. */
 function count(name) {
   const value = Number(fields[name].value);
-  if (Number.isFinite(value) && value >= 1) fields[name].dataset.good = name === "memory" ? value : Math.floor(value);
+  if (Number.isFinite(value) && value >= 1) fields[name].dataset.good = Math.floor(value);
   return Number(fields[name].dataset.good ?? defaults[name]);
 }
 
@@ -179,7 +159,6 @@ function showForm({ coefficients }) {
   if (!has(fields.mode.value)) fields.mode.value = "training";
   const mode = fields.mode.value;
   for (const part of form.querySelectorAll("[data-mode]")) part.hidden = part.dataset.mode !== mode;
-  at("memory").hidden = fields.gpu.value !== OWN;
   at("sharding").hidden = mode === "inference" || count("gpus") < 2;
   at("sequence").querySelector("label").textContent = words[mode === "inference" ? "calc_prompt" : "calc_sequence"];
   const known = Object.keys(coefficients[mode]).map((name) => name.split(" "));
@@ -212,14 +191,17 @@ function showResult(found, asked, model) {
     said.push(smallest ? text("calc_holds", { size: isolated(`${smallest}\u00a0GB`) }) : text("calc_holds_none"));
   } else {
     const most = largestThat((batch) => fitting(model, { ...asked, batch }, space));
-    said.unshift(mark(wanted <= space, "strong"), " ");
+    if (tells(wanted)) said.unshift(mark(wanted <= space, "strong"), " ");
     said.push(text("calc_needed_of", { needed: memory(wanted), room: memory(space) }), " ");
     said.push(most ? text("calc_largest", { batch: number(most) }) : text("calc_largest_none"));
   }
-  at("verdict").dataset.fits = space === undefined ? "" : wanted <= space;
+  at("verdict").dataset.fits = space !== undefined && tells(wanted) ? wanted <= space : "";
   at("verdict").replaceChildren(...said);
   showParts(found, wanted, space);
 }
+
+/** What the system has a share in may not hold what it could: there only what cannot fit is told. */
+const tells = (wanted) => !gpu.shared || wanted > room();
 
 /** Whether it fits, as a sign and a word. */
 function mark(fits, name = "span") {
@@ -316,7 +298,7 @@ function showChanges(found, asked, model) {
     make("th", { scope: "row" }, ...one.names),
     make("td", {}, memory(one.total), " ",
       make("span", { class: "bb-ratio", dir: "ltr" }, `\u2212${percent.format(1 - one.total / found.total)}`), " ",
-      space === undefined ? "" : mark(fits(one))),
+      space !== undefined && tells(needed(one.total)) ? mark(fits(one)) : ""),
     make("td", {}, apply(one.change)))));
   at("changes").hidden = rows.length === 0;
   at("unchanged").hidden = rows.length > 0;
@@ -379,10 +361,15 @@ form.addEventListener("input", (event) => {
   update();
 });
 form.addEventListener("submit", (event) => event.preventDefault());
+const chooseGpu = gpuField("calc-gpu", settings.gpus, words, (chosen) => {
+  gpu = chosen;
+  keepGpu(gpu?.id ?? "");
+  update();
+});
 addEventListener("popstate", () => {
   readAddress();
-  update();
+  chooseGpu(keptGpu());
 });
 readAddress();
 usualPrecision();
-update();
+chooseGpu(keptGpu());

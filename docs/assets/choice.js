@@ -1,5 +1,6 @@
 // A reader's two choices: on which machine measured, and their own GPU. In the address first, then in storage.
 
+import { gpuField, keepGpu, keptGpu } from "./gpu_field.js";
 import { fillDetails, make, records, settings, sortAgain } from "./blocks.js";
 
 const words = settings.strings;
@@ -7,11 +8,13 @@ const OUTCOMES = ["holds", "refuted", "too close to call", "not applicable", "no
 const root = document.documentElement;
 const select = document.getElementById("bb-machine");
 const input = document.getElementById("bb-gpu");
-const said = document.getElementById("bb-gpu-said");
 const GIB = 2 ** 30;
+const BF16_FROM = 80; // the compute capability
+const TELLING = 8; // of a GPU's memory, the part from which on it is worth a word that a run fits
 // What each block shows as the page comes: its attributes, and the inside of its parts.
 const originals = new Map();
-let gpus;
+let gpu;
+const rewritten = []; // pieces of code that say fp16 where they said bf16
 
 function stored(name) {
   try {
@@ -114,22 +117,22 @@ select?.addEventListener("change", () => {
   showMachine(select.value);
 });
 
-// My GPU: a name of the list, or just a size. What is kept ends in the size: "rtx-4090-24", "24".
-
-const memory = (gpu) => Number(/(?:^|-)(\d+(?:\.\d+)?)$/.exec(gpu)?.[1] ?? NaN) * GIB;
+// My GPU: whether what is shown fits there, and what it computes otherwise than the GPUs that most lines are written for.
 
 function hideFits() {
   document.querySelectorAll(".bb-fits, .bb-fits-not").forEach((mark) => mark.remove());
 }
 
-/** Mark each memory on the page that the reader's GPU can hold, by the rule that stands beside the choice. */
+/** Mark what the reader's GPU can hold, by the rule beside the choice, where its memory is no small part of the GPU's. */
 function showFits() {
   hideFits();
-  const room = input ? memory(chosen("gpu")) : NaN;
-  if (input) document.getElementById("bb-gpu-rule").hidden = Number.isNaN(room);
-  if (Number.isNaN(room)) return;
+  if (!input) return;
+  document.getElementById("bb-gpu-rule").hidden = !gpu;
+  if (!gpu) return;
   for (const data of document.querySelectorAll("data[data-bytes]")) {
-    const fits = Number(data.dataset.bytes) * 1.05 + GIB <= room;
+    const bytes = Number(data.dataset.bytes);
+    const fits = bytes * 1.05 + GIB <= gpu.bytes;
+    if (fits && (gpu.shared || bytes < gpu.bytes / TELLING)) continue;
     const text = fits ? `✓ ${words.fits}` : `✗ ${words.fits_not}`;
     beside(data).after(make("span", { class: fits ? "bb-fits" : "bb-fits-not" }, make("bdi", {}, text)));
   }
@@ -142,45 +145,42 @@ function beside(data) {
   return [".bb-ratio", ".bb-predicted"].map((name) => data.parentElement.querySelector(`:scope > ${name}`)).find(Boolean) ?? data;
 }
 
-async function knownGpus() {
-  gpus ??= fetch(settings.gpus).then((answer) => answer.json()).catch(() => []);
-  return gpus;
+/** Without bf16: the arguments of lines to paste say fp16, and say so; the page's remark says what else is otherwise. */
+function showOlder() {
+  document.querySelectorAll(".bb-older").forEach((one) => one.remove());
+  for (const node of rewritten.splice(0)) node.data = node.data.replace(/fp16=$/, "bf16=");
+  if (!(gpu?.capability < BF16_FROM)) return;
+  const remark = make("span", { class: "bb-older" }, words.my_gpu_older.replace("{name}", gpu.name));
+  document.getElementById("bb-gpu-said").after(remark);
+  for (const code of document.querySelectorAll("article pre code")) {
+    const nodes = argumentsOf(code);
+    if (nodes.length === 0) continue;
+    for (const node of nodes) node.data = node.data.replace(/bf16=$/, "fp16=");
+    rewritten.push(...nodes);
+    code.closest("pre").parentElement.after(make("p", { class: "bb-older" }, words.my_gpu_fp16.replace("{name}", gpu.name)));
+  }
 }
 
-async function showGpu(gpu) {
-  const found = /^[\d.]+$/.test(gpu) ? null : (await knownGpus()).find((one) => one.id === gpu);
-  input.value = found ? `${found.name} · ${found.memory_gb} GB` : gpu ? `${memory(gpu) / GIB} GB` : "";
+/** The pieces of `code` that end in an argument `bf16=` which is then True. */
+function argumentsOf(code) {
+  const walker = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
+  const nodes = [];
+  for (let before, node = walker.nextNode(); node; before = node, node = walker.nextNode()) {
+    if (node.data === "True" && /(?:^|\W)bf16=$/.test(before?.data ?? "")) nodes.push(before);
+  }
+  return nodes;
 }
 
-/** The GPU that a reader means by `text`; undefined if none. */
-async function understood(text) {
-  const size = /^([\d.]+)\s*(?:G|GB|GiB)?$/i.exec(text);
-  if (size && Number(size[1]) > 0) return String(Number(size[1]));
-  const plain = (name) => name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "");
-  const known = await knownGpus();
-  const exact = known.filter((one) => plain(`${one.name} · ${one.memory_gb} GB`) === plain(text));
-  const near = known.filter((one) => plain(one.name).includes(plain(text)));
-  return (exact[0] ?? near.find((one) => plain(one.name).endsWith(plain(text))) ?? near[0])?.id;
-}
-
-input?.addEventListener("focus", async () => {
-  const options = (await knownGpus()).map((one) => make("option", { value: `${one.name} · ${one.memory_gb} GB` }));
-  document.getElementById("bb-gpus").replaceChildren(...options);
-}, { once: true });
-
-input?.addEventListener("change", async () => {
-  const text = input.value.trim();
-  const gpu = text ? await understood(text) : "";
-  said.textContent = gpu === undefined ? words.my_gpu_unknown : "";
-  keep("gpu", gpu ?? "");
-  if (gpu) await showGpu(gpu);
+const choose = input && gpuField("bb-gpu", settings.gpus, words, (chosen) => {
+  gpu = chosen;
+  keepGpu(gpu?.id ?? "");
   showFits();
+  showOlder();
 });
 
 function start() {
   const machine = chosen("machine");
   const known = settings.machines.includes(machine);
-  const gpu = chosen("gpu");
   const wanted = new URLSearchParams(location.search).get("outcome") ?? "";
   if (outcome && OUTCOMES.includes(wanted)) outcome.value = wanted;
   if (known && machine !== settings.reference) {
@@ -191,10 +191,7 @@ function start() {
     filterClaims();
     showFits();
   }
-  if (input && !Number.isNaN(memory(gpu))) {
-    keep("gpu", gpu);
-    showGpu(gpu);
-  }
+  if (keptGpu()) choose?.(keptGpu());
 }
 
 start();

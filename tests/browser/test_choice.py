@@ -22,7 +22,7 @@ def first_value(page: Page) -> str:
 
 
 def choose_machine(page: Page, name: str) -> None:
-    page.get_by_label("Measured on").select_option(name)
+    page.get_by_label("Numbers from").select_option(name)
     expect(page.locator(".bb-value data").first).to_have_attribute("data-machine", name)
 
 

@@ -22,7 +22,7 @@ def claim(page: Page, name: str) -> Locator:
 
 
 def choose_machine(page: Page, name: str) -> None:
-    page.get_by_label("Measured on").select_option(name)
+    page.get_by_label("Numbers from").select_option(name)
     expect(claim(page, "checkpointing-halves-memory")).to_have_attribute("data-machine", name)
 
 

@@ -61,7 +61,7 @@ def test_the_order_of_remedies_follows_the_machine_and_comes_back(page: Page, fi
     page.goto(f"{fixture_url}{REMEDIES}?machine={GPU}")
     expect(page.locator(".bb-table td data").first).to_have_attribute("data-machine", GPU)
     assert methods(page) == ["plain", "checkpointing"]
-    page.get_by_label("Measured on").select_option(index=0)
+    page.get_by_label("Numbers from").select_option(index=0)
     expect(page.locator(".bb-table td data").first).not_to_have_attribute("data-machine", GPU)
     assert methods(page) == ["checkpointing", "plain"]
 

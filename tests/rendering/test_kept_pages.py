@@ -118,7 +118,7 @@ def test_a_record_or_a_word_of_the_interface_that_changes_is_shown(tmp_path: Pat
     set_metric(project, CPU, "peak_memory", {"method=checkpointing,batch_size=4": 3 * 2**30})
     record = project.record_path(CPU, "memory/methods.py")
     os.utime(record, ns=(record.stat().st_atime_ns, record.stat().st_mtime_ns + 10**9))
-    saved(project.docs / "en/_language.yml", "measured_on: ", "measured_on: Truly ")
+    saved(project.docs / "en/_language.yml", "numbers_from: ", "numbers_from: Truly ")
     warm = files_of(build_site(project, "serve"))
     assert b"3\xc2\xa0GiB</data>" in warm["measured/index.html"]
     assert b"Truly " in warm["measured/index.html"]

@@ -122,7 +122,7 @@ def test_a_served_page_shows_its_problems_and_stays_up(
 def test_a_page_without_a_translation_speaks_english_in_its_blocks(project: Project) -> None:
     (project.docs / "ja/memory.md").unlink()
     shown = (build_site(project) / "ja/memory/index.html").read_text("utf-8")
-    assert "Measured on" in shown
+    assert "Numbers from" in shown
     assert "計測" not in shown
 
 
@@ -159,7 +159,7 @@ def test_a_row_that_links_to_no_page_stops_the_build(
 
 def test_the_machine_is_named_without_a_script(project: Project) -> None:
     shown = plain((build_site(project) / "memory/index.html").read_text("utf-8"))
-    assert "Measured on Fixture CPU, 8 GB" in shown
+    assert "Numbers from Fixture CPU, 8 GB (measured)" in shown
 
 
 def test_a_page_ends_with_the_downloads_of_every_script_behind_it(project: Project) -> None:

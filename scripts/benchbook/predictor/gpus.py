@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from benchbook.machines.accelerators import model_words
-from benchbook.machines.gpus import compute_capabilities
+from benchbook.machines.gpus import FILE, compute_capabilities
 from benchbook.predictor.workload import UnpredictableError
 
 MIB = 2**20
@@ -57,7 +57,8 @@ def gpu_named(name: str) -> Gpu:
     words = [word.upper() for word in model_words(name)]
     known = compute_capabilities()
     for model in sorted(known, key=lambda each: -len(each.split())):
-        wanted = model.split()
+        wanted = model.upper().split()
         if any(words[place : place + len(wanted)] == wanted for place in range(len(words))):
             return Gpu(model, known[model])
-    raise UnpredictableError(f"{name} is not a known GPU", f"use one of {', '.join(known)}")
+    some = ", ".join(sorted(known)[:8])
+    raise UnpredictableError(f"{name} is not a known GPU", f"use one of {some}, …: a name in {FILE.name}")

@@ -17,6 +17,8 @@ from benchbook.languages.language import Language
 from benchbook.machines.gpus import offered_gpus
 from benchbook.query.library import Cache, Library
 from benchbook.rendering.context import Build
+from benchbook.rendering.gpu_field import STRINGS as GPU_STRINGS
+from benchbook.rendering.gpu_field import render_gpu_field
 from benchbook.rendering.templates import template
 
 _ERRORS = Cache[None, list[Error]]("errors of the calculator")
@@ -147,8 +149,6 @@ def render_calculator(build: Build, text: str) -> str:
         raise UnresolvedError("no model has coefficients", "derive them with `benchbook coefficients`")
     build.here.asks_gpu = True
     gpus = offered_gpus()
-    own_gpu = ("own", language.text("calc_gpu_size"))
-    named = [(one["id"], f"{one['name']} · {one['memory_gb']} GB") for one in gpus]
     return template("form.html").render(
         text=_words(language),
         root=build.here.root,
@@ -159,11 +159,10 @@ def render_calculator(build: Build, text: str) -> str:
         attentions=_ATTENTIONS.items(),
         optimizers=_OPTIMIZERS.items(),
         shardings=_SHARDINGS.items(),
-        gpus=[("", language.text("calc_gpu_none")), *named, own_gpu],
-        my_gpu=Markup(language.words(language.text("my_gpu"))),
+        gpu_field=render_gpu_field("calc-gpu", language, "calc-rule"),
         rule=Markup(language.words(language.text("fits_rule"))),
         settings=_settings(build, gpus),
-        scripts=("memory_model.js", "dimensions.js"),
+        scripts=("memory_model.js", "dimensions.js", "gpu_field.js", "gpus.js"),
     )
 
 
@@ -180,12 +179,12 @@ def _by_kind(models: tuple[ListedModel, ...], language: Language) -> list[tuple[
 def _settings(build: Build, gpus: list[dict[str, Any]]) -> str:
     """What the script must know, as JSON that no tag can end."""
     language = build.here.language
-    names = [*(f"calc_{name}" for name in _STRINGS), "comma", "fits", "fits_not"]
+    names = [*(f"calc_{name}" for name in _STRINGS), "comma", "fits", "fits_not", *GPU_STRINGS]
     settings = {
         "language": language.code,
         "folder": f"{build.here.root}assets/coefficients/",
-        "gpus": [one["id"] for one in gpus],
-        "sizes": sorted({one["memory_gb"] for one in gpus}),
+        "gpus": f"{build.here.root}assets/gpus.json",
+        "sizes": sorted({one["memory_gb"] for one in gpus if "memory_gb" in one}),
         "families": _FAMILIES,
         "links": {name: build.here.address(link) for name, link in _LINKS.items()},
         "strings": {name: _plain(language, language.text(name)) for name in names},

@@ -22,6 +22,8 @@ from typing import Any
 from benchbook.languages.language import Language
 from benchbook.query.library import Machine
 from benchbook.rendering.context import Build, PageContext
+from benchbook.rendering.gpu_field import STRINGS as GPU_STRINGS
+from benchbook.rendering.gpu_field import render_gpu_field
 from benchbook.rendering.provenance import marked_title
 
 FOLDER = "assets/data"
@@ -57,7 +59,9 @@ _STRINGS = (
     "sort",
     "fits",
     "fits_not",
-    "my_gpu_unknown",
+    *GPU_STRINGS,
+    "my_gpu_older",
+    "my_gpu_fp16",
 )
 _AFTER_ANSWER = re.compile(r"</h1>\s*(?:<p\b.*?</p>)?", re.DOTALL)
 
@@ -78,7 +82,7 @@ def _render_choice(build: Build, page: PageContext) -> str:
     reference = _reference(build, page)
     machines = _ordered(page, reference)
     shown = page.machines[reference]
-    label = escape(language.text("measured_on"))
+    label = escape(language.text("numbers_from"))
     if len(machines) > 1:
         options = "".join(_option(one, one == shown, language) for one in machines)
         control = (
@@ -93,10 +97,7 @@ def _render_choice(build: Build, page: PageContext) -> str:
     gpu = ""
     if page.fits and not page.asks_gpu:
         gpu = (
-            f'<p class="bb-live"><label for="bb-gpu">{escape(language.text("my_gpu"))}</label> '
-            f'<input id="bb-gpu" list="bb-gpus" dir="auto" autocomplete="off" spellcheck="false" '
-            f'placeholder="{escape(language.text("my_gpu_hint"))}" aria-describedby="bb-gpu-rule">'
-            f'<datalist id="bb-gpus"></datalist> <span id="bb-gpu-said" role="status"></span></p>'
+            f'<p class="bb-live">{render_gpu_field("bb-gpu", language, "bb-gpu-rule")}</p>'
             f'<p id="bb-gpu-rule" class="bb-live" hidden>{language.words(language.text("fits_rule"))}</p>'
         )
     name = escape(language.text("choices"))

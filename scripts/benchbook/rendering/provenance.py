@@ -40,11 +40,9 @@ def machine_title(machine: Machine, language: Language) -> str:
 
 
 def marked_title(machine: Machine, language: Language) -> str:
-    """The same, with a mark where nothing was measured here: "NVIDIA V100, 16 GB (published)"."""
+    """The same, with where its numbers come from: "NVIDIA V100, 16 GB (published)"."""
     title = machine_title(machine, language)
-    if machine.measured and not machine.published:
-        return title
-    remark = "published" if machine.published else "predicted"
+    remark = "published" if machine.published else "measured" if machine.measured else "predicted"
     return language.text("with_remark", text=title, remark=language.text(remark))
 
 
