@@ -70,6 +70,8 @@ def gradient(labels, pieces, normalise_by_tokens=False):
                 labels=part,
                 num_items_in_batch=total_tokens,
             )
+            # accelerator.backward(loss) divides it again:
+            # multiply it by the accumulation steps for that.
             loss = outputs.loss
             # endregion
         else:

@@ -19,22 +19,32 @@
 # ranks = 1
 # gradient_accumulation_steps = 1
 # accepts_loss_kwargs = true
+# average_tokens = true
 # [[tool.benchbook.matrix]]
 # ranks = 2
 # gradient_accumulation_steps = 1
 # accepts_loss_kwargs = true
+# average_tokens = true
 # [[tool.benchbook.matrix]]
 # ranks = 1
 # gradient_accumulation_steps = 2
 # accepts_loss_kwargs = true
+# average_tokens = true
 # [[tool.benchbook.matrix]]
 # ranks = 2
 # gradient_accumulation_steps = 1
 # accepts_loss_kwargs = false
+# average_tokens = true
 # [[tool.benchbook.matrix]]
 # ranks = 1
 # gradient_accumulation_steps = 2
 # accepts_loss_kwargs = false
+# average_tokens = true
+# [[tool.benchbook.matrix]]
+# ranks = 2
+# gradient_accumulation_steps = 1
+# accepts_loss_kwargs = true
+# average_tokens = false
 # [tool.benchbook.smallest]
 # steps = 4
 # ///
@@ -45,6 +55,7 @@ batch_size = 16
 steps = 40
 gradient_accumulation_steps = 1
 accepts_loss_kwargs = False  # Trainer takes True for every model with **kwargs
+average_tokens = True
 
 # %% setup
 import tempfile
@@ -90,6 +101,7 @@ arguments = TrainingArguments(
     seed=seed,
     per_device_train_batch_size=batch_size,
     gradient_accumulation_steps=gradient_accumulation_steps,
+    average_tokens_across_devices=average_tokens,
     max_steps=steps,
     learning_rate=2e-3,
     logging_steps=1,
@@ -102,7 +114,7 @@ arguments = TrainingArguments(
 # %% match
 # batch_size: all samples of one optimizer step
 shares = arguments.gradient_accumulation_steps
-shares *= arguments.world_size
+shares *= arguments.world_size * max(1, arguments.n_gpu)
 arguments.per_device_train_batch_size = batch_size // shares
 
 # %% train

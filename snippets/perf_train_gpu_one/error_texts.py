@@ -358,7 +358,7 @@ with provoked("worker_died"):
     # region worker_died_lines
     from torch.utils.data import DataLoader
 
-    # The system kills the worker, for want of memory.
+    # A worker is killed, as the system does out of memory.
     for image in DataLoader(images, num_workers=1):
         print(image)
     # endregion

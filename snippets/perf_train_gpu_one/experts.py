@@ -133,7 +133,7 @@ else:
         checkpoint,
         experts_implementation="grouped_mm",
     )
-    # Or later, for any model of experts:
+    # Or later, for a model that supports it:
     model.set_experts_implementation("grouped_mm")
     # endregion
     model.to(device)

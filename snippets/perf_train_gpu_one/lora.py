@@ -29,7 +29,7 @@ parameters lie in linear layers, as in a model of a billion: those are what adap
 # [tool.benchbook.matrix]
 # method = [
 #     "full", "full_bf16", "lora_qv", "lora", "lora_bf16_no_autocast", "lora_bf16",
-#     "qlora", "lora_checkpointing", "qlora_checkpointing",
+#     "qlora", "lora_checkpointing", "lora_bf16_checkpointing", "qlora_checkpointing",
 # ]
 # [tool.benchbook.on.accelerator]
 # hidden_size = 2048
@@ -49,7 +49,8 @@ parameters lie in linear layers, as in a model of a billion: those are what adap
 #     + layers * (hidden_size**2 * (2 + 2 * kv_heads / heads) + 3 * hidden_size * intermediate_size
 #                 + 2 * hidden_size * sequence_length))
 #  * (2 + 3 * {'full': 6, 'full_bf16': 6, 'lora_qv': 4, 'lora': 4, 'lora_bf16_no_autocast': 4,
-#             'lora_bf16': 4, 'qlora': 4, 'lora_checkpointing': 6, 'qlora_checkpointing': 6}[method])
+#             'lora_bf16': 4, 'qlora': 4, 'lora_checkpointing': 6, 'lora_bf16_checkpointing': 6,
+#             'qlora_checkpointing': 6}[method])
 #  if method in ['full', 'lora_qv', 'lora', 'lora_checkpointing'] else 0)
 # '''
 # bf16 = '''
@@ -58,11 +59,12 @@ parameters lie in linear layers, as in a model of a billion: those are what adap
 #     + layers * (hidden_size**2 * (2 + 2 * kv_heads / heads) + 3 * hidden_size * intermediate_size
 #                 + 2 * hidden_size * sequence_length))
 #  * (2 + 3 * {'full': 6, 'full_bf16': 6, 'lora_qv': 4, 'lora': 4, 'lora_bf16_no_autocast': 4,
-#             'lora_bf16': 4, 'qlora': 4, 'lora_checkpointing': 6, 'qlora_checkpointing': 6}[method])
+#             'lora_bf16': 4, 'qlora': 4, 'lora_checkpointing': 6, 'lora_bf16_checkpointing': 6,
+#             'qlora_checkpointing': 6}[method])
 #  if method not in ['full', 'lora_qv', 'lora', 'lora_checkpointing'] else 0)
 # '''
 # seconds = '''
-# (0.1 + (0.7 if method in ['lora_checkpointing', 'qlora_checkpointing'] else 0)
+# (0.1 + (0.7 if method in ['lora_checkpointing', 'lora_bf16_checkpointing', 'qlora_checkpointing'] else 0)
 #  + (1.2 if method in ['qlora', 'qlora_checkpointing'] else 0))
 # '''
 # ///
@@ -97,7 +99,7 @@ device = torch.accelerator.current_accelerator(check_available=True) or torch.de
 adapted = "lora" in method
 quantized = method.startswith("qlora")
 dtype = torch.bfloat16 if quantized or "bf16" in method else torch.float32
-autocast = method in ("lora_bf16", "qlora", "qlora_checkpointing")
+autocast = quantized or method in ("lora_bf16", "lora_bf16_checkpointing")
 checkpointing = method.endswith("checkpointing")
 set_seed(0)
 config = LlamaConfig(
@@ -196,7 +198,7 @@ if method == "lora_checkpointing":
         activation_checkpointing=True,
     )
     # endregion
-elif method == "qlora_checkpointing":
+elif checkpointing:
     # region trainer_qlora_checkpointing
     args = TrainingArguments(
         output_dir="output",

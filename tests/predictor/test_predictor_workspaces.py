@@ -67,5 +67,5 @@ def test_a_gpu_is_known_by_the_words_of_its_name(name: str, model: str) -> None:
 
 
 def test_an_unknown_gpu_is_refused() -> None:
-    with pytest.raises(UnpredictableError, match="use one of A10, A100, .*gpus.json"):
+    with pytest.raises(UnpredictableError, match=r"use one of A10, A100, .*gpus\.json"):
         gpu_named("Voodoo 2")

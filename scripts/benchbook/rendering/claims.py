@@ -152,7 +152,11 @@ def _is_telling(judged: Judgement) -> bool:
 
 def _doubt(doubt: Doubt, judged: Judgement, language: Language) -> str:
     if doubt == "unsteady" and judged.found.same is not None:
-        return language.text("doubt_unsteady", interval=language.ratio_range(*judged.found.same, 1))
+        return language.text("doubt_unsteady", ratio=language.ratio(judged.found.noise))
+    if doubt == "open" and judged.claim.relation == "equal":
+        return language.text("doubt_open_equal", share=language.percent(judged.tolerance))
+    if doubt == "open" and judged.claim.ratio != 1:
+        return language.text("doubt_open_from", ratio=language.ratio(judged.claim.ratio))
     if doubt == "small":
         return language.text("doubt_small", ratio=language.ratio(judged.claim.ratio))
     keys: dict[Doubt, str] = {
