@@ -9,7 +9,8 @@ const root = document.documentElement;
 const select = document.getElementById("bb-machine");
 const input = document.getElementById("bb-gpu");
 const GIB = 2 ** 30;
-const BF16_FROM = 80; // the compute capability
+const BF16_FROM = 80; // the compute capability, times ten
+const TENSOR_CORES_FROM = 70;
 const TELLING = 8; // of a GPU's memory, the part from which on it is worth a word that a run fits
 // What each block shows as the page comes: its attributes, and the inside of its parts.
 const originals = new Map();
@@ -145,13 +146,14 @@ function beside(data) {
   return [".bb-ratio", ".bb-predicted"].map((name) => data.parentElement.querySelector(`:scope > ${name}`)).find(Boolean) ?? data;
 }
 
-/** Without bf16: the arguments of lines to paste say fp16, and say so; the page's remark says what else is otherwise. */
+/** Where a GPU computes no bf16, lines to paste say fp16, and that they do; a remark says what else is otherwise. */
 function showOlder() {
   document.querySelectorAll(".bb-older").forEach((one) => one.remove());
   for (const node of rewritten.splice(0)) node.data = node.data.replace(/fp16=$/, "bf16=");
   if (!(gpu?.capability < BF16_FROM)) return;
-  const remark = make("span", { class: "bb-older" }, words.my_gpu_older.replace("{name}", gpu.name));
-  document.getElementById("bb-gpu-said").after(remark);
+  const said = gpu.capability < TENSOR_CORES_FROM ? words.my_gpu_oldest : words.my_gpu_older;
+  document.getElementById("bb-gpu-said").after(make("span", { class: "bb-older" }, said.replace("{name}", gpu.name)));
+  if (gpu.capability < TENSOR_CORES_FROM) return;
   for (const code of document.querySelectorAll("article pre code")) {
     const nodes = argumentsOf(code);
     if (nodes.length === 0) continue;

@@ -61,6 +61,7 @@ _STRINGS = (
     "fits_not",
     *GPU_STRINGS,
     "my_gpu_older",
+    "my_gpu_oldest",
     "my_gpu_fp16",
 )
 _AFTER_ANSWER = re.compile(r"</h1>\s*(?:<p\b.*?</p>)?", re.DOTALL)
