@@ -68,7 +68,7 @@ export function gpuField(id, address, words, chosen) {
     const list = document.getElementById(input.getAttribute("list"));
     list.replaceChildren(...(await rows()).map((row) => {
       const option = document.createElement("option");
-      option.value = row.memory_gb ? `${row.name} · ${row.memory_gb} GB` : `${row.name} `;
+      option.value = row.memory_gb ? `${row.name} · ${row.memory_gb} GB` : row.name;
       return option;
     }));
   }, { once: true });
@@ -78,7 +78,6 @@ export function gpuField(id, address, words, chosen) {
     if (answer.gpu) return choose(answer.gpu, answer.several);
     chosen(undefined);
     if (answer.choices) offer(answer.choices);
-    else if (answer.memory) said.textContent = words.my_gpu_memory.replace("{name}", answer.memory);
     else said.textContent = answer.unknown ? words.my_gpu_unknown : "";
   });
 

@@ -1,23 +1,31 @@
 // What readers mean by what they type for a GPU, or paste from nvidia-smi or torch: one of the table, or a size.
-// Names go before sizes; what may be several is offered, and nothing is guessed.
+// Names go before sizes; what may be several, or has a word that is not understood, is offered; nothing is guessed.
 
 const GIB = 2 ** 30;
-const LARGEST = 300; // gigabytes of one device
+const LARGEST = 300; // gigabytes of one device whose model is not known
 const SMALLEST_NUMBER = 100; // a bare number from here on is the number of a model, below it a size
 const MOST = 6; // that are offered
 
-const GIGA = words("g gb gib gig gigs giga gigabyte gigabytes go гб ギガ ギガバイト 吉字节 千兆字节 千兆 جيجا جيجابايت غيغا غيغابايت");
-const MEGA = words("m mb mib megabyte megabytes");
+const GIGA = words(`g gb gib gbyte gbytes gig gigs giga gigabyte gigabytes go гб гигабайт ギガ ギガバイト 기가 吉字节 千兆字节 千兆
+  جيجا جيجابايت غيغا غيغابايت`);
+const MEGA = words("mb mib megabyte megabytes");
 // What a name may leave out, and those of another maker or series may not have.
 const SERIES = words("nvidia geforce tesla quadro rtx gtx amd ati radeon rx instinct intel arc apple");
-// What is said beside a name and tells nothing two models apart.
-const NOISE = words(`gpu gpus graphics card cards video vga vram ram hbm hbm2 hbm3 gddr gddr6 memory blackwell generation
-  pcie pci sxm oam hbme gddrx ddr e desktop workstation server edition chip soc silicon unified mac imac cuda rocm
-  asus rog strix tuf gaming msi suprim gigabyte aorus eagle windforce evga ftw zotac trinity palit pny inno galax
-  gainward sapphire nitro pulse powercolor xfx asrock founders oc fe
-  显卡 顯卡 显存 顯存 英伟达 英偉達 内存 显示卡 グラボ グラフィックボード エヌビディア メモリ メモリー ビデオメモリ
-  بطاقة كرت شاشة ذاكرة إنفيديا انفيديا`);
-const LAPTOP = words("laptop mobile notebook");
+// What may stand beside a size.
+const MEMORY = words("vram video 显存 顯存 ビデオメモリ");
+const DEVICE = words("gpu gpus graphics card cards 显卡 顯卡 显示卡 グラボ グラフィックボード بطاقة كرت شاشة");
+// What may stand beside a name and tells nothing two models apart.
+const NOISE = new Set([...MEMORY, ...DEVICE, ...words(`nvidia corporation hbm hbme gddr gddrx pcie pci e sxm oam
+  desktop workstation server edition chip silicon generation 英伟达 英偉達 エヌビディア إنفيديا انفيديا
+  asus rog strix tuf gaming msi suprim ventus gigabyte aorus eagle windforce evga ftw zotac trinity palit pny inno galax
+  gainward sapphire nitro pulse powercolor xfx asrock founders oc`)]);
+const VERSIONED = words("sxm hbm hbme gddr gddrx pcie pci ftw inno x"); // the number behind is no memory
+const LAPTOP = words("laptop mobile notebook portable 笔记本 筆電 笔记本电脑 移动版 ノート ノートパソコン ноутбук 노트북 لابتوب");
+// Words of names that are in many.
+const COMMON = words("pro max ultra laptop super ti xt data center ada orin agx nano blackwell");
+// Prices, shares, screens, comparisons and versions are no GPUs.
+const STRAY = /[$€£¥₩₹%<>≤≥≠=!¬"″½¼]|(?:^|\s)-\s*\d|\d\s*\/\s*\d/;
+const PRINTED = /nvidia-smi|\d\s*mib|total_memory|uuid|driver version|\bmig\b|\||memory total/;
 
 function words(text) {
   return new Set(text.split(/\s+/));
@@ -26,16 +34,14 @@ function words(text) {
 /**
  * What `text` means: `{}` if nothing, or one of
  * `{gpu}`, a row of `rows` with its `bytes`, and `several: true` if it was said to be more than one;
- * `{choices}`, rows and sizes that it may be; `{memory: name}`, where the name needs its memory; `{unknown: true}`.
+ * `{choices}`, rows and sizes that it may be; `{unknown: true}`.
  */
 export function understand(text, rows) {
   const plain = normal(text);
   if (!plain) return {};
   const table = known(rows);
-  const tokens = split(plain, table.vocabulary);
-  const found = models(tokens, table);
-  const printed = /nvidia-smi|\d\s*mib.*\d\s*mib|[a-z].*\d\s*mib|total_memory|uuid|driver version|\bmig\b|\|/s.test(plain);
-  return printed ? read(plain, tokens, found, table) : typed(tokens, found, table);
+  if (PRINTED.test(plain) && /[a-z]{3}/.test(plain.replaceAll(/mib/g, ""))) return printed(plain, table);
+  return typed(plain, table);
 }
 
 /** The choice that an address or the storage keeps as `id`: "rtx-4090-24", "apple-m2-max-32", "24"; undefined if none. */
@@ -43,9 +49,8 @@ export function kept(id, rows) {
   const row = rows.find((one) => one.id === id);
   if (row) return row.memory_gb ? chosen(row) : undefined;
   const [, name, size] = /^(?:(.*)-)?(\d+(?:\.\d+)?)$/.exec(id ?? "") ?? [];
-  if (!possible(Number(size))) return undefined;
-  if (name === undefined) return sized(Number(size));
-  const shared = rows.find((one) => one.id === name && !one.memory_gb);
+  if (name === undefined) return possible(Number(size)) ? sized(Number(size)) : undefined;
+  const shared = rows.find((one) => one.id === name && one.sizes?.includes(Number(size)));
   return shared && chosen(shared, Number(size));
 }
 
@@ -54,37 +59,53 @@ function chosen(row, size = row.memory_gb) {
   return { ...row, id, memory_gb: size, label: `${row.name} · ${size} GB`, bytes: row.bytes ?? size * GIB };
 }
 
-function sized(size) {
+function sized(exact) {
+  const size = Number(exact.toFixed(1));
   return { id: String(size), memory_gb: size, label: `${size} GB`, bytes: size * GIB };
 }
 
 const possible = (size) => size >= 1 && size <= LARGEST;
 
+/** What `choices` offer, each once; unknown where that is nothing. */
+function offered(choices) {
+  const found = [...new Map(choices.map((one) => [one.id, one])).values()].slice(0, MOST);
+  return found.length > 0 ? { choices: found } : { unknown: true };
+}
+
+const allOf = ({ rows }) => rows.flatMap((row) => (row.memory_gb ? [chosen(row)] : row.sizes.map((size) => chosen(row, size))));
+
 /** `text` in one width, one case and one kind of digits, without signs of trade and without names of Macs. */
 function normal(text) {
   return text.replaceAll(/[™®©]|\((?:r|tm|c)\)/gi, " ").normalize("NFKC").toLowerCase()
     .replaceAll(/[\u0660-\u0669\u06f0-\u06f9]/g, (digit) => digit.charCodeAt(0) % 16)
-    .replaceAll(/(\d),(\d{3})(?!\d)/g, "$1$2")
+    .replaceAll(/(?<!\d)(\d),(\d{3})(?!\d)/g, "$1$2")
     .replaceAll(/\bgfx\d\w*/g, " ").replaceAll(/macbook(?: pro| air)?|mac (?:mini|studio|pro)\b/g, " ")
-    .replaceAll("×", "x").trim();
+    .replaceAll(/\bmax-?\s?q\b/g, "laptop maxq").replaceAll("×", "x").trim();
 }
 
 /** The numbers and the runs of letters of `text`, with whether a space is before them; glued words come apart. */
 function split(text, vocabulary) {
   const found = [];
-  for (const match of text.matchAll(/\d+(?:[.,]\d{1,2}(?!\d))?|[a-z]+|[^\P{L}a-z]+/gu)) {
-    let start = match.index;
-    for (const word of apart(match[0], vocabulary)) {
-      const spaced = /\s/.test(text[start - 1] ?? "");
-      found.push({ text: LAPTOP.has(word) ? "laptop" : word.replace(",", "."), spaced });
-      start += word.length;
+  for (const match of text.matchAll(/\d+(?:\.\d{1,2}(?!\d)|,\d(?!\d))?|[a-z]+|[^\P{L}a-z]+/gu)) {
+    const spaced = /[\s,]/.test(text[match.index - 1] ?? " ");
+    for (const [place, word] of apart(match[0], vocabulary).entries()) {
+      found.push({ text: read(word, found.at(-1), spaced || place > 0), spaced: spaced && place === 0 });
     }
   }
   return found;
 }
 
+/** `word` as names have it: "4070s" is a SUPER, "4090m" is in a laptop. */
+function read(word, before, spaced) {
+  const model = /^\d{4}$/.test(before?.text) && !spaced;
+  if (word === "s" && (model || before?.text === "ti")) return "super";
+  if (LAPTOP.has(word) || (word === "m" && model)) return "laptop";
+  return word.replace(",", ".");
+}
+
 /** `run` as words of `vocabulary`, itself alone where it is none of several: "tisuper" is ti and super. */
 function apart(run, vocabulary) {
+  if (run === "tis") return ["ti", "s"];
   if (vocabulary.has(run) || !/^[a-z]+$/.test(run)) return [run];
   const ways = [[]];
   for (let end = 2; end <= run.length; end++) {
@@ -97,31 +118,31 @@ function apart(run, vocabulary) {
 
 const tables = new WeakMap();
 
-/** `rows` by what makes up their names: {models: [{key, core, own, rows}], vocabulary}. */
+/** `rows` by what makes up their names: {models: [{name, core, own, rows}], vocabulary}. */
 function known(rows) {
   if (tables.has(rows)) return tables.get(rows);
   const byName = new Map();
   const vocabulary = new Set([...SERIES, ...NOISE, ...LAPTOP].filter((word) => word.length > 1));
   for (const row of rows) {
     const all = split(normal(row.name), new Set()).map((token) => token.text);
-    const core = all.filter((word) => !SERIES.has(word) && !NOISE.has(word));
+    const core = all.filter((word) => !SERIES.has(word) && !DEVICE.has(word) && word !== "blackwell");
     // "RTX 6000" alone may be of three generations, "TITAN" of three series.
     if (all.includes("quadro") && /^\d/.test(core[0])) core.unshift("quadro", "rtx");
     if (core.join() === "titan") core.push("rtx");
-    const model = byName.get(row.name) ?? { name: row.name, core, own: series(row.name, all), rows: [] };
+    if (core[0] === "pro" && core[1] === "w") core.shift();
+    const model = byName.get(row.name) ?? { name: row.name, core, own: beside(all), rows: [] };
     model.rows.push(row);
     byName.set(row.name, model);
     all.filter((word) => /^[a-z]{2,}$/.test(word)).forEach((word) => vocabulary.add(word));
   }
   const models = [...byName.values()].sort((one, other) => other.core.length - one.core.length);
-  const table = { rows, models, vocabulary };
-  tables.set(rows, table);
-  return table;
+  tables.set(rows, { models, byName, vocabulary });
+  return tables.get(rows);
 }
 
-/** The words for makers and series that may stand beside the name of a row. */
-function series(name, all) {
-  const own = all.filter((word) => SERIES.has(word));
+/** The words for makers and series that may stand beside a name of the words `all`. */
+function beside(all) {
+  const own = all.filter((word) => SERIES.has(word) || word === "blackwell" || word === "pro");
   if (own[0] === "geforce" || own[0] === "quadro") own.push("nvidia");
   if (own.includes("nvidia")) own.push(own.includes("rtx") ? "quadro" : "tesla");
   if (own.includes("amd")) own.push("ati", "radeon");
@@ -140,97 +161,136 @@ function models(tokens, { models: all }) {
   return found;
 }
 
-/** A letter of a name belongs to the number behind it only if nothing but a hyphen is between them: "a 40 GB card". */
+/** A letter of a name belongs to the number behind it only if no space is between them: "a 40 GB card". */
 function joined(tokens, at, core) {
   return !/^[a-z]$/.test(core[0]) || !tokens[at + 1]?.spaced;
 }
 
-// What a reader typed
-
-function typed(tokens, found, table) {
+/** What is named in `text`, and what is said beside: {names, sizes in GB, numbers, strange and other words, series}. */
+function parse(text, table) {
+  const tokens = split(text, table.vocabulary);
+  const found = models(tokens, table);
   const taken = new Set(found.flatMap(({ at, end }) => Array.from({ length: end - at }, (_, place) => at + place)));
-  const rest = leftover(tokens, taken);
-  const names = [...new Map(found.map(({ model }) => [model.name, model])).values()];
-  if (names.length === 1) {
-    const [model] = names;
-    const strange = rest.strange.length > 0 || rest.series.some((word) => !model.own.has(word)) || rest.sizes.length > 1;
-    const answer = ofModel(model, rest.sizes[0] ?? (strange ? undefined : rest.numbers[0]));
-    const several = rest.count > 1;
-    if (strange || rest.numbers.length > (rest.sizes.length ? 0 : 1)) return answer.gpu ? { choices: [answer.gpu] } : answer;
-    return several ? { ...answer, several } : answer;
+  const parsed = { names: [...new Map(found.map(({ model }) => [model.name, model])).values()] };
+  Object.assign(parsed, { sizes: [], numbers: [], glued: [], strange: [], series: [], said: [] });
+  for (let at = 0; at < tokens.length; at++) {
+    const { text: word, spaced } = tokens[at];
+    const [before, next] = [tokens[at - 1], taken.has(at + 1) ? undefined : tokens[at + 1]];
+    if (taken.has(at)) continue;
+    if (/^\d/.test(word)) {
+      if (GIGA.has(next?.text)) parsed.sizes.push(Number(word)), at++;
+      else if (MEGA.has(next?.text)) parsed.sizes.push(Number(word) / 1024), at++;
+      else if (VERSIONED.has(before?.text) && !taken.has(at - 1)) continue;
+      else if ((before && !spaced && !SERIES.has(before.text)) || (next && !next.spaced && /^[a-z]/.test(next.text))) parsed.glued.push(word);
+      else parsed.numbers.push(Number(word));
+    } else if (SERIES.has(word)) parsed.series.push(word);
+    else if (NOISE.has(word)) parsed.said.push(word);
+    else parsed.strange.push(word);
   }
-  if (names.length > 1) return { choices: names.flatMap((model) => model.rows).slice(0, MOST).map((row) => chosen(row)) };
-  return withoutName(rest, table);
+  return inLaptop(parsed, table);
 }
 
-/** What is said beside the names: {sizes in GB, numbers, strange words, words of series, count of devices}. */
-function leftover(tokens, taken) {
-  const rest = { sizes: [], numbers: [], strange: [], series: [], count: 1 };
-  for (let at = 0; at < tokens.length; at++) {
-    const { text } = tokens[at];
-    const next = taken.has(at + 1) ? undefined : tokens[at + 1]?.text;
-    if (taken.has(at)) continue;
-    if (/^\d/.test(text)) {
-      const number = Number(text);
-      if (GIGA.has(next)) rest.sizes.push(number), at++;
-      else if (MEGA.has(next)) rest.sizes.push(number / 1024), at++;
-      else if (next === "x" && taken.has(at + 2)) rest.count = number, at++;
-      else if (taken.has(at - 1) || !/^(sxm|hbm|gddr|ddr|ftw|inno)$/.test(tokens[at - 1]?.text)) rest.numbers.push(number);
-    } else if (text === "x" && /^\d/.test(next) && taken.has(at - 1)) rest.count = Number(next), at++;
-    else if (SERIES.has(text)) rest.series.push(text);
-    else if (!NOISE.has(text)) rest.strange.push(text);
-  }
-  return rest;
+/** The model in a laptop is another than that of the same name on a desk. */
+function inLaptop(parsed, { byName }) {
+  if (!parsed.strange.includes("laptop")) return parsed;
+  const there = parsed.names.map(({ name }) => byName.get(`${name} Laptop`)).filter(Boolean);
+  if (there.length < parsed.names.length) return { ...parsed, names: [], nowhere: true };
+  return { ...parsed, names: there, strange: parsed.strange.filter((word) => word !== "laptop") };
+}
+
+const isCertain = ({ names, series, strange, glued }) =>
+  glued.length === 0 && [...series, ...strange].every((word) => names.every(({ own }) => own.has(word)));
+
+// What a reader typed
+
+function typed(text, table) {
+  if (STRAY.test(text)) return { unknown: true };
+  const one = text.replace(/^(?:[2-9]|[1-6]\d)\s*[x*]\s*(?=[a-z]|\d{4})|(?<=[\s\d])[x*]\s*(?:[2-9]|[1-6]\d)$/, "");
+  const parsed = parse(one, table);
+  const { names, numbers, sizes } = parsed;
+  if (names.length === 0) return withoutName(parsed, table);
+  if (one.includes("...")) return offered(names.flatMap((model) => family(model, [{ names, cut: true }], table)));
+  if (names.length > 1 || sizes.length > 1) return offered(names.flatMap((model) => rowsOf(model, sizes)));
+  const answer = ofModel(names[0], sizes[0] ?? (names[0].rows[0].memory_gb ? numbers[0] : undefined));
+  const certain = isCertain(parsed) && numbers.length <= (sizes.length > 0 ? 0 : 1);
+  if (!certain) return answer.gpu ? offered([answer.gpu]) : answer;
+  return one === text ? answer : { ...answer, several: true };
+}
+
+/** Those of `model` with one of `sizes`, all if there is none such. */
+function rowsOf(model, sizes) {
+  const all = allOf(model);
+  const near = all.filter((row) => sizes.includes(row.memory_gb));
+  return near.length > 0 ? near : all;
 }
 
 /** The row of `model` that has `size` gigabytes, or what it may be. */
-function ofModel({ name, rows }, size) {
-  const [first] = rows;
-  if (!first.memory_gb) {
-    if (size === undefined) return { memory: name };
-    return possible(size) ? { gpu: chosen(first, Number(size.toFixed(1))) } : { unknown: true };
-  }
-  if (size === undefined) return rows.length === 1 ? { gpu: chosen(first) } : { choices: rows.map((row) => chosen(row)) };
-  const near = rows.filter((row) => Math.abs(size / row.memory_gb - 0.98) < 0.09);
-  if (near.length === 1) return { gpu: chosen(near[0]) };
-  return { choices: [...rows.map((row) => chosen(row)), ...(possible(size) ? [sized(size)] : [])] };
+function ofModel(model, size) {
+  const all = allOf(model);
+  if (size === undefined) return all.length === 1 ? { gpu: all[0] } : offered(all);
+  const near = all.filter((row) => row.memory_gb === size || Math.abs(row.bytes / GIB - size) < 0.6);
+  if (near.length === 1) return { gpu: near[0] };
+  return offered([...all, ...(model.rows[0].memory_gb && possible(size) ? [sized(size)] : [])]);
 }
 
 /** A size, where it is one; else the models whose names have the number or the word. */
-function withoutName({ sizes, numbers, strange, series: said }, table) {
-  const size = sizes[0] ?? (numbers[0] < SMALLEST_NUMBER ? numbers[0] : undefined);
-  const plain = strange.length === 0 && said.length === 0;
-  if (plain && sizes.length + numbers.length === 1 && size !== undefined) {
-    return possible(size) ? { gpu: sized(Number(size.toFixed(1))) } : { unknown: true };
+function withoutName({ sizes, numbers, strange, glued, series, said, nowhere }, table) {
+  const plain = strange.length + glued.length + series.length === 0;
+  const alone = said.every((word) => MEMORY.has(word)) && numbers[0] < SMALLEST_NUMBER;
+  if (plain && sizes.length + numbers.length === 1) {
+    const size = sizes[0] ?? (alone ? numbers[0] : undefined);
+    if (size !== undefined) return possible(size) ? { gpu: sized(size) } : { unknown: true };
   }
-  const asked = [...numbers.filter((number) => number >= SMALLEST_NUMBER).map(String), ...strange.filter((word) => word.length > 2)];
-  const near = table.models.filter(({ core, own }) => asked.some((word) => core.includes(word)) && said.every((word) => own.has(word)));
-  const choices = near.flatMap((model) => model.rows).filter((row) => row.memory_gb).slice(0, MOST).map((row) => chosen(row));
-  const offered = sizes[0] ?? (plain && numbers.length === 1 ? numbers[0] : undefined);
-  if (possible(offered)) choices.push(sized(Number(offered.toFixed(1))));
-  return choices.length > 0 ? { choices } : { unknown: true };
+  const spoken = strange.filter((word) => word.length > 2 && !COMMON.has(word));
+  const asked = [...numbers.filter((number) => number >= SMALLEST_NUMBER).map(String), ...spoken];
+  const near = table.models.filter(({ core, own }) => asked.some((word) => core.includes(word)) && series.every((word) => own.has(word)));
+  const all = nowhere ? [] : near.filter(({ rows }) => rows[0].memory_gb).flatMap((model) => rowsOf(model, sizes));
+  const alsoSizes = sizes.length > 0 ? sizes : plain && said.length === 0 ? numbers : [];
+  return offered([...all.slice(0, MOST - 1), ...alsoSizes.filter(possible).map(sized)]);
 }
 
 // What nvidia-smi or torch printed
 
-/** The devices in `text`: their names where a maker stands before them, and the memory that is told in MiB. */
-function read(text, tokens, found, table) {
-  const part = /\bmig\b[^|]*?\dg\.(\d+)gb/.exec(text); // an instance has a part of its device's memory
-  if (part) return { gpu: sized(Number(part[1])) };
-  const totals = [...text.matchAll(/\/\s*(\d+)\s*mib/g), ...text.matchAll(/total_memory\D*(\d+)\s*mb/g)];
-  const told = (totals.length > 0 ? totals : [...text.matchAll(/(\d+)\s*mib/g)]).map((match) => Number(match[1]) / 1024);
-  const sizes = [...new Set(totals.length > 0 ? told : told.length > 0 ? [Math.max(...told)] : [])];
-  const named = found.filter(({ at }) => SERIES.has(tokens[at - 1]?.text) || tokens[at].text === "quadro");
-  const names = [...new Map(named.map(({ model }) => [model.name, model])).values()];
-  if (names.length === 1 && sizes.length < 2) return withPrintedSize(names[0], sizes[0], named[0], tokens);
-  if (names.length > 1) return { choices: names.flatMap((model) => model.rows).slice(0, MOST).map((row) => chosen(row)) };
-  if (names.length === 0 && sizes.length === 1 && possible(sizes[0])) return { gpu: sized(Number(sizes[0].toFixed(1))) };
-  if (sizes.length > 0) return { choices: sizes.filter(possible).map((size) => sized(Number(size.toFixed(1)))) };
-  return withoutName(leftover(tokens, new Set()), table);
+/** The devices in `text`: every name that stands there, strictly, and the memory that is told as their whole. */
+function printed(text, table) {
+  const parts = [...text.matchAll(/\dg\.(\d+)gb/g)].map((match) => Number(match[1])); // instances of a device
+  if (parts.length > 0) return ofSizes(parts, (text.match(/gpu \d+:/g) ?? []).length < 2);
+  const found = text.split(/[|,;()[\]{}'"\n]|\s{2,}|\b(?:off|on|n\/a)\b/).filter((part) => part.split(/[^a-z]+/).some((word) => SERIES.has(word) && word !== "rtx" || word === "titan"))
+    .map((part) => part.replace(/^.*?(?:gpu \d+|name|product name|card series|\bgpu\[\d+\]|^\s*\d+)\s*[:=]?\s*(?=[a-z])/, ""))
+    .filter((part) => !/^nvidia-smi|^nvidia\s*$/.test(part.trim()))
+    .map((part) => ({ ...parse(part.replace("...", ""), table), cut: part.includes("...") }));
+  const told = totals(text);
+  const names = [...new Map(found.flatMap((one) => one.names).map((model) => [model.name, model])).values()];
+  if (names.length === 0) return ofSizes(told, found.length < 2);
+  const certain = names.length === 1 && found.every((one) => one.names.length === 1 && !one.cut && isCertain(one) && one.numbers.length === 0);
+  if (!certain) return offered([...names.flatMap((model) => family(model, found, table)).filter((row) => told.length === 0 || told.some((size) => holds(row, size))), ...told.filter(possible).map(sized)]);
+  const own = [...new Set([...found.flatMap((one) => one.sizes)])];
+  const near = allOf(names[0]).filter((row) => own.every((size) => row.memory_gb === size) && told.every((size) => holds(row, size)));
+  if (near.length === 1) return { gpu: near[0] };
+  if (told.length === 0 && own.length === 0) return ofModel(names[0]);
+  return offered([...allOf(names[0]).filter((row) => own.includes(row.memory_gb) || told.some((size) => holds(row, size))), ...told.filter(possible).map(sized)]);
 }
 
-function withPrintedSize(model, size, { end }, tokens) {
-  if (size !== undefined) return ofModel(model, size);
-  const [number, unit] = tokens.slice(end).filter(({ text }) => !NOISE.has(text)).map(({ text }) => text);
-  return ofModel(model, GIGA.has(unit) ? Number(number) : undefined);
+/** `model`, and all whose names begin with its name, if that was cut off. */
+function family(model, found, { models: all }) {
+  const cut = found.some((one) => one.cut && one.names.includes(model));
+  const wider = cut ? all.filter(({ name }) => name.startsWith(`${model.name} `)) : [];
+  return [model, ...wider].flatMap(allOf);
+}
+
+const holds = (row, size) => size / row.memory_gb > 0.89 && size / row.memory_gb < 1.03;
+
+/** The gigabytes that `text` tells as the whole of a device's memory, each once; nothing where they may be a part. */
+function totals(text) {
+  const whole = [...text.matchAll(/\/\s*(\d+)\s*mib/g)].map((match) => Number(match[1]) / 1024);
+  const bytes = [...text.matchAll(/total[ _]memory\D*(\d{9,})/g)].map((match) => Number(match[1]) / GIB);
+  const megabytes = [...text.matchAll(/total_memory\D*(\d{3,7})\s*mb/g)].map((match) => Number(match[1]) / 1024);
+  const all = [...whole, ...bytes, ...megabytes];
+  const plain = /free|used|\bram\b/.test(text) ? [] : [...text.matchAll(/(\d+)\s*mib/g)].map((match) => Number(match[1]) / 1024);
+  return [...new Set(all.length > 0 ? all : plain)];
+}
+
+function ofSizes(sizes, single) {
+  const found = [...new Set(sizes)].filter(possible);
+  return found.length === 1 && single ? { gpu: sized(found[0]) } : offered(found.map(sized));
 }

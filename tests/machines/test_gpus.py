@@ -18,7 +18,7 @@ def test_a_reader_is_offered_each_gpu_once_with_its_memory() -> None:
     assert len(offered) >= 100
     assert len({one["id"] for one in offered}) == len(offered)
     assert len({(one["name"], one.get("memory_gb")) for one in offered}) == len(offered)
-    assert all(one.get("shared") for one in offered if "memory_gb" not in one)
+    assert all(one.get("memory_gb") or one["sizes"] for one in offered)
 
 
 def test_models_of_one_name_have_one_capability() -> None:

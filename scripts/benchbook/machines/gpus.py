@@ -31,6 +31,7 @@ class KnownGpu:
         source: Where that, and all that follows, is said.
         id: A short name for addresses; None for one that no reader is offered.
         memory_gb: Of one device, as it is sold; None where it comes in many sizes and a reader has to say.
+        memory_choices_gb: The sizes that it comes in, where it has no `memory_gb`.
         shared: The system has the same memory.
         capability: Its compute capability, which decides kernels and workspaces; of NVIDIA's alone.
         memory_mib: The memory as nvidia-smi prints it.
@@ -42,6 +43,7 @@ class KnownGpu:
     source: str
     id: str | None = None
     memory_gb: int | None = None
+    memory_choices_gb: tuple[int, ...] = ()
     shared: bool = False
     capability: tuple[int, int] | None = None
     memory_mib: int | None = None
@@ -91,10 +93,11 @@ class Sheet:
 def known_gpus() -> tuple[KnownGpu, ...]:
     """Every row, in the order in which readers are offered them."""
     rows = json.loads(FILE.read_text("utf-8"))
-    return tuple(
-        KnownGpu(**{**row, "capability": tuple(row["capability"]) if "capability" in row else None})
-        for row in rows
-    )
+    return tuple(KnownGpu(**_frozen(row)) for row in rows)
+
+
+def _frozen(row: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
 
 
 @cache
@@ -106,8 +109,9 @@ def compute_capabilities() -> dict[str, tuple[int, int]]:
 def offered_gpus() -> list[dict[str, Any]]:
     """What a page knows of the GPUs that a reader can name: id, name, and what else a row says of these.
 
-    Under `memory_gb` the memory as it is sold, under `bytes` as the driver reports it, under `capability` the
-    compute capability as one number (7.5 is 75), and `shared` where the system has the same memory.
+    Under `memory_gb` the memory as it is sold, or under `sizes` the sizes that it comes in; under `bytes` what
+    the driver reports, under `capability` the compute capability as one number (7.5 is 75), and `shared` where
+    the system has the same memory.
     """
     return [_offered(gpu) for gpu in known_gpus() if gpu.id is not None]
 
@@ -116,6 +120,8 @@ def _offered(gpu: KnownGpu) -> dict[str, Any]:
     found: dict[str, Any] = {"id": gpu.id, "name": gpu.name}
     if gpu.memory_gb is not None:
         found["memory_gb"] = gpu.memory_gb
+    else:
+        found["sizes"] = gpu.memory_choices_gb
     if gpu.memory_mib is not None:
         found["bytes"] = gpu.memory_mib * 2**20
     if gpu.capability is not None:
