@@ -109,8 +109,8 @@ def compute_capabilities() -> dict[str, tuple[int, int]]:
 def offered_gpus() -> list[dict[str, Any]]:
     """What a page knows of the GPUs that a reader can name: id, name, and what else a row says of these.
 
-    Under `memory_gb` the memory as it is sold, or under `sizes` the sizes that it comes in; under `bytes` what
-    the driver reports, under `capability` the compute capability as one number (7.5 is 75), and `shared` where
+    Under `memory_gb` the memory as it is sold, or under `sizes` those that it comes in; under `bytes` what
+    the driver reports, under `capability` the compute capability as one number (7.5 is 75); `shared` where
     the system has the same memory.
     """
     return [_offered(gpu) for gpu in known_gpus() if gpu.id is not None]
