@@ -12,8 +12,8 @@ const at = (id) => document.getElementById(`calc-${id}`);
 const OWN = "own";
 // What the address says besides the choices that have a default in the form.
 const FLAGS = ["checkpointing"];
-const NUMBERS = ["batch", "sequence", "tokens", "accumulation", "gpus"];
-const CHOICES = ["model", "mode", "precision", "optimizer", "attention", "sharding"];
+const NUMBERS = ["batch", "sequence", "tokens", "accumulation", "gpus", "rank"];
+const CHOICES = ["model", "mode", "method", "precision", "optimizer", "attention", "sharding"];
 const defaults = Object.fromEntries([...CHOICES, ...NUMBERS].map((name) => [name, fields[name].value]));
 const loaded = new Map();
 
@@ -79,6 +79,7 @@ function writeAddress() {
   for (const name of FLAGS) put(name, fields[name].checked ? "1" : "");
   put("config", fields.model.value === OWN ? compact(fields.config.value) : "");
   if (address.href !== location.href) history.replaceState(history.state, "", address);
+  at("link").dataset.copy = location.href;
 }
 
 function compact(json) {
@@ -103,11 +104,12 @@ function count(name) {
 function setup() {
   return {
     mode: fields.mode.value,
+    method: fields.method.value,
     precision: fields.precision.value,
     optimizer: fields.optimizer.value,
     attention: fields.attention.value,
     checkpointing: fields.checkpointing.checked,
-    sharding: fields.sharding.value,
+    sharding: fields.method.value === "full" ? fields.sharding.value : "ddp",
     ...Object.fromEntries(NUMBERS.map((name) => [name, count(name)])),
   };
 }
@@ -152,6 +154,13 @@ const fitting = (model, asked, space) => {
 
 // What the page shows
 
+/** The choices that a setup is looked up by. */
+function choicesOf(name) {
+  const [precision, ...rest] = name.split(" ");
+  const method = ["lora", "qlora"].includes(rest[0]) ? rest.shift() : "full";
+  return { precision, method, attention: rest[0] };
+}
+
 /** Leave of the form what the model and the other choices leave to choose. */
 function showForm({ coefficients }) {
   const has = (mode) => Object.keys(coefficients[mode] ?? {}).length > 0;
@@ -159,14 +168,18 @@ function showForm({ coefficients }) {
   if (!has(fields.mode.value)) fields.mode.value = "training";
   const mode = fields.mode.value;
   for (const part of form.querySelectorAll("[data-mode]")) part.hidden = part.dataset.mode !== mode;
-  at("sharding").hidden = mode === "inference" || count("gpus") < 2;
-  at("sequence").querySelector("label").textContent = words[mode === "inference" ? "calc_prompt" : "calc_sequence"];
-  const known = Object.keys(coefficients[mode]).map((name) => name.split(" "));
-  ["precision", "attention"].forEach((name, place) => {
+  const known = Object.keys(coefficients[mode]).map(choicesOf);
+  const among = { training: ["method", "precision", "attention"], inference: ["precision", "attention"] };
+  among[mode].forEach((name, place, names) => {
     const options = [...fields[name].options];
-    for (const option of options) option.disabled = !known.some((one) => one[place] === option.value);
+    const alike = known.filter((one) => names.slice(0, place).every((other) => one[other] === fields[other].value));
+    for (const option of options) option.disabled = !alike.some((one) => one[name] === option.value);
     if (fields[name].selectedOptions[0].disabled) fields[name].value = options.find((one) => !one.disabled).value;
   });
+  const adapts = mode === "training" && fields.method.value !== "full";
+  at("rank").hidden = !adapts;
+  at("sharding").hidden = mode === "inference" || adapts || count("gpus") < 2;
+  at("sequence").querySelector("label").textContent = words[mode === "inference" ? "calc_prompt" : "calc_sequence"];
   const length = count("sequence") + (mode === "inference" ? count("tokens") : 0);
   const { positions, window } = coefficients;
   at("said").replaceChildren(
@@ -210,7 +223,7 @@ function mark(fits, name = "span") {
 }
 
 function showParts(found, wanted, space) {
-  const parts = PARTS.map((name) => [name, found.parts[name]]).filter(([, bytes]) => bytes > 0);
+  const parts = PARTS.map((name) => [name, found.parts[name]]).filter(([, bytes]) => bytes >= 1024);
   parts.push(["allowance", wanted - found.total]);
   const scale = Math.max(wanted, space ?? 0);
   const share = (bytes) => `${(100 * bytes) / scale}%`;
@@ -247,12 +260,14 @@ function changes(asked, space, model) {
   }
   if (!training && asked.batch > 1) offer("batch", { batch: halves(asked.batch) }, { batch: halves(asked.batch) });
   if (training && !asked.checkpointing) offer("checkpointing", { checkpointing: true });
-  if (training && asked.precision === "fp32") offer("autocast", { precision: "bf16_autocast" });
+  if (training && asked.precision === "fp32" && asked.method === "full") offer("autocast", { precision: "bf16_autocast" });
   if (training && asked.optimizer.startsWith("adamw_") && asked.optimizer !== "adamw_8bit") offer("adamw_8bit", { optimizer: "adamw_8bit" });
   if (training && asked.optimizer !== "adafactor" && !asked.optimizer.startsWith("sgd")) offer("adafactor", { optimizer: "adafactor" });
   if (asked.precision !== "bf16") offer("bf16", { precision: "bf16" });
-  if (training && asked.gpus > 1 && asked.sharding !== "zero3") offer("zero3", { sharding: "zero3" });
-  if (training) {
+  if (training && asked.method === "full") offer("lora", { method: "lora", precision: "bf16", attention: "sdpa" }, { rank: asked.rank });
+  if (training && asked.method !== "qlora") offer("qlora", { method: "qlora", precision: "bf16", attention: "sdpa" }, { rank: asked.rank });
+  if (training && asked.method === "full" && asked.gpus > 1 && asked.sharding !== "zero3") offer("zero3", { sharding: "zero3" });
+  if (training && asked.method === "full") {
     const more = [2, 4, 8, 16, 32, 64].filter((gpus) => gpus > asked.gpus);
     const enough = more.find((gpus) => space !== undefined && fitting(model, { ...asked, gpus, sharding: "zero3" }, space));
     const gpus = enough ?? more[0];
@@ -350,14 +365,15 @@ async function update() {
   showChanges(found, asked, model);
 }
 
-/** Weights are served as they are published, in 16 bits, until a reader says otherwise. */
+/** Weights are served, and adapters put beside them, as they are published, in 16 bits, until a reader says otherwise. */
 function usualPrecision() {
-  if (!chosePrecision) fields.precision.value = fields.mode.value === "inference" ? "bf16" : defaults.precision;
+  const published = fields.mode.value === "inference" || fields.method.value !== "full";
+  if (!chosePrecision) fields.precision.value = published ? "bf16" : defaults.precision;
 }
 
 form.addEventListener("input", (event) => {
   if (event.target === fields.precision) chosePrecision = true;
-  if (event.target.name === "mode") usualPrecision();
+  if (["mode", "method"].includes(event.target.name)) usualPrecision();
   update();
 });
 form.addEventListener("submit", (event) => event.preventDefault());

@@ -17,7 +17,7 @@ function reader(coefficients, point) {
 
 /** What a setup is looked up by: the choices that change the sequence of allocations. */
 export function key(setup) {
-  const words = [setup.precision, setup.attention];
+  const words = [setup.precision, ...(adapts(setup) ? [setup.method] : []), setup.attention];
   if (setup.mode === "training" && setup.checkpointing) words.push("checkpointing");
   if (setup.mode === "training" && setup.accumulation > 1) words.push("accumulation");
   return words.join(" ");
@@ -25,26 +25,29 @@ export function key(setup) {
 
 /** The moment of a training step that holds the most on each GPU: its name, its bytes by part, and their sum. */
 export function training(coefficients, setup, dimensions = {}) {
-  const read = reader(coefficients, { ...dimensions, batch: setup.batch, sequence: setup.sequence });
+  const read = reader(coefficients, { ...dimensions, batch: setup.batch, sequence: setup.sequence, rank: setup.rank });
   const width = setup.precision === "bf16" ? "bf16" : "fp32";
-  const optimizer = coefficients.optimizers[`${width} ${setup.optimizer}`];
-  const fixed = { weights: read(coefficients.weights[width]), optimizer_states: read(optimizer.states) };
+  const optimizer = coefficients.optimizers[`${adapts(setup) ? "lora" : width} ${setup.optimizer}`];
+  const weights = read(coefficients.weights[adapts(setup) ? `${width} ${setup.method}` : width]);
+  const fixed = { weights, optimizer_states: read(optimizer.states) };
   const units = { root: read(coefficients.units.root), layer: read(coefficients.units.layer) };
   // Where weights are gathered for it, a step in 16 bits needs no autocast: they come in 16 bits.
   const computed = gathers(setup) && setup.precision !== "fp32" ? { ...setup, precision: "bf16" } : setup;
   const moments = coefficients.training[key(computed)].map((moment) => {
     const parts = { ...Object.fromEntries(PARTS.map((name) => [name, read(moment[name])])), ...fixed };
     if (moment.at === "step") parts.temporary += read(optimizer.temporary);
-    return shard({ at: moment.at, parts }, setup, units);
+    return { at: moment.at, parts };
   });
-  return largest(moments);
+  // The step's gradients are all that are exchanged: those of adapters, or as many as there are weights.
+  const exchanged = adapts(setup) ? moments.at(-1).parts.gradients : weights;
+  return largest(moments.map((moment) => shard(moment, setup, units, exchanged)));
 }
 
 /** The moment of a generation that holds the most: while the prompt is read, or in the last pass for a new token. */
 export function inference(coefficients, setup, dimensions = {}) {
   const lengths = { prefill: setup.sequence, decode: setup.sequence + setup.tokens - 1 };
   const moments = Object.entries(lengths).flatMap(([at, sequence]) => {
-    const read = reader(coefficients, { ...dimensions, batch: setup.batch, sequence });
+    const read = reader(coefficients, { ...dimensions, batch: setup.batch, sequence, rank: 0 });
     return coefficients.inference[key(setup)][at].map((moment) => {
       const parts = Object.fromEntries(PARTS.map((name) => [name, read(moment[name])]));
       return { at, parts: { ...parts, weights: read(coefficients.weights[setup.precision]) } };
@@ -53,15 +56,17 @@ export function inference(coefficients, setup, dimensions = {}) {
   return largest(moments);
 }
 
+const adapts = (setup) => setup.mode === "training" && setup.method !== "full";
+
 const gathers = (setup) => setup.gpus > 1 && ["zero2", "zero3"].includes(setup.sharding);
 
 /** What of a moment each GPU holds when several train together. */
-function shard({ at, parts }, setup, units) {
+function shard({ at, parts }, setup, units, exchanged) {
   if (setup.gpus === 1) return { at, parts };
   const shared = { ...parts };
   if (!gathers(setup)) {
     // The buckets that gradients are exchanged in: as large as they, and kept.
-    shared.temporary += parts.weights;
+    shared.temporary += exchanged;
     if (setup.sharding === "zero1") shared.optimizer_states /= setup.gpus;
     return { at, parts: shared };
   }

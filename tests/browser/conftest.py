@@ -10,8 +10,9 @@ from filelock import FileLock
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from browser.addresses import DESKTOP, PHONE
-from browser.building import FIXTURE, ROOT, build
+from browser.building import ROOT, build
 from chromium import FLAGS, find_chromium
+from handbooks import whole_handbook
 from static_server import serving
 
 
@@ -49,8 +50,9 @@ def site_url(site: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def fixture_site(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    """The small handbook of tests/fixtures/handbook, built."""
-    return built_once(FIXTURE / "mkdocs.yml", tmp_path_factory, worker_id, "fixture")
+    """The small handbook of tests/fixtures/handbook, built from a copy: it has links, and a site has none."""
+    project = whole_handbook(tmp_path_factory.mktemp("fixture") / "handbook")
+    return built_once(project.root / "mkdocs.yml", tmp_path_factory, worker_id, "fixture")
 
 
 @pytest.fixture(scope="session")

@@ -163,6 +163,31 @@ def test_what_is_proposed_leads_to_a_section_that_is_there(page: Page, site_url:
         assert page.locator(f"[id='{link.partition('#')[2]}']").count() == 1
 
 
+def test_qlora_of_an_8b_on_24_gb_is_answered_in_two_taps(page: Page, site_url: str) -> None:
+    page.goto(site_url + address("en", GUIDE))
+    ready(page)
+    page.get_by_role("link", name="Llama 3.1 8B · QLoRA · 24 GB").click()
+    ready(page)
+    expect(page.locator("#calc-verdict")).to_have_attribute("data-fits", "true")
+    assert page.get_by_label("What trains").input_value() == "qlora"
+    assert page.get_by_label("Precision").input_value() == "bf16"
+
+
+def test_adapters_ask_for_their_rank_and_not_for_a_sharding(page: Page, site_url: str) -> None:
+    page.goto(site_url + address("en", GUIDE) + "?gpus=4")
+    ready(page)
+    expect(page.get_by_label("Rank")).to_be_hidden()
+    expect(page.get_by_label("Sharding")).to_be_visible()
+    page.get_by_label("What trains").select_option("lora")
+    expect(page.get_by_label("Rank")).to_be_visible()
+    expect(page.get_by_label("Sharding")).to_be_hidden()
+    before = page.locator("#calc-parts [data-part=optimizer_states] data").get_attribute("value")
+    page.get_by_label("Rank").fill("64")
+    expect(page.locator("#calc-parts [data-part=optimizer_states] data")).not_to_have_attribute(
+        "value", before or ""
+    )
+
+
 def test_own_dimensions_are_computed_as_the_listed_model_of_them(page: Page, site_url: str) -> None:
     page.goto(f"{site_url}{address('en', GUIDE)}?model=llama-3.1-8b&precision=bf16&batch=2&sequence=2048")
     ready(page)
@@ -260,7 +285,7 @@ def test_every_choice_is_reached_and_made_with_the_keyboard(page: Page, site_url
     for _ in range(9):
         page.keyboard.press("Tab")
         names.append(page.evaluate("document.activeElement.name"))
-    assert names[:4] == ["mode", "precision", "attention", "optimizer"]
+    assert names[:5] == ["mode", "method", "precision", "attention", "optimizer"]
     page.get_by_label("Activation checkpointing").focus()
     page.keyboard.press("Space")
     expect(page.locator("#calc-verdict data").first).not_to_have_attribute("value", str(before))

@@ -97,6 +97,31 @@ def test_each_sharding_divides_its_share(
     assert shares == [weights, gradients, states]
 
 
+def test_adapters_have_weights_optimizers_and_setups_of_their_own_and_grow_with_their_rank() -> None:
+    adapted = {
+        "variables": ["batch", "sequence", "rank"],
+        "terms": [[0, 0, 0], [1, 0, 0], [0, 0, 1]],
+        "weights": {"bf16": [0, 9 * GB], "bf16 qlora": [0, GB, 2, GB // 100]},
+        "units": {"root": [], "layer": []},
+        "training": {
+            "bf16 qlora sdpa": [
+                {"at": "backward", "activations": [1, GB]},
+                {"at": "step", "gradients": [2, GB // 100]},
+            ]
+        },
+        "optimizers": {"lora adamw_fused": {"states": [2, GB // 50], "temporary": []}},
+    }
+
+    def total(batch: int, rank: int, gpus: int = 1) -> float:
+        setup = Setup("training", "bf16", "sdpa", batch, 100, method="qlora", rank=rank, gpus=gpus)
+        return calculate(adapted, setup).total / GB
+
+    assert total(1, 10) == pytest.approx(1 + 0.1 + 0.2 + 1)
+    assert total(1, 100) == pytest.approx(1 + 1 + 2 + 1)
+    # Two exchange the gradients of adapters, and not those of a whole model.
+    assert total(1, 10, gpus=2) == pytest.approx(1 + 0.1 + 0.2 + 1 + 0.1)
+
+
 def test_what_the_model_does_not_have_is_an_error() -> None:
     with pytest.raises(KeyError):
         calculate(COEFFICIENTS, Setup("training", "fp32", "eager", 1, 100))

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 from typing import Any, get_args
 
+import numpy as np
 import torch
 import transformers
 
 from benchbook.calculator.checking import SCHEMA
 from benchbook.calculator.derivation import (
     AGAIN,
+    RANK,
     Array,
     Derived,
     Domain,
@@ -29,17 +31,51 @@ from benchbook.predictor.prediction import fake_device
 from benchbook.predictor.workload import (
     Attention,
     Inference,
+    Lora,
     Optimizer,
     Precision,
     Training,
     UnpredictableError,
 )
 
-PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16_autocast", "bf16")
 ATTENTIONS: tuple[Attention, ...] = ("sdpa", "eager")
 WIDTHS: dict[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat16}
+# Ranks of adapters: that of traces, none too small for states in 8 bits, and where the peak is looked for.
+TRACED_RANK = 64
+LOOKED_AT = (8, 256)
+LORA, QLORA = Lora(TRACED_RANK), Lora(TRACED_RANK, four_bit=True)
 LAYERS = "layers"
 BYTES_PER_NUMBER = 4
+
+
+@dataclass(frozen=True)
+class Method:
+    """What is trained, and in which precision.
+
+    Parameters:
+        words: What setups are looked up by.
+        weights: What their weights are.
+        precision: In the words of the predictor.
+        lora: The adapters, where not all weights are trained.
+    """
+
+    words: tuple[str, ...]
+    weights: str
+    precision: Precision
+    lora: Lora | None = None
+
+
+WHOLE = (
+    Method(("fp32",), "fp32", "fp32"),
+    Method(("bf16_autocast",), "fp32", "bf16_autocast"),
+    Method(("bf16",), "bf16", "bf16"),
+)
+ADAPTED = (
+    # Beside a model in bf16, adapters are in fp32 and compute under autocast: Trainer's `bf16=True`.
+    Method(("bf16_autocast", "lora"), "fp32 lora", "bf16_autocast", LORA),
+    Method(("bf16", "lora"), "bf16 lora", "bf16_weights_autocast", LORA),
+    Method(("bf16", "qlora"), "bf16 qlora", "bf16_weights_autocast", QLORA),
+)
 
 
 @dataclass
@@ -48,10 +84,12 @@ class _Sums:
 
     Parameters:
         depth: The layers of the model; None where they are a variable, the last.
+        variables: How many there are but for the layers; sums that lack the last ones do not depend on them.
         places: Of each term's powers among all terms.
     """
 
     depth: int | None
+    variables: int
     places: dict[tuple[int, ...], int] = field(default_factory=dict)
 
     def grown(self, found: Growth, held: Array, layer: Array, before: tuple[int, ...] = ()) -> list[float]:
@@ -59,7 +97,7 @@ class _Sums:
 
         `before` are the powers of variables that the terms lack.
         """
-        terms = [(*before, *powers) for powers in found.shallow.terms]
+        terms = [self._whole((*before, *powers)) for powers in found.shallow.terms]
         if self.depth is not None:
             return self._pairs(terms, held + layer * (self.depth - found.layers))
         one = [(*powers, 1) for powers in terms]
@@ -68,7 +106,10 @@ class _Sums:
     def plain(self, terms: Sequence[tuple[int, ...]], factors: Array) -> list[float]:
         """A sum that does not depend on the number of layers."""
         rest = () if self.depth is not None else (0,)
-        return self._pairs([(*powers, *rest) for powers in terms], factors)
+        return self._pairs([(*self._whole(powers), *rest) for powers in terms], factors)
+
+    def _whole(self, powers: tuple[int, ...]) -> tuple[int, ...]:
+        return (*powers, *[0] * (self.variables - len(powers)))
 
     def _pairs(self, terms: Sequence[tuple[int, ...]], factors: Array) -> list[float]:
         """The places of terms and their factors, one after the other."""
@@ -107,37 +148,67 @@ def derive(shape: Shape, domain: Domain, depth: int | None, generates: bool) -> 
     Raises:
         UnpredictableError: The model cannot be traced.
     """
-    sums = _Sums(depth)
+    adapted = with_rank(domain)
+    sums = _Sums(depth, len(adapted.values))
     with fake_device("cuda") as kind:
-        found = _training(shape, domain, sums, kind)
+        found = _training(shape, domain, sums, kind, WHOLE, ATTENTIONS)
         if generates:
             found["inference"] = _inference(shape, domain, sums, kind)
-        found["optimizers"] = _optimizers(shape, domain, sums, kind)
+        found["optimizers"] = _optimizers(shape, domain, sums, kind, WIDTHS)
+        _add_adapters(found, shape, adapted, sums, kind)
     return {
         "schema": SCHEMA,
         "predictor": PREDICTOR,
         "torch": torch.__version__.partition("+")[0],
         "transformers": transformers.__version__,
-        "variables": [*domain.values, *([LAYERS] if depth is None else [])],
+        "variables": [*adapted.values, *([LAYERS] if depth is None else [])],
         "terms": [list(powers) for powers in sums.places],
         **found,
     }
 
 
-def _training(shape: Shape, domain: Domain, sums: _Sums, kind: str) -> dict[str, Any]:
+def with_rank(domain: Domain) -> Domain:
+    """`domain` with the rank of adapters among its variables, after all but the layers."""
+    several = [np.insert(domain.points, -1, rank, axis=1) for rank in LOOKED_AT]
+    return replace(domain, values={**domain.values, RANK: TRACED_RANK}, points=np.concatenate(several))
+
+
+def _add_adapters(found: dict[str, Any], shape: Shape, domain: Domain, sums: _Sums, kind: str) -> None:
+    """Add to what was derived what training adapters alone takes, with the first attention of the model."""
+    attention = next(name for name in ATTENTIONS if f"fp32 {name}" in found["training"])
+    more = _training(shape, domain, sums, kind, ADAPTED, (attention,))
+    for part in ("weights", "training"):
+        found[part] |= more[part]
+    found["optimizers"] |= _optimizers(shape, domain, sums, kind, {"lora": torch.float32}, LORA)
+
+
+def _training(
+    shape: Shape,
+    domain: Domain,
+    sums: _Sums,
+    kind: str,
+    methods: Sequence[Method],
+    attentions: Sequence[Attention],
+) -> dict[str, Any]:
     """Weights, units of sharding, and the moments of each setup of training."""
     weights: dict[str, list[float]] = {}
     units: dict[str, list[float]] = {}
     training: dict[str, list[dict[str, Any]]] = {}
-    for precision, attention, checkpointing in product(PRECISIONS, ATTENTIONS, (False, True)):
-        workload = Training(1, 1, precision, attention=attention, checkpointing=checkpointing)
+    for method, attention, checkpointing in product(methods, attentions, (False, True)):
+        workload = Training(
+            1,
+            1,
+            method.precision,
+            attention=attention,
+            checkpointing=checkpointing,
+            lora=method.lora,
+        )
         derived = _if_possible(partial(training_moments, shape, domain, workload, kind))
         if derived is None:
             continue
-        if precision in WIDTHS:
-            weights[precision] = sums.end(derived.growth, "weights")
+        weights.setdefault(method.weights, sums.end(derived.growth, "weights"))
         units = units or _units(derived.growth, sums)
-        words = [precision, attention, *["checkpointing"] * checkpointing]
+        words = [*method.words, attention, *["checkpointing"] * checkpointing]
         for again in (False, True):
             moments = [
                 {"at": one.at.removesuffix(AGAIN), **sums.parts(derived.growth, one)}
@@ -169,13 +240,20 @@ def _units(found: Growth, sums: _Sums) -> dict[str, list[float]]:
     return {"root": sums.plain(terms, root), "layer": sums.plain(terms, layer)}
 
 
-def _optimizers(shape: Shape, domain: Domain, sums: _Sums, kind: str) -> dict[str, dict[str, list[float]]]:
+def _optimizers(
+    shape: Shape,
+    domain: Domain,
+    sums: _Sums,
+    kind: str,
+    widths: Mapping[Any, torch.dtype],
+    lora: Lora | None = None,
+) -> dict[str, dict[str, list[float]]]:
     """Of each optimizer, its states, and the most that its step holds beside them."""
     found = {}
     states, temporary = PARTS.index("optimizer_states"), PARTS.index("temporary")
     neither = (0, 0)  # batch nor sequence
-    for (precision, width), name in product(WIDTHS.items(), get_args(Optimizer)):
-        grown = optimizer_growth(shape, domain, name, width, kind)
+    for (precision, width), name in product(widths.items(), get_args(Optimizer)):
+        grown = optimizer_growth(shape, domain, name, width, lora, kind)
         few, more = grown.shallow, grown.layer
         entry = {
             "states": sums.grown(grown, few.end[states], more.end[states], neither),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -24,7 +24,7 @@ from benchbook.calculator.growth import (
 )
 from benchbook.calculator.shallow import trace_inference, trace_optimizer, trace_shallow_training
 from benchbook.predictor.trace import Events
-from benchbook.predictor.workload import Inference, Optimizer, Training
+from benchbook.predictor.workload import Inference, Lora, Optimizer, Training
 
 Array = NDArray[np.float64]
 # The configuration of a model with so many layers, whose dimensions have these values.
@@ -35,6 +35,8 @@ Sums = dict[str, Any]
 # Tokens of a traced generation: its last pass is the one that holds the most.
 NEW_TOKENS = 3
 AGAIN = "+"
+# The variable that adapters have.
+RANK = "rank"
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Domain:
     """What the variables can be.
 
     Parameters:
-        values: At which the model is traced: batch and sequence first.
+        values: At which the model is traced: batch and sequence first, the rank of adapters last.
         points: Where the peak is looked for: by point and variable, the number of layers last.
         stack: The layers to trace.
     """
@@ -95,6 +97,7 @@ def training_moments(shape: Shape, domain: Domain, workload: Training, kind: str
             workload.precision,
             attention=workload.attention,
             checkpointing=workload.checkpointing,
+            lora=_with_rank(workload.lora, values),
             accumulation=2,
             # It comes when all gradients are there and nothing else, and holds little.
             clipping=False,
@@ -132,13 +135,19 @@ def inference_moments(shape: Shape, domain: Domain, workload: Inference, kind: s
     ]
 
 
-def optimizer_growth(shape: Shape, domain: Domain, name: Optimizer, width: torch.dtype, kind: str) -> Growth:
+def _with_rank(lora: Lora | None, values: Mapping[str, int]) -> Lora | None:
+    return None if lora is None else replace(lora, rank=values[RANK])
+
+
+def optimizer_growth(
+    shape: Shape, domain: Domain, name: Optimizer, width: torch.dtype, lora: Lora | None, kind: str
+) -> Growth:
     """What an optimizer holds when its second step holds the most, with layers as many as models have."""
     values = {each: value for each, value in domain.values.items() if each not in ("batch", "sequence")}
     stack = domain.stack
 
     def trace(each: Mapping[str, int], layers: int) -> Events:
-        return trace_optimizer(shape(each, layers), name, width, kind)
+        return trace_optimizer(shape(each, layers), name, width, _with_rank(lora, each), kind)
 
     both = []
     for layers in (stack.layers, stack.layers + stack.period):

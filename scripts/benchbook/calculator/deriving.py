@@ -26,9 +26,11 @@ from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
 from benchbook.content.records import dump_json, write_text
 from benchbook.predictor.prediction import predict
-from benchbook.predictor.workload import Inference, Training, UnpredictableError, Workload
+from benchbook.predictor.workload import Inference, Lora, Training, UnpredictableError, Workload
 
 PROCESSES = 2
+# What `bf16` is of a model beside whose weights adapters train.
+BESIDE_ADAPTERS = {"bf16": "bf16_weights_autocast"}
 
 
 def predict_setups(
@@ -49,6 +51,9 @@ def _predicted(named: tuple[str, Setup], config: Mapping[str, Any]) -> Point:
 def workload_of(setup: Setup) -> Workload:
     """A setup in the words of the predictor."""
     fields: dict[str, Any] = {"precision": setup.precision, "attention": setup.attention}
+    if setup.adapts:
+        fields["lora"] = Lora(setup.rank, four_bit=setup.method == "qlora")
+        fields["precision"] = BESIDE_ADAPTERS.get(setup.precision, setup.precision)
     if setup.mode == "inference":
         return Inference(setup.batch, setup.sequence, setup.tokens, **fields)
     return Training(

@@ -29,8 +29,10 @@ class Setup:
         checkpointing: Recompute each layer in the backward pass.
         accumulation: Forward and backward passes per step.
         gpus: How many train together.
-        sharding: How: "ddp", "zero1", "zero2" or "zero3".
+        sharding: How: "ddp", "zero1", "zero2" or "zero3"; of adapters "ddp" alone.
         tokens: New ones to generate.
+        method: "full", or adapters alone: "lora", "qlora".
+        rank: Of these.
     """
 
     mode: str
@@ -44,14 +46,21 @@ class Setup:
     gpus: int = 1
     sharding: str = "ddp"
     tokens: int = 1
+    method: str = "full"
+    rank: int = 16
 
     @property
     def key(self) -> str:
         """What it is looked up by: the choices that change the sequence of allocations."""
-        words = [self.precision, self.attention]
+        words = [self.precision, *[self.method] * self.adapts, self.attention]
         if self.mode == "training":
             words += ["checkpointing"] * self.checkpointing + ["accumulation"] * (self.accumulation > 1)
         return " ".join(words)
+
+    @property
+    def adapts(self) -> bool:
+        """Whether adapters alone are trained."""
+        return self.mode == "training" and self.method != "full"
 
     @property
     def gathers(self) -> bool:
@@ -97,27 +106,31 @@ def _reader(coefficients: Coefficients, point: Mapping[str, float]) -> _Read:
 
 
 def _training(coefficients: Coefficients, setup: Setup, dimensions: Mapping[str, float]) -> list[Peak]:
-    read = _reader(coefficients, {**dimensions, "batch": setup.batch, "sequence": setup.sequence})
+    point = {"batch": setup.batch, "sequence": setup.sequence, "rank": setup.rank}
+    read = _reader(coefficients, {**dimensions, **point})
     width = "bf16" if setup.precision == "bf16" else "fp32"
-    optimizer = coefficients["optimizers"][f"{width} {setup.optimizer}"]
+    optimizer = coefficients["optimizers"][f"{'lora' if setup.adapts else width} {setup.optimizer}"]
+    weights = read(coefficients["weights"][f"{width} {setup.method}" if setup.adapts else width])
     units = {name: read(coefficients["units"][name]) for name in ("root", "layer")}
     # Where weights are gathered for it, a step in 16 bits needs no autocast: they come in 16 bits.
     computed = replace(setup, precision="bf16") if setup.gathers and setup.precision != "fp32" else setup
     peaks = []
     for moment in coefficients["training"][computed.key]:
         parts = {name: read(moment.get(name, ())) for name in PARTS}
-        parts["weights"] = read(coefficients["weights"][width])
+        parts["weights"] = weights
         parts["optimizer_states"] = read(optimizer["states"])
         if moment["at"] == "step":
             parts["temporary"] += read(optimizer["temporary"])
-        peaks.append(_shard(Peak(moment["at"], parts), setup, units))
-    return peaks
+        peaks.append(Peak(moment["at"], parts))
+    # The step's gradients are all that are exchanged: those of adapters, or as many as there are weights.
+    exchanged = peaks[-1].parts["gradients"] if setup.adapts else weights
+    return [_shard(peak, setup, units, exchanged) for peak in peaks]
 
 
 def _inference(coefficients: Coefficients, setup: Setup, dimensions: Mapping[str, float]) -> list[Peak]:
     peaks = []
     for at, length in (("prefill", setup.sequence), ("decode", setup.sequence + setup.tokens - 1)):
-        read = _reader(coefficients, {**dimensions, "batch": setup.batch, "sequence": length})
+        read = _reader(coefficients, {**dimensions, "batch": setup.batch, "sequence": length, "rank": 0})
         weights = read(coefficients["weights"][setup.precision])
         for moment in coefficients["inference"][setup.key][at]:
             parts = {name: read(moment.get(name, ())) for name in PARTS}
@@ -125,14 +138,14 @@ def _inference(coefficients: Coefficients, setup: Setup, dimensions: Mapping[str
     return peaks
 
 
-def _shard(peak: Peak, setup: Setup, units: Mapping[str, float]) -> Peak:
+def _shard(peak: Peak, setup: Setup, units: Mapping[str, float], exchanged: float) -> Peak:
     """What of a moment each GPU holds when several train together."""
     parts = dict(peak.parts)
     if setup.gpus == 1:
         return peak
     if not setup.gathers:
         # The buckets that gradients are exchanged in: as large as they, and kept.
-        parts["temporary"] += parts["weights"]
+        parts["temporary"] += exchanged
         if setup.sharding == "zero1":
             parts["optimizer_states"] /= setup.gpus
         return Peak(peak.at, parts)

@@ -86,6 +86,8 @@ def _coefficients(path: Path) -> dict[str, Any]:
     return load_coefficients(path)
 
 
+ADAPTERS = ("lora", "qlora")
+RANKS = (8, 16, 32, 64, 128)
 BATCHES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 LONGEST = 8192
 # A GPU computes with blocks of tokens: other lengths are filled up, by some kernels in a copy.
@@ -115,7 +117,9 @@ def _setup(coefficients: Mapping[str, Any], chance: random.Random) -> Setup:
         precision, attention = chance.choice(sorted(coefficients["inference"])).split()
         prompt = STEP * chance.randint(1, longest // 2 // STEP)
         return Setup("inference", precision, attention, batch, prompt, tokens=chance.randint(1, longest // 2))
-    precision, attention, *rest = chance.choice(sorted(coefficients["training"])).split()
+    precision, *rest = chance.choice(sorted(coefficients["training"])).split()
+    method = rest.pop(0) if rest[0] in ADAPTERS else "full"
+    attention = rest.pop(0)
     return Setup(
         "training",
         precision,
@@ -125,4 +129,6 @@ def _setup(coefficients: Mapping[str, Any], chance: random.Random) -> Setup:
         chance.choice(OPTIMIZERS),
         "checkpointing" in rest,
         chance.choice((2, 3, 4)) if "accumulation" in rest else 1,
+        method=method,
+        rank=chance.choice(RANKS) if method != "full" else 16,
     )

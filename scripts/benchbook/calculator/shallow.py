@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from benchbook.predictor.adapters import add_adapters
 from benchbook.predictor.attention import dispatched
 from benchbook.predictor.gpus import H200
 from benchbook.predictor.inference import cache_tensors, generate
@@ -18,7 +19,7 @@ from benchbook.predictor.models import build_model, draw_batch, read_config, rea
 from benchbook.predictor.prediction import IN_BF16, adopt_weights
 from benchbook.predictor.trace import Events, Trace
 from benchbook.predictor.training import make_optimizer, prepare, train
-from benchbook.predictor.workload import Inference, Optimizer, Training, UnpredictableError, Workload
+from benchbook.predictor.workload import Inference, Lora, Optimizer, Training, UnpredictableError, Workload
 from benchbook.predictor.workspaces import Workspaces
 
 # What configurations call their depth.
@@ -86,7 +87,7 @@ def trace_shallow_training(config: Mapping[str, Any], workload: Training, kind: 
             if parameter.grad is not None:
                 trace.adopt(parameter.grad, "gradients", layers[id(parameter)])
 
-        parameters = list(model.parameters())
+        parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         for parameter in parameters:
             parameter.register_post_accumulate_grad_hook(seen_gradient)
         with trace:
@@ -112,12 +113,16 @@ def trace_inference(config: Mapping[str, Any], workload: Inference, kind: str) -
     return _seen(trace)
 
 
-def trace_optimizer(config: Mapping[str, Any], name: Optimizer, width: torch.dtype, kind: str) -> Events:
-    """Two steps of an optimizer: the first creates its states."""
+def trace_optimizer(
+    config: Mapping[str, Any], name: Optimizer, width: torch.dtype, lora: Lora | None, kind: str
+) -> Events:
+    """Two steps of an optimizer of all weights, or of adapters: the first creates its states."""
     trace = Trace(kind)
     model = build_model(read_config(config), kind, width, "eager", generating=False)
     trace.mark("load")
-    parameters = list(model.parameters())
+    if lora is not None:
+        add_adapters(model, lora)
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     for parameter in parameters:
         parameter.grad = torch.empty_like(parameter)
         trace.adopt(parameter, "weights")

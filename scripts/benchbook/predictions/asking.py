@@ -276,8 +276,11 @@ class _Reader:
         device: Literal["cpu", "cuda"] = "cpu" if "cpu" in kinds else "cuda"
         if device == "cpu":
             values = {name: parts for name, parts in values.items() if RESERVED not in parts}
-        # A default is said only below a field that is set: `targets` of `lora`.
+        # A default is said only below a field that is set: `targets` of `lora`; and what is younger than the
+        # first predictions not even there.
         asked = {key: said[key] for key in workload}
+        if isinstance(asked.get("lora"), dict) and not asked["lora"]["four_bit"]:
+            asked["lora"] = {key: value for key, value in asked["lora"].items() if key != "four_bit"}
         parameters = dict(variant.parameters)
         room = self.rooms[machine] if device == "cuda" else None
         return Question(

@@ -17,6 +17,7 @@ from torch import nn
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
 from transformers.pytorch_utils import Conv1D
 
+from benchbook.predictor.four_bit import FourBitLinear
 from benchbook.predictor.models import replace_tensors
 from benchbook.predictor.workload import Adapters, Lora, UnpredictableError
 
@@ -33,8 +34,8 @@ class Adapted(nn.Module):
 
     def __init__(self, base: nn.Module, inputs: int, outputs: int, rank: int) -> None:
         super().__init__()
-        weight: Any = base.weight
-        options: dict[str, Any] = {"bias": False, "device": weight.device, "dtype": torch.float32}
+        device = base.get_parameter("weight").device
+        options: dict[str, Any] = {"bias": False, "device": device, "dtype": torch.float32}
         self.base = base
         self.down = nn.Linear(inputs, rank, **options)
         self.up = nn.Linear(rank, outputs, **options)
@@ -66,11 +67,14 @@ def add_adapters(model: nn.Module, lora: Lora) -> None:
         UnpredictableError: No linear layer goes by any of the names.
     """
     model.requires_grad_(False)
-    chosen = [
-        (name, module)
-        for name, module in model.named_modules()
-        if isinstance(module, nn.Linear | Conv1D) and _targeted(name, lora)
+    linear = [
+        (name, module) for name, module in model.named_modules() if isinstance(module, nn.Linear | Conv1D)
     ]
+    chosen = [(name, module) for name, module in linear if _targeted(name, lora)]
+    rest = [(name, module) for name, module in linear if _in_block(name) and not _targeted(name, lora)]
+    # What transformers keeps in fp32 beside a model in fp16, as T5's `wo`, it does not quantise either.
+    kept = set(getattr(model, "_keep_in_fp32_modules", None) or ())
+    whole = {name for name, _ in linear if kept & set(name.split("."))}
     if not chosen:
         raise UnpredictableError(
             f"no linear layer is named {' or '.join(lora.targets) or 'by a number'}",
@@ -78,13 +82,26 @@ def add_adapters(model: nn.Module, lora: Lora) -> None:
         )
     for name, module in chosen:
         inputs, outputs = _dimensions(module)
-        parent, _, last = name.rpartition(".")
-        setattr(model.get_submodule(parent), last, Adapted(module, inputs, outputs, lora.rank))
+        base = FourBitLinear(module, inputs, outputs) if lora.four_bit and name not in whole else module
+        _replace(model, name, Adapted(base, inputs, outputs, lora.rank))
+    if lora.four_bit:
+        for name, module in rest:
+            if name in whole:
+                continue
+            _replace(model, name, FourBitLinear(module, *_dimensions(module)))
+
+
+def _replace(model: nn.Module, name: str, module: nn.Module) -> None:
+    parent, _, last = name.rpartition(".")
+    setattr(model.get_submodule(parent), last, module)
 
 
 def _targeted(name: str, lora: Lora) -> bool:
-    parts = name.split(".")
-    return parts[-1] in lora.targets if lora.targets else any(part.isdigit() for part in parts)
+    return name.split(".")[-1] in lora.targets if lora.targets else _in_block(name)
+
+
+def _in_block(name: str) -> bool:
+    return any(part.isdigit() for part in name.split("."))
 
 
 def _dimensions(module: nn.Linear | Conv1D) -> tuple[int, int]:

@@ -32,10 +32,12 @@ class Lora(Stored):
     Parameters:
         rank: Of the two factors of each adapter.
         targets: Last parts of the names of the linear layers that get one; none: all but the output head.
+        four_bit: The linear layers below them are in NF4, as QLoRA has them (arXiv 2305.14314).
     """
 
     rank: Count
     targets: Many[Name] = ()
+    four_bit: bool = False
 
     def __post_init__(self) -> None:
         at_least("rank", self.rank, 1)

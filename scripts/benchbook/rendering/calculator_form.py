@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from html import unescape
 from statistics import median
 from typing import Any
+from urllib.parse import urlencode
 
 from markupsafe import Markup
 
@@ -93,6 +94,9 @@ _OPTIMIZERS = {
 }
 _ATTENTIONS = {"sdpa": "SDPA", "eager": "eager"}
 _SHARDINGS = {"ddp": "DDP", "zero1": "ZeRO-1", "zero2": "ZeRO-2", "zero3": "ZeRO-3 / FSDP"}
+_METHODS = {"full": "", "lora": "LoRA", "qlora": "QLoRA"}
+_TRIED = {"checkpointing": 1, "batch": 1, "sequence": 2048}
+_TRIES = (("llama-3.1-8b", "qlora", 24), ("llama-3.1-8b", "lora", 24), ("qwen3-4b", "lora", 16))
 _FAMILIES = {"encoder": "BERT", "decoder": "Llama", "gpt": "GPT-2"}
 
 # Where the guides treat what the page proposes.
@@ -104,6 +108,8 @@ _LINKS = {
     "adamw_8bit": "model_memory_anatomy.md#optimizer-states",
     "adafactor": "model_memory_anatomy.md#optimizer-states",
     "bf16": "model_memory_anatomy.md#bytes-per-parameter",
+    "lora": "perf_train_gpu_one.md#lora",
+    "qlora": "perf_train_gpu_one.md#lora",
     "batch": "model_memory_anatomy.md#kv-cache",
     "sequence": "model_memory_anatomy.md#activations",
 }
@@ -116,6 +122,7 @@ _STRINGS = (
     *("config_no_json", "config_kind", "config_missing", "config_read"),
     *("change_sdpa", "change_accumulate", "change_batch", "change_checkpointing", "change_autocast"),
     *("change_adamw_8bit", "change_adafactor", "change_bf16", "change_zero3", "change_gpus"),
+    *("change_lora", "change_qlora"),
     "change_sequence",
 )
 # What a reader can write over: the dimensions of a decoder with grouped-query attention.
@@ -155,15 +162,31 @@ def render_calculator(build: Build, text: str) -> str:
         kinds=_by_kind(models, language),
         default=DEFAULT,
         example=json.dumps(_EXAMPLE, indent=1).replace("\n ", "\n  "),
+        tries=_tries(models),
+        methods=[(name, language.text(f"calc_method_{name}")) for name in _METHODS],
         precisions=_PRECISIONS.items(),
         attentions=_ATTENTIONS.items(),
         optimizers=_OPTIMIZERS.items(),
         shardings=_SHARDINGS.items(),
         gpu_field=render_gpu_field("calc-gpu", language, "calc-rule"),
+        copy_link=language.text("copy_link"),
         rule=Markup(language.words(language.text("fits_rule"))),
         settings=_settings(build, gpus),
         scripts=("memory_model.js", "dimensions.js", "gpu_field.js", "gpus.js"),
     )
+
+
+def _tries(models: tuple[ListedModel, ...]) -> list[tuple[str, str]]:
+    """Setups to begin with: what the address says of each, and what it is called in every language."""
+    titles = {one.name: one.title for one in models}
+    return [
+        (
+            urlencode({"model": model, "method": method, **_TRIED, "gpu": gpu}),
+            f"{titles[model]} · {_METHODS[method]} · {gpu} GB",
+        )
+        for model, method, gpu in _TRIES
+        if model in titles
+    ]
 
 
 def _words(language: Language) -> Any:

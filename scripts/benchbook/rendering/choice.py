@@ -68,11 +68,17 @@ _AFTER_ANSWER = re.compile(r"</h1>\s*(?:<p\b.*?</p>)?", re.DOTALL)
 
 
 def insert_choice(build: Build, html: str) -> str:
-    """`html` with the choices below the page's heading and its answer, where it shows any record."""
+    """`html` with the choices below the page's heading and its answer, where it shows any record.
+
+    Below a form that asks for the GPU itself, they stand above the part that shows the first record.
+    """
     page = build.here
     if not page.machines:
         return html
     choice = _render_choice(build, page)
+    if page.asks_gpu:
+        place = html.rfind("<h3", 0, html.find("data-machine="))
+        return html[:place] + choice + html[place:]
     found = _AFTER_ANSWER.search(html)
     return choice + html if found is None else html[: found.end()] + choice + html[found.end() :]
 

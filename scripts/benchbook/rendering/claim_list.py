@@ -7,6 +7,7 @@ grows with the number of guides.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -72,10 +73,11 @@ def claim_pages(library: Library, languages: Mapping[str, Language]) -> dict[str
             continue
         for page, found in _by_page(library, code).items():
             title = found[0][1].title
-            heading = _MARKDOWN.sub(r"\\\1", language.text("claims_of", title=title))
-            about = language.text("claims_of_description", title=title).replace('"', "'")
+            heading = _MARKDOWN.sub(r"\\\1", " ".join(language.text("claims_of", title=title).split()))
+            # Written as JSON, a text is YAML that holds this text and nothing else.
+            about = json.dumps(language.text("claims_of_description", title=title), ensure_ascii=False)
             pages[f"{code}/{claim_list_page(page)}"] = (
-                f'---\ndescription: "{about}"\n---\n\n# {heading} {{ #claims }}\n\n```claims\n{page}\n```\n'
+                f"---\ndescription: {about}\n---\n\n# {heading} {{ #claims }}\n\n```claims\n{page}\n```\n"
             )
     return pages
 

@@ -177,7 +177,7 @@ class Replay:
         if build.failures:
             raise build.failures[0]
         try:
-            html = fill(build, append_files(build, insert_choice(build, html)))
+            html = insert_choice(build, fill(build, append_files(build, html)))
         except BenchbookError as error:
             raise PluginError(str(error)) from error
         build.slots.clear()
