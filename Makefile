@@ -154,7 +154,8 @@ campaign:
 	$(PYTHON) .kit/campaign.py --budget "$$BUDGET" --out out --machine "$$MACHINE" $$SCRIPTS
 
 import: $(SITE)/.installed
-	find "$$BUNDLES" -type f -name '*.json.gz' -print0 | xargs -0 $(SITE)/bin/benchbook import --replace --at "$$COMMIT"
+	find "$$BUNDLES" -type f -name '*.json.gz' -print0 | xargs -0 \
+		$(SITE)/bin/benchbook import --at "$$COMMIT" $${MACHINE:+--machine "$$MACHINE" --replace}
 
 propose: $(SITE)/.installed
 	$(SITE)/bin/benchbook propose --at "$$COMMIT"

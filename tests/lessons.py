@@ -159,7 +159,7 @@ def copied_tree(folder: Path) -> Tree:
     config.write_text(text, "utf-8")
     guide = PAGE.removesuffix(".md")
     (folder / "snippets").mkdir()
-    (folder / "snippets" / guide).symlink_to(ROOT / "snippets" / guide)
+    shutil.copytree(ROOT / "snippets" / guide, folder / "snippets" / guide)
     for machine in (ROOT / "snippets" / "records").iterdir():
         if (machine / guide).is_dir():
             target = folder / "snippets" / "records" / machine.name

@@ -414,7 +414,16 @@ def test_bundles_of_several_runners_become_one_pull_request(clone: Path, tmp_pat
     git(clone, "commit", "--quiet", "--all", "--message=Without them")
     commit = head_of(clone)
     git(tmp_path, "init", "--quiet", "--bare", "owner/name")
-    known = {"inputs.commit": commit, "runner.temp": str(tmp_path), "github.token": "t"}
+    known = {
+        "inputs.commit": commit,
+        "inputs.machine": "cpu-elsewhere",
+        "runner.temp": str(tmp_path),
+        "github.token": "t",
+    }
+    done = run_step(clone, "record", "make import", known)
+    assert done.returncode != 0
+    assert f"it is of the machine {machine['name']}, and cpu-elsewhere was asked for" in done.stderr
+    known["inputs.machine"] = machine["name"]
     done = run_step(clone, "record", "make import", known)
     assert done.returncode == 0, done.stderr
     with serving({("POST", "/repos/owner/name/pulls"): {"html_url": "https://host/1"}}) as host:

@@ -13,14 +13,27 @@ from typing import Any, cast
 import pytest
 
 from benchbook.checking import bundles
-from benchbook.checking.bundles import import_bundles
+from benchbook.checking.bundles import import_at, import_bundles
 from benchbook.checking.checks import check_project
 from benchbook.checking.origins import differing_key
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.content.records import dump_record, load_record, record_from
-from builders import GPU_JSON, MACHINE, MACHINE_JSON, SCRIPT, SWEEP, make_project, make_record, packed, write
+from builders import (
+    GPU_JSON,
+    MACHINE,
+    MACHINE_JSON,
+    SCRIPT,
+    SWEEP,
+    make_project,
+    make_record,
+    packed,
+    with_table,
+    write,
+)
+from clones import benchbook
 from handbooks import edit
+from repositories import git
 
 GUEST, OTHER = f"{MACHINE}--ada", f"{MACHINE}--bob"
 
@@ -42,6 +55,12 @@ def renamed(bundle: dict[str, Any], name: str, owner: str | None) -> dict[str, A
     bundle["records"][0]["machine"] = name
     campaign(bundle)["recorded_by"] = owner or "maintainers"
     return bundle
+
+
+def on_a_gpu(bundle: dict[str, Any]) -> dict[str, Any]:
+    """The bundle as of Ada's H200."""
+    bundle["machine"] |= copy.deepcopy(GPU_JSON)
+    return renamed(bundle, "nvidia-h200-141gb--ada", "Ada")
 
 
 @pytest.fixture
@@ -76,11 +95,11 @@ def test_a_good_bundle_is_put_in_place(project: Project, tmp_path: Path, zipped:
 
 def test_variants_that_the_bundle_does_not_hold_stay(project: Project, tmp_path: Path) -> None:
     write(project.snippets / "sums/add.py", SWEEP)
-    for kept in ("steps=1", "steps=2"):
+    for kept, name in (("steps=1", "one"), ("steps=2", "two")):
         bundle = bundle_of(SWEEP)
         record = bundle["records"][0]
-        record["campaigns"] = {kept: campaign(bundle)}
-        record["variants"] = {kept: record["variants"][kept] | {"campaign": kept}}
+        record["campaigns"] = {name: campaign(bundle)}
+        record["variants"] = {kept: record["variants"][kept] | {"campaign": name}}
         import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle))])
     here = load_record(project.record_path(GUEST, "sums/add.py"))
     assert here is not None
@@ -95,6 +114,11 @@ def variant(bundle: dict[str, Any]) -> dict[str, Any]:
 def campaign(bundle: dict[str, Any]) -> dict[str, Any]:
     (found,) = bundle["records"][0]["campaigns"].values()
     return cast(dict[str, Any], found)
+
+
+def line_of(day: str, **medians: float) -> dict[str, Any]:
+    """A line of the history."""
+    return {"date": day, "campaign": "x", "variants": ["default"], "medians": {"default": medians}}
 
 
 Damage = Callable[[dict[str, Any]], object]
@@ -271,6 +295,89 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         lambda b: campaign(b).update(finished="2026-02-02T03:05:05Z"),
         "it lasted 31 days, and one session takes 7 at most",
     ),
+    "a cell that the script has not": (
+        lambda b: variant(b)["runs"][2]["cells"].update(subtract={"seconds": 0.1}),
+        "it holds subtract, which are no cells of the script",
+    ),
+    "an output of no cell": (
+        lambda b: variant(b)["output"].update(subtract="total 6"),
+        "it holds subtract, which are no cells of the script",
+    ),
+    "a history of days to come": (
+        lambda b: b["records"][0].update(history=[line_of("9999-12-31", total=6)]),
+        "the history of campaign x is of 9999-12-31, when nothing was measured",
+    ),
+    "a history of no number": (
+        lambda b: b["records"][0].update(history=[line_of("2026-01-02", total=1e300)]),
+        "says that total of variant default is 1e+300 count, more than the 1e+30 that there can be",
+    ),
+    "a history of no number of a metric that is gone": (
+        lambda b: b["records"][0].update(history=[line_of("2026-01-02", gone=1e300)]),
+        "says that gone of variant default is 1e+300",
+    ),
+    "a series without end": (
+        lambda b: [run["metrics"].update(total=[1.5] * 300_000) for run in variant(b)["runs"]],
+        "at most 10000 items",
+    ),
+    "a command in the name of a campaign": (
+        lambda b: [
+            b["records"][0].update(campaigns={"x\n::error::pwn": campaign(b)}),
+            variant(b).update(campaign="x\n::error::pwn"),
+        ],
+        "variants.default.campaign: String should match pattern '^[A-Za-z0-9._-]+$'",
+    ),
+    "a processor called as a GPU": (
+        lambda b: renamed(b, "nvidia-h200-141gb--ada", "Ada"),
+        "nvidia-h200-141gb--ada is called so, and what it describes is called cpu-2core-24gb",
+    ),
+    "a processor called as a larger one": (
+        lambda b: renamed(b, "cpu-64core-512gb--ada", "Ada"),
+        "cpu-64core-512gb--ada is called so, and what it describes is called cpu-2core-24gb",
+    ),
+    "a GPU called as another": (
+        lambda b: renamed(on_a_gpu(b), "h100-80gb--ada", "Ada"),
+        "h100-80gb--ada is called so, and what it describes is called nvidia-h200-141gb",
+    ),
+    "a GPU with the letters of another": (
+        lambda b: on_a_gpu(b)["machine"]["accelerator"].update(name="NVIDIA H2OO"),
+        "has a NVIDIA H2OO, which is not NVIDIA H200 and is read as it",
+    ),
+    "a GPU that is older than its name": (
+        lambda b: on_a_gpu(b)["machine"]["accelerator"].update(compute_capability="7.0"),
+        "has the compute capability 7.0, and NVIDIA H200 has 9.0",
+    ),
+    "a GPU without a memory": (
+        lambda b: on_a_gpu(b)["machine"]["accelerator"].update(memory_bytes=None),
+        "has a H200, and does not say how much memory",
+    ),
+    "a device of an exabyte": (
+        lambda b: on_a_gpu(b)["machine"]["accelerator"].update(memory_bytes=10**18),
+        "accelerator.memory_bytes: Input should be less than or equal to",
+    ),
+    "a million devices": (
+        lambda b: on_a_gpu(b)["machine"]["accelerator"].update(count=10**6),
+        "accelerator.count: Input should be less than or equal to 1024",
+    ),
+    "a million cores": (
+        lambda b: b["machine"]["cpu"].update(cores=10**6),
+        "cpu.cores: Input should be less than or equal to",
+    ),
+    "maintainers with a Cyrillic letter": (
+        lambda b: renamed(b, f"{MACHINE}--m-intainers", "m\u0430intainers"),
+        "which is what the maintainers are called",
+    ),
+    "maintainers with what looks alike": (
+        lambda b: renamed(b, f"{MACHINE}--rna1ntain-rs", "rna1ntain\u00e9rs"),
+        "which is what the maintainers are called",
+    ),
+    "an owner in letters that look like others": (
+        lambda b: renamed(b, f"{MACHINE}--d", "\u0410d\u0430"),
+        "which is not a name in the letters A to Z",
+    ),
+    "an owner with what is not seen": (
+        lambda b: renamed(b, GUEST, "Ada\u200b"),
+        "owner: it holds what is not seen",
+    ),
     "a history without end": (
         lambda b: b["records"][0].update(
             history=[
@@ -306,6 +413,57 @@ def test_a_time_that_no_clock_tells_is_not_believed(project: Project, tmp_path: 
     variant(bundle)["runs"][1]["metrics"]["total"] = 1e-9
     said = refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
     assert "total is 1e-09 s, less than any clock tells" in said
+
+
+def test_a_time_is_not_longer_than_the_session_it_was_measured_in(project: Project, tmp_path: Path) -> None:
+    timed = SCRIPT.replace('"count"', '"s"')
+    write(project.snippets / "sums/add.py", timed)
+    bundle = bundle_of(timed)
+    variant(bundle)["runs"][1]["metrics"]["total"] = 1e6
+    said = refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
+    assert "total is 1e+06 s, and the session lasted 60 s" in said
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "on_gpu", "believed"),
+    [
+        ("samples/s", 1e12, False, False),
+        ("s", 1e-6, False, False),
+        ("samples/s", 1e9, True, False),
+        ("samples/s", 1e5, True, True),
+        ("samples/s", 1e3, False, True),
+    ],
+)
+def test_no_machine_is_so_much_faster_than_the_reference_machine(
+    tmp_path: Path, unit: str, value: float, on_gpu: bool, believed: bool
+) -> None:
+    script = SCRIPT.replace('"count"', f'"{unit}"')
+    project = make_project(tmp_path / "checkout", script)
+    bundle = bundle_of(script)
+    if on_gpu:
+        on_a_gpu(bundle)
+    runs = variant(bundle)["runs"]
+    for run in runs:
+        run["cells"]["add"]["seconds"] *= 1.01
+    while len(runs) < 8:
+        runs.append(copy.deepcopy(runs[-1]) | {"place": len(runs)})
+        runs[-1]["cells"]["add"]["seconds"] += 0.01
+    # On the reference machine it is 6, 7 and 8.
+    for place, run in enumerate(runs):
+        run["metrics"]["total"] = 7 * value * (1 + place / 1000)
+    path = write(tmp_path / "bundle.json", packed(bundle))
+    if believed:
+        assert import_bundles(project, [path]).written
+        return
+    with pytest.raises(BenchbookError, match=r"total is .* times as good as on cpu-test, and none is"):
+        import_bundles(project, [path])
+
+
+def test_a_run_is_not_shorter_than_its_work_takes_by_the_data_sheet(project: Project, tmp_path: Path) -> None:
+    script = with_table("[tool.benchbook.work]\nbf16 = 1e18\nbytes = 1e9")
+    write(project.snippets / "sums/add.py", script)
+    said = refusal(project, write(tmp_path / "bundle.json", packed(on_a_gpu(bundle_of(script)))))
+    assert "a run took 0.102 s, and H200 needs 101.1 s at least for its work" in said
 
 
 def test_times_that_are_those_of_another_machine_are_refused(project: Project, tmp_path: Path) -> None:
@@ -446,6 +604,117 @@ def test_the_reference_machine_s_records_come_from_a_reviewed_commit_alone(tmp_p
     assert import_bundles(project, [path], replacing=True, reviewed=True).written
 
 
+def committed(project: Project, day: str) -> str:
+    """The checkout as a repository, whose one commit was made on that day."""
+    git(project.root, "init", "--quiet")
+    git(project.root, "add", "--all")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GIT_COMMITTER_DATE", f"{day}T00:00:00Z")
+        git(project.root, "commit", "--quiet", "--message=All")
+    return git(project.root, "rev-parse", "HEAD")
+
+
+def test_a_session_is_not_older_than_the_commit_that_it_names(project: Project, tmp_path: Path) -> None:
+    bundle = bundle_of()
+    campaign(bundle)["commit"] = committed(project, "2026-01-08")
+    path = write(tmp_path / "bundle.json", packed(bundle))
+    assert "started at 2026-01-02T03:04:05Z, before its commit" in refusal(project, path)
+    campaign(bundle)["commit"] = "0" * 40
+    path = write(tmp_path / "bundle.json", packed(bundle))
+    assert "from commit 000000000000, which is not in this history" in refusal(project, path)
+
+
+def test_a_session_of_a_commit_that_is_here_is_taken(project: Project, tmp_path: Path) -> None:
+    bundle = bundle_of()
+    campaign(bundle)["commit"] = committed(project, "2026-01-01")
+    assert import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle))]).written
+
+
+def test_a_run_of_the_workflow_takes_bundles_of_its_own_machine_alone(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "checkout")
+    committed(project, "2026-01-01")
+    before = {path: path.read_bytes() for path in project.records.rglob("*.json")}
+    posing = write(tmp_path / "posing.json", packed(renamed(later(bundle_of()), MACHINE, None)))
+    with pytest.raises(BenchbookError, match="it is of the machine cpu-test, and cpu-other was asked for"):
+        import_at(project, [posing], "HEAD", replacing=True, machine="cpu-other")
+    with pytest.raises(BenchbookError, match="they would change cpu-test, the reference machine"):
+        import_at(project, [posing], "HEAD", replacing=True)
+    assert {path: path.read_bytes() for path in project.records.rglob("*.json")} == before
+    assert import_at(project, [posing], "HEAD", replacing=True, machine=MACHINE).replaced
+
+
+def test_without_the_name_of_its_machine_a_bundle_changes_nothing_that_another_measured(
+    project: Project, tmp_path: Path
+) -> None:
+    import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle_of()))])
+    committed(project, "2026-01-01")
+    path = write(tmp_path / "later.json", packed(later(bundle_of())))
+    with pytest.raises(BenchbookError, match=f"they would change sums/add.py on {GUEST}"):
+        import_at(project, [path], "HEAD", replacing=True)
+    assert benchbook(project.root, "import", "--replace", str(path)).returncode == 2
+    done = benchbook(project.root, "import", "--replace", "--machine", GUEST, str(path))
+    assert (done.returncode, f"replaced sums/add.py on {GUEST}" in done.stdout) == (0, True)
+
+
+@pytest.mark.parametrize("title", ["NVIDIA H200, 141 GB", "2-core CPU, 24 GB", "A processor for tests"])
+def test_what_a_machine_is_called_follows_from_what_it_is_and_who_measured(
+    project: Project, tmp_path: Path, title: str
+) -> None:
+    bundle = bundle_of()
+    bundle["machine"] |= {"title": title, "short": "H200"}
+    import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle))])
+    table = json.loads((project.records / GUEST / "machine.json").read_text("utf-8"))
+    assert (table["title"], table["short"]) == ("2-core CPU, 24 GB (Ada)", "CPU 2-core (Ada)")
+
+
+def test_of_two_machines_of_one_owner_the_second_has_its_name_behind_its_title(
+    project: Project, tmp_path: Path
+) -> None:
+    import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle_of()))])
+    other = renamed(later(bundle_of()), "cpu-attic--ada", "Ada")
+    import_bundles(project, [write(tmp_path / "other.json", packed(other))])
+    table = json.loads((project.records / "cpu-attic--ada/machine.json").read_text("utf-8"))
+    assert table["title"] == "2-core CPU, 24 GB (Ada) (cpu-attic--ada)"
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "a\nb", "a\0b", "\x1b[31mred", "\u202etxet", "a\u2028b", "<b>x</b>", "a\u200bb"]
+)
+@pytest.mark.parametrize("key", ["title", "short"])
+def test_a_title_is_one_line_that_is_seen_and_is_no_markup(
+    project: Project, tmp_path: Path, key: str, text: str
+) -> None:
+    bundle = bundle_of()
+    bundle["machine"][key] = text
+    said = refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
+    assert f"{key}: it holds what is not seen, such as a line break, or markup, or is blank" in said
+
+
+def test_a_machine_of_quoted_figures_is_not_called_as_another_model(project: Project, tmp_path: Path) -> None:
+    bundle = renamed(bundle_of(), "cpu-old--published", None)
+    bundle["machine"] |= {"published": True, "title": "NVIDIA H200, 141 GB", "owner": "Maintainers"}
+    said = refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
+    assert "is called 'NVIDIA H200, 141 GB', and does not describe a H200" in said
+    assert "is quoted, and says that the maintainers measured it" in said
+
+
+def test_more_records_than_there_are_scripts_are_not_looked_at(project: Project, tmp_path: Path) -> None:
+    bundle = bundle_of()
+    bundle["records"] = [{}] * 1000
+    said = refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
+    assert said.splitlines() == [
+        "bundle.json:1: it holds 1000 records, and this checkout has 1 scripts; "
+        "check out the commit it was recorded from"
+    ]
+
+
+def test_a_bundle_of_too_many_values_is_not_read(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundles, "MOST_MARKS", 100)
+    assert "holds more than 100 values" in refusal(project, write(tmp_path / "b.json", packed(bundle_of())))
+
+
 @pytest.mark.parametrize(
     "linked", ["snippets/records", f"snippets/records/{GUEST}", f"snippets/records/{GUEST}/sums"]
 )
@@ -498,6 +767,7 @@ def test_an_archive_that_was_damaged_anywhere_is_refused(project: Project, tmp_p
 
 
 def test_two_records_of_one_script_are_refused(project: Project, tmp_path: Path) -> None:
+    write(project.snippets / "sums/sub.py", SCRIPT)
     bundle = bundle_of()
     bundle["records"] *= 2
     said = refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
@@ -598,8 +868,7 @@ def test_more_than_the_device_can_do_is_refused(
 ) -> None:
     script = SCRIPT.replace('{ unit = "count" }', metric)
     write(project.snippets / "sums/add.py", script)
-    bundle = bundle_of(script)
-    bundle["machine"] |= GPU_JSON
+    bundle = on_a_gpu(bundle_of(script))
     runs = variant(bundle)["runs"]
     for place, run in enumerate(runs):
         run["metrics"]["total"] = value - place / 100
@@ -628,15 +897,14 @@ def test_parameters_that_no_cell_ever_held_are_not_believed(project: Project, tm
 
 
 def test_a_device_larger_than_its_model_is_sold_is_refused(project: Project, tmp_path: Path) -> None:
-    bundle = bundle_of()
-    bundle["machine"] |= json.loads(json.dumps(GPU_JSON))
+    bundle = on_a_gpu(bundle_of())
     bundle["machine"]["accelerator"]["memory_bytes"] = 200 * 2**30
     said = refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
     assert "has devices of 200 GB, more than the 141 of H200's data sheet" in said
 
 
 def test_a_vendor_who_does_not_make_that_kind_is_refused(project: Project, tmp_path: Path) -> None:
-    bundle = bundle_of()
-    bundle["machine"] |= GPU_JSON | {"kind": "rocm"}
+    bundle = on_a_gpu(bundle_of())
+    bundle["machine"]["kind"] = "rocm"
     said = refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
     assert "is of the kind rocm, which NVIDIA does not make" in said

@@ -6,13 +6,15 @@ import copy
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
+from pydantic import ValidationError
 
 from benchbook.checking.plausibility import plausibility_problems
 from benchbook.content.problems import Problem
-from benchbook.content.records import dump_json, dump_record, record_from
+from benchbook.content.records import Record, dump_json, dump_record, record_from
 from benchbook.content.script import parse_script
-from benchbook.content.validation import machine_problems, parse_json, record_problems
+from benchbook.content.validation import adapter, machine_problems, parse_json, record_problems
 from benchbook.query.freshness import judge_record
 from builders import GPU_JSON, MACHINE_JSON, SCRIPT, make_record
 from damage import damaged
@@ -74,6 +76,58 @@ def test_a_value_nested_too_deeply_is_a_problem() -> None:
     table["variants"]["default"]["parameters"]["steps"] = deep
     assert record_problems(table, "record.json") != []
     assert parse_json("[" * 100_000, "record.json")[1] != []
+
+
+def errors_of(table: Any) -> int:
+    with pytest.raises(ValidationError) as raised:
+        adapter(Record).validate_python(table)
+    return raised.value.error_count()
+
+
+@pytest.mark.parametrize(
+    "place", ["series", "blocks", "runs", "regions", "parameters", "variants of the history"]
+)
+def test_a_list_of_wrong_items_is_a_few_errors(place: str) -> None:
+    table, wrong = copy.deepcopy(RECORD), ["?"] * 2000
+    variant = table["variants"]["default"]
+    run = variant["runs"][0]
+    match place:
+        case "series":
+            run["metrics"]["total"] = wrong
+        case "blocks":
+            run["blocks"] = {"total": wrong}
+        case "runs":
+            variant["runs"] = wrong
+        case "regions":
+            variant["regions"] = wrong
+        case "parameters":
+            variant["parameters"]["steps"] = [{}] * 2000
+        case _:
+            table["history"][0]["variants"] = wrong
+    assert errors_of(table) < 10
+    assert 0 < len(record_problems(table, "record.json")) < 10
+
+
+def test_a_table_of_too_many_keys_is_one_problem() -> None:
+    (problem,) = record_problems(RECORD | {f"k{number}": 0 for number in range(5000)}, "record.json")
+    assert problem.what == "the file: it has 5007 keys, and no table of such a file has more than 1000"
+    table = copy.deepcopy(RECORD)
+    table["variants"]["default"]["runs"][0]["metrics"] = {f"m{number}": "?" for number in range(5000)}
+    (problem,) = record_problems(table, "record.json")
+    assert problem.what.startswith("variants.default.runs.0.metrics: it has 5000 keys")
+
+
+def test_of_far_too_many_errors_the_number_is_told_alone() -> None:
+    table = copy.deepcopy(RECORD)
+    wrong = {f"m{number}": "?" for number in range(1000)}
+    table["variants"] = {
+        f"steps={number}": RECORD["variants"]["default"]
+        | {"output": wrong, "environment": wrong, "code": 3}
+        | {"parameters": {f"m{number}": {} for number in range(1000)}}
+        for number in range(10)
+    }
+    (problem,) = record_problems(table, "record.json")
+    assert problem.what.endswith(" places in it are not as they should be")
 
 
 def test_a_series_in_some_runs_and_a_number_in_others_is_refused() -> None:

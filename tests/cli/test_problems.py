@@ -10,7 +10,7 @@ import typer
 
 from benchbook.checking.checks import CheckReport
 from benchbook.cli import main
-from benchbook.cli.problems import LONGEST, MOST, print_problems
+from benchbook.cli.problems import LONGEST, MOST, print_problems, printable
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.records import bundle_digest, record_table
 from builders import MACHINE_JSON, make_project, make_record, write
@@ -64,6 +64,27 @@ def test_a_message_as_long_as_a_book_is_cut_and_the_fix_is_still_said(
     said = capsys.readouterr().out
     assert len(said) < LONGEST + 100
     assert all(text in said for name, text in words.items() if name != part)
+
+
+@pytest.mark.parametrize("part", ["path", "what", "fix"])
+def test_a_problem_is_one_line_that_commands_nothing(capsys: pytest.CaptureFixture[str], part: str) -> None:
+    text = "x\n::error::pwn\r\x1b[31mRED \u202e\u2028##[error]pwn"
+    print_problems([Problem(line=1, **({"path": "b.json", "what": "is odd", "fix": "go"} | {part: text}))])
+    said = capsys.readouterr().out
+    assert r"x\n::error::pwn\r\x1b[31mRED \u202e\u2028##\[error]pwn" in said
+    assert said.count("\n") == 1
+    assert "##[" not in said
+
+
+def test_no_name_of_a_file_begins_a_line_with_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    print_problems([Problem("::error::pwn.json", 1, "is odd", "go")])
+    assert capsys.readouterr().out == "./::error::pwn.json:1: is odd; go\n"
+
+
+def test_words_of_every_language_are_printed_as_they_are() -> None:
+    assert printable("3\u00a0GiB, \u30e1\u30e2\u30ea, \u0630\u0627\u0643\u0631\u0629") == (
+        "3\u00a0GiB, \u30e1\u30e2\u30ea, \u0630\u0627\u0643\u0631\u0629"
+    )
 
 
 def test_a_bundle_cannot_fill_the_terminal(tmp_path: Path) -> None:

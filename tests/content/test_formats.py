@@ -11,7 +11,18 @@ import pytest
 from pydantic import ValidationError
 
 import benchbook
-from benchbook.content.formats import KindBy, Limit, Many, OneOf, Some, Stored, from_table
+from benchbook.content.formats import (
+    KindBy,
+    Label,
+    Limit,
+    Many,
+    OneOf,
+    Short,
+    Some,
+    Stored,
+    Title,
+    from_table,
+)
 from benchbook.content.validation import UNKNOWN, adapter, shape_errors
 
 PACKAGE = Path(benchbook.__file__).parent
@@ -86,6 +97,22 @@ def test_what_a_model_does_not_say_is_named_by_its_keys(
     ((found, _, words),) = shape_errors(raised.value)
     assert found == keys
     assert message in words
+
+
+def test_of_a_list_of_wrong_items_the_first_is_told() -> None:
+    with pytest.raises(ValidationError) as raised:
+        adapter(Tree).validate_python(WHOLE | {"leaves": ["?"] * 1000})
+    assert [keys for keys, _, _ in shape_errors(raised.value)] == [("leaves", 0)]
+
+
+@pytest.mark.parametrize(
+    "one", ["\n", "\r", "\0", "\x1b", "\x7f", "\x85", "\u200b", "\u2028", "\u202e", "\ufeff"]
+)
+@pytest.mark.parametrize("kind", [Short, Label, Title])
+def test_a_line_of_text_holds_nothing_that_is_not_seen(kind: Any, one: str) -> None:
+    assert adapter(kind).validate_python("Größe 2, \u5927\u304d\u3044") != ""
+    with pytest.raises(ValidationError):
+        adapter(kind).validate_python(f"a{one}b")
 
 
 def test_without_pydantic_the_shape_is_held_to_too() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,6 +34,18 @@ def test_what_identifies_is_cut(text: str, left: str) -> None:
 def test_code_and_dates_identify_nobody(text: str) -> None:
     assert find(text) is None
     assert cut(text) == text
+
+
+@pytest.mark.parametrize("piece", ["a.", "a@a", "a-", ".a", "/home/", "a@b."])
+def test_a_text_takes_no_longer_than_it_is_long(piece: str) -> None:
+    # What takes the square of the length would take days.
+    code = f"from benchbook.content.identity import cut; cut({piece!r} * 2_000_000)"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_what_is_longer_than_any_address_is_none() -> None:
+    assert find(f"{'x' * 64}@example.org") is not None
+    assert find(f"{'x' * 65}@example.org") is None
 
 
 PIECES = st.sampled_from(["/home/", "/root", "GPU-", "a1b2c3d4", "-", "ab12", "@", ".", "org", "/", " ", "x"])

@@ -5,19 +5,30 @@ from __future__ import annotations
 import json
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from benchbook.checking.origins import (
     changed_fields,
+    commit_problems,
+    description_here,
     differing_key,
     machine_origin_problems,
+    model_problems,
     record_origin_problems,
+    worded,
 )
 from benchbook.checking.overlays import LATEST_STAYS, Changes, compare_records, few
-from benchbook.checking.plausibility import Samples, copy_problems, plausibility_problems, samples_of
+from benchbook.checking.plausibility import (
+    Samples,
+    copy_problems,
+    plausibility_problems,
+    samples_of,
+    speed_problems,
+)
 from benchbook.checking.quotations import quotation_problems
 from benchbook.content.formats import from_table
 from benchbook.content.machines import MachineDescription, write_machine
@@ -38,11 +49,17 @@ from benchbook.content.records import (
     write_text,
 )
 from benchbook.content.revisions import laid_out
-from benchbook.content.script import read_script
+from benchbook.content.script import Script, read_script
 from benchbook.content.validation import RECORD_AGAIN, machine_problems, parse_json, record_problems
 
 # So much of a value is told.
 LONGEST_VALUE = 60
+# What begins a table or a list, and what parts its items: ten times those of every record of this handbook
+# together. Each becomes an object many times as large.
+MOST_MARKS = 2_000_000
+TO_REPLACE = "pass --replace if that is meant"
+# Who has so many problems begins with these.
+MOST_PROBLEMS = 1000
 
 
 @dataclass(frozen=True)
@@ -61,7 +78,12 @@ class Imported:
 
 
 def import_bundles(
-    project: Project, paths: Sequence[Path], replacing: bool = False, reviewed: bool = False
+    project: Project,
+    paths: Sequence[Path],
+    replacing: bool = False,
+    reviewed: bool = False,
+    machine: str | None = None,
+    repository: Path | None = None,
 ) -> Imported:
     """Put the machines and the records of bundles in place.
 
@@ -73,6 +95,8 @@ def import_bundles(
         replacing: Whether they may change what is here: take the place of it, or add to its sessions.
         reviewed: Whether they were recorded from a commit that was reviewed; what the maintainers' machines
             say comes in no other way.
+        machine: The only one whose bundles are taken; by default any.
+        repository: Whose history the commits of their sessions are looked up in; by default the checkout's.
 
     Raises:
         BenchbookError: Anything in any of them is not right; then nothing was written.
@@ -87,11 +111,24 @@ def import_bundles(
     seen: dict[tuple[str, str], str] = {}
     machines: dict[str, Any] = {}
     for path, bundle in bundles:
-        machine = bundle["machine"]
-        refused = _refusals(project, machine, bundle["records"], path.name, reviewed)
+        described = bundle["machine"]
+        refused = _misshapen(project, described, bundle["records"], path.name)
+        if not refused and machine not in {None, described["name"]}:
+            what = f"it is of the machine {described['name']}, and {machine} was asked for"
+            refused = [Problem(path.name, 1, what, "leave it out, or name its machine with `--machine`")]
+        refused = refused or list(
+            islice(
+                _refusals(
+                    project, described, bundle["records"], path.name, reviewed, repository or project.root
+                ),
+                MOST_PROBLEMS,
+            )
+        )
         problems += refused or _repeated(bundle, path.name, seen)
-        if not refused and (odd := differing_key(machines.setdefault(machine["name"], machine), machine)):
-            what = f"another of the bundles describes {machine['name']} otherwise (its {odd} differs)"
+        if not refused and (
+            odd := differing_key(machines.setdefault(described["name"], described), described)
+        ):
+            what = f"another of the bundles describes {described['name']} otherwise (its {odd} differs)"
             problems.append(Problem(path.name, 1, what, "record with `--recorded-by` and your name"))
     if problems:
         raise BenchbookError(*problems)
@@ -106,14 +143,33 @@ def import_bundles(
     return Imported(tuple(dict.fromkeys(written)), tuple(replaced), tuple(added))
 
 
-def import_at(project: Project, paths: Sequence[Path], revision: str, replacing: bool = False) -> Imported:
+def import_at(
+    project: Project,
+    paths: Sequence[Path],
+    revision: str,
+    replacing: bool = False,
+    machine: str | None = None,
+) -> Imported:
     """As `import_bundles`, judged by what `revision` holds, as data, and laid over its records.
+
+    Where no machine is named, nothing is taken of the reference machine, nor what changes anything here.
 
     Raises:
         BenchbookError: There is no such revision, or anything in the bundles is not right.
     """
     with laid_out(project.root, revision) as there:
-        done = import_bundles(there, paths, replacing, reviewed=True)
+        done = import_bundles(there, paths, replacing, True, machine, project.root)
+        if machine is None:
+            reference = there.config.reference_machine
+            ours = f"{there.relative(there.records / reference)}/"
+            changed = [*done.replaced, *done.added]
+            if any(name.startswith(ours) for name in done.written):
+                changed.insert(0, f"{reference}, the reference machine")
+            if changed:
+                fix = "say whose they are with `--machine`, which refuses all others"
+                raise BenchbookError(
+                    *(Problem(revision, 1, f"they would change {line}", fix) for line in changed)
+                )
         for name in done.written:
             write_text(project.root / name, (there.root / name).read_text("utf-8"))
     return done
@@ -140,10 +196,10 @@ class _Placed:
         for what, fix in self.found.refused:
             yield Problem(self.path, 1, what, fix)
         for line in () if replacing else self.found.replaced:
-            yield Problem(self.path, 1, f"it would replace {line}", "pass --replace if that is meant")
+            yield Problem(self.path, 1, f"it would replace {line}", TO_REPLACE)
         # A session is its measurer's: who else could say that more was measured in it?
         for line in () if replacing or reviewed else self.found.added:
-            yield Problem(self.path, 1, f"it would add {line}", "pass --replace if that is meant")
+            yield Problem(self.path, 1, f"it would add {line}", TO_REPLACE)
 
     def write(self, project: Project) -> Iterator[str]:
         """Put it in place; the paths written."""
@@ -156,7 +212,7 @@ class _Placed:
 
 
 def _laid_over(project: Project, path: str, bundle: dict[str, Any]) -> _Placed:
-    machine = from_table(MachineDescription, bundle["machine"])
+    machine = worded(project, from_table(MachineDescription, bundle["machine"]))
     records: dict[Path, Record] = {}
     found = Changes()
     if fields := changed_fields(project, machine):
@@ -223,6 +279,9 @@ def _read_bundle(path: Path) -> dict[str, Any]:
     if len(raw) > LARGEST_BUNDLE:
         what = f"is larger than {LARGEST_BUNDLE >> 20} MiB"
         raise BenchbookError(Problem(path.name, 1, what, "bundle fewer scripts at a time"))
+    if sum(raw.count(mark) for mark in (b"{", b"[", b",")) > MOST_MARKS:
+        what = f"holds more than {MOST_MARKS} values"
+        raise BenchbookError(Problem(path.name, 1, what, "bundle fewer scripts at a time"))
     bundle, problems = parse_json(text, path.name)
     if problems:
         raise BenchbookError(*problems)
@@ -240,42 +299,74 @@ def _read_bundle(path: Path) -> dict[str, Any]:
     return dict(bundle)
 
 
-def _refusals(project: Project, machine: Any, records: list[Any], path: str, reviewed: bool) -> list[Problem]:
+def _misshapen(project: Project, machine: Any, records: list[Any], path: str) -> list[Problem]:
+    """What is wrong with the shape of a bundle; nothing else of it is looked at then."""
     problems = machine_problems(machine, path)
     if not records:
         problems.append(Problem(path, 1, "it holds no records", "bundle what was recorded"))
+    if len(records) > (most := len(project.scripts())):
+        what = f"it holds {len(records)} records, and this checkout has {most} scripts"
+        return [*problems, Problem(path, 1, what, "check out the commit it was recorded from")]
     for table in records:
         problems += record_problems(table, path)
-    if problems:
-        return problems
-    problems += machine_origin_problems(project, machine, path, reviewed)
+    return problems
+
+
+def _refusals(
+    project: Project,
+    machine: Mapping[str, Any],
+    records: list[Any],
+    path: str,
+    reviewed: bool,
+    repository: Path,
+) -> Iterator[Problem]:
+    """What speaks against a bundle of the right shape."""
+    yield from machine_origin_problems(project, machine, path, reviewed)
+    yield from model_problems(machine, path)
     scripts = project.scripts()
     for reference, times in Counter(table["script"] for table in records).items():
         if times > 1:
             what = f"it holds {times} records of {reference}"
-            problems.append(Problem(path, 1, what, "pass the file that `record --bundle` wrote"))
+            yield Problem(path, 1, what, "pass the file that `record --bundle` wrote")
     for table in records:
         reference = table["script"]
         if table["machine"] != machine["name"]:
             what = f"{reference} was recorded on {table['machine']}, not on {machine['name']}"
-            problems.append(Problem(path, 1, what, "bundle the records of one machine"))
+            yield Problem(path, 1, what, "bundle the records of one machine")
         if reference not in scripts:
             fix = "check out the commit it was recorded from"
-            problems.append(Problem(path, 1, f"{reference} is not a script of this checkout", fix))
+            yield Problem(path, 1, f"{reference} is not a script of this checkout", fix)
             continue
         script = read_script(scripts[reference], project.root)
         if mixed := quotation_problems(table, machine, script, path):
-            problems += mixed
+            yield from mixed
             continue
-        problems += record_origin_problems(project, script, machine, table, path)
-        problems += plausibility_problems(table, machine, script, path)
+        yield from record_origin_problems(project, script, machine, table, path)
+        yield from commit_problems(repository, table, path, reviewed)
+        yield from plausibility_problems(table, machine, script, path)
         elsewhere = _records_elsewhere(project, table["machine"], reference)
-        problems += copy_problems(table, _samples_in(elsewhere), path)
-        problems += _kind_problems(table, elsewhere, path)
+        yield from copy_problems(table, _samples_in(elsewhere), path)
+        yield from _kind_problems(table, elsewhere, path)
+        yield from _speed_problems(project, script, machine, table, elsewhere, path)
         if (link := project.link_above(project.record_path(table["machine"], reference))) is not None:
             what = f"{link.relative_to(project.root).as_posix()} is a link to another place"
-            problems.append(Problem(path, 1, what, "put what it leads to in its place"))
-    return problems
+            yield Problem(path, 1, what, "put what it leads to in its place")
+
+
+def _speed_problems(
+    project: Project,
+    script: Script,
+    machine: Mapping[str, Any],
+    table: Mapping[str, Any],
+    elsewhere: Sequence[Record],
+    path: str,
+) -> Iterator[Problem]:
+    """What no machine can do so much faster than the reference machine did it."""
+    name = project.config.reference_for(script.guide)
+    reference = next((record for record in elsewhere if record.machine == name), None)
+    described = description_here(project, name) if reference is not None else None
+    if reference is not None and described is not None:
+        yield from speed_problems(table, machine, record_table(reference), described, script, path)
 
 
 def _records_elsewhere(project: Project, machine: str, script: str) -> list[Record]:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from benchbook.checking.plausibility import CLOCK_SKEW, TIME
 from benchbook.content.formats import from_table
 from benchbook.content.machines import MachineDescription, machine_table
 from benchbook.content.problems import BenchbookError, Problem
@@ -16,9 +22,9 @@ from benchbook.content.project import Project
 from benchbook.content.records import OWNER_MARK, Publication, load_record, record_from
 from benchbook.content.script import Script, machine_kinds
 from benchbook.content.validation import RECORD_AGAIN
-from benchbook.machines.accelerators import VENDORS
-from benchbook.machines.description import MAINTAINERS, gigabytes, slug
-from benchbook.machines.gpus import sheet_of
+from benchbook.machines.accelerators import VENDORS, model_words
+from benchbook.machines.description import MAINTAINERS, gigabytes, named, slug
+from benchbook.machines.gpus import Sheet, known_gpus, sheet_of
 from benchbook.query.freshness import input_digests, judge_record
 
 # What two descriptions of one machine agree on, whatever was updated between them. Where there is an
@@ -30,7 +36,34 @@ MEMORY_AGREES = 0.05
 # What a person may have worded better; an import leaves it as it is.
 WORDING = ("title", "short")
 UNDER_A_NAME = "record with `--recorded-by` and your name"
-REVIEWED = "from a commit that was reviewed (`--at`)"
+REVIEWED = "from a commit that was reviewed (`--at`, with `--machine`)"
+WRITTEN = "bundle what `record --bundle` wrote"
+# Who measures, less the accents: what a page shows of a stranger has no letters that look like others.
+OWNER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ._'-]{0,58}[A-Za-z0-9.])?")
+# Letters and digits that look like others, and what they look like.
+ALIKE = str.maketrans(
+    {
+        like: letter
+        for letter, alike in {
+            "a": "4\u0430\u0251\u03b1",
+            "c": "\u0441",
+            "e": "3\u0435\u03b5",
+            "i": "1l|!\u0131\u0456\u03b9\u0269",
+            "k": "\u043a\u03ba",
+            "m": "\u043c",
+            "n": "\u043f\u03b7",
+            "o": "0\u043e\u03bf",
+            "p": "\u0440\u03c1",
+            "r": "\u0433",
+            "s": "5\u0455",
+            "t": "\u0442\u03c4",
+            "v": "\u03bd",
+        }.items()
+        for like in alike
+    }
+)
+# What the recorder calls a processor; any other name that begins with `cpu-` says nothing of its size.
+SIZED_CPU = re.compile(r"cpu-\d+core(-\d+gb)?")
 
 
 def machine_origin_problems(
@@ -46,14 +79,16 @@ def machine_origin_problems(
     """
     name, owner, kind = machine["name"], machine["owner"], machine["kind"]
     accelerator = machine["accelerator"]
+    known = description_here(project, name)
     if (kind == "cpu") != (accelerator is None):
         what = (
             f"{name} is of the kind {kind} and describes {'no' if accelerator is None else 'an'} accelerator"
         )
-        yield Problem(path, 1, what, "bundle what `record --bundle` wrote")
-    elif accelerator is not None and accelerator["vendor"] not in {VENDORS[kind], None}:
+        yield Problem(path, 1, what, WRITTEN)
+        return
+    if accelerator is not None and accelerator["vendor"] not in {VENDORS[kind], None}:
         what = f"{name} is of the kind {kind}, which {accelerator['vendor']} does not make"
-        yield Problem(path, 1, what, "bundle what `record --bundle` wrote")
+        yield Problem(path, 1, what, WRITTEN)
     sheet = sheet_of(machine)
     if sheet is not None and int(gigabytes(accelerator["memory_bytes"]) or 0) > sheet.memory_gb:
         what = (
@@ -61,13 +96,16 @@ def machine_origin_problems(
             f"more than the {sheet.memory_gb} of {sheet.model}'s data sheet ({sheet.source})"
         )
         yield Problem(path, 1, what, "correct the description, or bring the data sheet up to date")
-    if not machine["published"]:
+    if machine["published"]:
+        yield from _quoted_words(machine, sheet, path)
+    else:
         _, _, suffix = name.partition(OWNER_MARK)
         if suffix != slug(owner or ""):
             what = f"{name} belongs to {owner or 'the maintainers'}, and its name says otherwise"
             yield Problem(path, 1, what, f"{UNDER_A_NAME}, which becomes its ending")
         yield from _posing(project, machine, path, reviewed)
-    known = description_here(project, name)
+        if known is None:
+            yield from _misnamed(machine, sheet, path)
     differing = differing_key(known, machine) if known else None
     if differing:
         what = f"{name} is here already and is another machine (its {differing} differs)"
@@ -88,11 +126,109 @@ def _posing(project: Project, machine: Mapping[str, Any], path: str, reviewed: b
     elif owner is not None and _is_maintainers(owner):
         what = f"{name} belongs to {owner}, which is what the maintainers are called"
         yield Problem(path, 1, what, UNDER_A_NAME)
+    elif owner is not None and not OWNER.fullmatch(_without_accents(owner)):
+        what = f"{name} belongs to {owner}, which is not a name in the letters A to Z"
+        yield Problem(path, 1, what, "record with `--recorded-by` and your name in these, as on GitHub")
+
+
+def _misnamed(machine: Mapping[str, Any], sheet: Sheet | None, path: str) -> Iterator[Problem]:
+    """A name that says of the hardware what the description does not: of a vendor, a model, a size."""
+    base = machine["name"].partition(OWNER_MARK)[0]
+    follows = named(from_table(MachineDescription, machine)).name.partition(OWNER_MARK)[0]
+    if base == follows:
+        return
+    makers = {slug(vendor) for vendor in VENDORS.values()}
+    said = sheet_of({"accelerator": {"name": base.replace("-", " ")}})
+    if (
+        (machine["accelerator"] is None) != base.startswith("cpu-")
+        or SIZED_CPU.fullmatch(base)
+        or base.partition("-")[0] in makers
+        or (said is not None and said != sheet)
+    ):
+        what = f"{machine['name']} is called so, and what it describes is called {follows}"
+        yield Problem(path, 1, what, "record without `--machine`, which names a machine by what it is")
+
+
+def model_problems(machine: Mapping[str, Any], path: str) -> Iterator[Problem]:
+    """A GPU that has the name of a model, or one that is read as it, and not what is known of that model.
+
+    Parameters:
+        machine: A description of the right shape that comes from outside.
+        path: The file, for messages.
+    """
+    accelerator, name, sheet = machine["accelerator"], machine["name"], sheet_of(machine)
+    if accelerator is None or machine["published"]:
+        return
+    model = " ".join(model_words(accelerator["name"]))
+    rows = [gpu for gpu in known_gpus() if gpu.model.casefold() == model.casefold()]
+    rows = rows or [gpu for gpu in known_gpus() if sheet is not None and gpu.model == sheet.model]
+    if not rows:
+        for gpu in known_gpus():
+            if _skeleton(gpu.model) == _skeleton(model):
+                what = f"{name} has a {accelerator['name']}, which is not {gpu.name} and is read as it"
+                yield Problem(path, 1, what, WRITTEN)
+                return
+        return
+    gpu = rows[0]
+    maker = gpu.name.partition(" ")[0]
+    # GeForce, Quadro, Jetson
+    maker = maker if maker in VENDORS.values() else VENDORS["cuda"]
+    if accelerator["vendor"] not in {maker, None}:
+        what = f"{name} has a {gpu.model} of {accelerator['vendor']}, which {maker} makes ({gpu.source})"
+        yield Problem(path, 1, what, WRITTEN)
+    most = max((row.memory_gb or 0 for row in rows), default=0)
+    size = int(gigabytes(accelerator["memory_bytes"]) or 0)
+    if sheet is None and 0 < most < size:
+        what = f"{name} has devices of {size} GB, more than the {most} of {gpu.name} ({gpu.source})"
+        yield Problem(path, 1, what, WRITTEN)
+    if sheet is not None and not size:
+        yield Problem(path, 1, f"{name} has a {gpu.model}, and does not say how much memory", WRITTEN)
+    told = accelerator["compute_capability"]
+    if gpu.capability is not None and told not in {None, "{}.{}".format(*gpu.capability)}:
+        known = "{}.{}".format(*gpu.capability)
+        what = f"{name} has the compute capability {told}, and {gpu.name} has {known}"
+        yield Problem(path, 1, what, WRITTEN)
+
+
+def _quoted_words(machine: Mapping[str, Any], sheet: Sheet | None, path: str) -> Iterator[Problem]:
+    """A machine of quoted figures, whose words a person chose, that is called as another model."""
+    for key in WORDING:
+        said = sheet_of({"accelerator": {"name": machine[key]}})
+        if said is not None and said != sheet:
+            what = f"{machine['name']} is called {machine[key]!r}, and does not describe a {said.model}"
+            yield Problem(path, 1, what, "call it by what the publication says was measured")
+    if machine["owner"] is not None and _is_maintainers(machine["owner"]):
+        what = f"{machine['name']} is quoted, and says that the maintainers measured it"
+        yield Problem(path, 1, what, "name who is said to have measured it")
+
+
+def worded(project: Project, machine: MachineDescription) -> MachineDescription:
+    """A measured machine with the title and the short form that follow from what it is.
+
+    Where another machine here has that title, its own name stands behind it.
+    """
+    if machine.published:
+        return machine
+    made = named(machine)
+    others = (description_here(project, name) for name in project.machines if name != machine.name)
+    taken = {other.get("title") for other in others if other is not None}
+    title = f"{made.title} ({machine.name})" if made.title in taken else made.title
+    return replace(machine, title=title, short=made.short)
 
 
 def _is_maintainers(name: str) -> bool:
     """Whether whoever is called `name` passes for the maintainers of the handbook."""
-    return MAINTAINERS.removesuffix("s") in slug(unicodedata.normalize("NFKC", name)).replace("-", "")
+    return _skeleton(MAINTAINERS.removesuffix("s")) in _skeleton(name)
+
+
+def _skeleton(text: str) -> str:
+    """What a reader sees in a text: no accents, spaces and case, and one spelling of what looks alike."""
+    plain = _without_accents(unicodedata.normalize("NFKC", text)).casefold().translate(ALIKE)
+    return re.sub(r"[^a-z0-9]", "", plain).replace("rn", "m").replace("vv", "w")
+
+
+def _without_accents(text: str) -> str:
+    return "".join(one for one in unicodedata.normalize("NFD", text) if not unicodedata.combining(one))
 
 
 def changed_fields(project: Project, machine: MachineDescription) -> list[tuple[str, Any, Any]]:
@@ -204,6 +340,57 @@ def record_origin_problems(
             what = f"campaign {name} ran on Python {python}, where {script.reference} asks for "
             what += script.metadata.requires_python
             yield Problem(path, 1, what, "record with a Python that the script admits")
+
+
+def commit_problems(
+    repository: Path, record: Mapping[str, Any], path: str, reviewed: bool = False
+) -> Iterator[Problem]:
+    """Sessions that began before the commit they name was made, or name one that this history does not hold.
+
+    Parameters:
+        repository: Where the history is; without one, nothing is known.
+        record: A record of the right shape.
+        path: The file, for messages.
+        reviewed: Whether they come from a commit that was reviewed, where older sessions are brought too.
+    """
+    used = {variant["campaign"] for variant in record["variants"].values()}
+    commits = {name: record["campaigns"][name].get("commit") for name in sorted(used)}
+    made = _made(repository, {commit for commit in commits.values() if commit is not None})
+    for name, commit in commits.items():
+        if commit is None or made is None:
+            continue
+        if commit not in made:
+            if not reviewed:
+                what = f"campaign {name} was recorded from commit {commit[:12]}, which is not in this history"
+                yield Problem(path, 1, what, "fetch that commit, or record from one that is here")
+            continue
+        try:
+            started = datetime.strptime(record["campaigns"][name]["started"], TIME).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+        if started < made[commit] - CLOCK_SKEW:
+            what = f"campaign {name} started at {started:{TIME}}, before its commit {commit[:12]} was made"
+            yield Problem(path, 1, what, RECORD_AGAIN)
+
+
+def _made(repository: Path, commits: Iterable[str]) -> dict[str, datetime] | None:
+    """When each of some commits was made, of those that are here; None where the history is not whole."""
+
+    def git(*arguments: str, send: str = "") -> str:
+        command = ["git", "-C", str(repository), *arguments]
+        return subprocess.run(command, input=send, capture_output=True, text=True, check=False).stdout
+
+    lines = "".join(f"{commit}\n" for commit in commits)
+    asked = ("--no-walk", "--no-show-signature", "--ignore-missing", "--stdin", "--format=%H %ct")
+    try:
+        if git("rev-parse", "--is-shallow-repository").strip() != "false":
+            return None
+        # Without one that is asked for, it would tell of the last.
+        told = git("log", *asked, send=lines) if lines else ""
+    except OSError:
+        return None
+    pairs = (line.split() for line in told.splitlines())
+    return {commit: datetime.fromtimestamp(int(seconds), UTC) for commit, seconds in pairs}
 
 
 def _admits(specifier: str, version: str) -> bool:

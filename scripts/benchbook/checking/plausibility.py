@@ -9,11 +9,12 @@ from typing import Any
 
 from benchbook.content.metadata import Metric
 from benchbook.content.positions import json_line
-from benchbook.content.problems import Problem
-from benchbook.content.script import Script
+from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.script import Script, Variant, machine_kinds
 from benchbook.content.units import UNITS, Dimension
 from benchbook.content.validation import RECORD_AGAIN
 from benchbook.machines.gpus import Sheet, sheet_of
+from benchbook.recording.estimate import WIDER, work_of
 
 # Some kernels count a process's pages in batches: two readings, one behind the other, need not quite agree.
 SLACK = 0.95
@@ -50,6 +51,11 @@ MAGNITUDES: dict[Dimension, tuple[float, float]] = {
 FLAGS: frozenset[Dimension] = frozenset({"ratio", "count"})
 # Cells that take less do little else than read the clock, and two of them may agree.
 TELLING_SECONDS = 1e-4
+# How many times as fast as the reference machine another is at most, a tenfold to spare: the largest host
+# beside one core, and an accelerator in formats that a processor has to emulate.
+FASTEST_CPU, FASTEST = 1e4, 1e6
+# What a script says of its work is rounded: this share of what the data sheet asks for, a run takes at least.
+SHARE_OF_WORK = 0.1
 
 
 def plausibility_problems(
@@ -75,10 +81,16 @@ def plausibility_problems(
         for what in _odd_dates(campaign, now or datetime.now(UTC)):
             yield Problem(path, line, f"campaign {name}: {what}", RECORD_AGAIN)
     yield from _odd_length(table, path, text)
+    yield from _odd_history(table, machine, script, path, text, now or datetime.now(UTC))
     declared = script.metadata.metrics
     sheet = sheet_of(machine)
+    kinds = machine_kinds(machine["kind"], machine["name"])
+    variants = {one.name: one for one in script.variants(kinds)}
     for name, variant in table["variants"].items():
         line = json_line(text, ("variants", name))
+        if variant["code"] == script.code_digest and (more := _undeclared(variant, script)):
+            what = f"it holds {', '.join(more)}, which are no cells of the script"
+            yield Problem(path, line, f"variant {name}: {what}", RECORD_AGAIN)
         if variant["outcome"] != "ok":
             continue
         measured = set(variant["runs"][0]["metrics"])
@@ -108,6 +120,12 @@ def plausibility_problems(
             *_odd_parameters(variant["runs"]),
             *_odd_numbers(variant["runs"], known),
             *_odd_metrics(variant["runs"], known, machine, sheet),
+            *_odd_times(variant["runs"], known, table["campaigns"][variant["campaign"]]),
+            *(
+                _odd_work(variant["runs"], script, variants[name], machine, sheet)
+                if sheet is not None and name in variants and variant["code"] == script.code_digest
+                else ()
+            ),
             *_odd_seconds(variant["runs"], "source" in table["campaigns"][variant["campaign"]]),
             *_odd_blocks(variant["runs"], known),
         ):
@@ -155,15 +173,131 @@ def _odd_length(table: Mapping[str, Any], path: str, text: str) -> Iterator[Prob
         for run in variant["runs"]:
             spent[campaign] = spent.get(campaign, 0.0) + _seconds(run)
     for name, seconds in spent.items():
-        campaign = table["campaigns"][name]
-        try:
-            began, ended = (datetime.strptime(campaign[key], TIME) for key in ("started", "finished"))
-        except (KeyError, ValueError):
-            continue
-        lasted = (ended - began).total_seconds()
-        if seconds > lasted + ROUNDING_SECONDS:
+        lasted = _lasted(table["campaigns"][name])
+        if lasted is not None and seconds > lasted + ROUNDING_SECONDS:
             what = f"campaign {name}: its runs took {seconds:.0f} s, and it lasted {lasted:.0f}"
             yield Problem(path, json_line(text, ("campaigns", name)), what, RECORD_AGAIN)
+
+
+def _lasted(campaign: Mapping[str, Any]) -> float | None:
+    """The seconds of a session; None of what is quoted, and where its moments are none."""
+    try:
+        began, ended = (datetime.strptime(campaign[key], TIME) for key in ("started", "finished"))
+    except (KeyError, ValueError):
+        return None
+    return (ended - began).total_seconds()
+
+
+def _odd_history(
+    table: Mapping[str, Any], machine: Mapping[str, Any], script: Script, path: str, text: str, now: datetime
+) -> Iterator[Problem]:
+    """The first line of the history that is of a day when nothing was measured, or of what is no number."""
+    declared = script.metadata.metrics
+    last = f"{now + CLOCK_SKEW:%Y-%m-%d}"
+    first = "" if machine["published"] else f"{FIRST_DAY:%Y-%m-%d}"
+    for place, told in enumerate(table["history"]):
+        odd: str | None = None
+        if not first <= told["date"] <= last:
+            odd = f"is of {told['date']}, when nothing was measured"
+        for variant, medians in told["medians"].items():
+            for name, value in medians.items():
+                if name in declared and (number := _odd_number(value, declared[name])) is not None:
+                    odd = odd or f"says that {name} of variant {variant} is {number}"
+                # Of a metric that there is no more nobody knows the unit.
+                elif name not in declared and abs(value) > max(most for _, most in MAGNITUDES.values()):
+                    odd = odd or f"says that {name} of variant {variant} is {value:.4g}"
+        if odd is not None:
+            line = json_line(text, ("history", place))
+            yield Problem(path, line, f"the history of campaign {told['campaign']} {odd}", RECORD_AGAIN)
+            return
+
+
+def _undeclared(variant: Mapping[str, Any], script: Script) -> list[str]:
+    """What of a variant is of cells that its script does not have."""
+    held = {cell for run in variant["runs"] for rank in _ranks(run) for cell in rank["cells"]}
+    return sorted((held | set(variant["output"])) - {cell.name for cell in script.cells})
+
+
+def _odd_times(
+    runs: Sequence[Mapping[str, Any]], declared: Mapping[str, Metric], campaign: Mapping[str, Any]
+) -> Iterator[str]:
+    """Times that are longer than the session they were measured in."""
+    lasted = _lasted(campaign)
+    if lasted is None:
+        return
+    for name, metric in declared.items():
+        unit = UNITS[metric.unit]
+        if unit.dimension != "time":
+            continue
+        longest = max((float(item * unit.factor) for item in _items(runs, name)), default=0.0)
+        if longest > lasted + ROUNDING_SECONDS:
+            yield f"{name} is {longest:.4g} s, and the session lasted {lasted:.0f} s"
+
+
+def _odd_work(
+    runs: Sequence[Mapping[str, Any]],
+    script: Script,
+    variant: Variant,
+    machine: Mapping[str, Any],
+    sheet: Sheet,
+) -> Iterator[str]:
+    """A run that took less than the device needs for what its script says that it does."""
+    try:
+        amounts = work_of(script, variant)
+    except BenchbookError:
+        return
+    computing = 0.0
+    for key, amount in amounts.items():
+        fastest = key
+        while fastest in WIDER and fastest not in sheet.tflops:
+            fastest = WIDER[fastest]
+        if fastest in sheet.tflops:
+            computing += amount / (sheet.tflops[fastest] * 1e12)
+    moving = amounts.get("bytes", 0.0) / (sheet.gigabytes_per_second * 1e9)
+    least = max(computing, moving) / machine["accelerator"]["count"] * SHARE_OF_WORK
+    took = min(_seconds(run) for run in runs)
+    if took < least:
+        yield f"a run took {took:.4g} s, and {sheet.model} needs {least:.4g} s at least for its work"
+
+
+def speed_problems(
+    table: Mapping[str, Any],
+    machine: Mapping[str, Any],
+    known: Mapping[str, Any],
+    known_machine: Mapping[str, Any],
+    script: Script,
+    path: str,
+) -> Iterator[Problem]:
+    """Times and rates that are better than the reference machine's by more than machines differ.
+
+    Parameters:
+        table: The record, already of the right shape.
+        machine: Its machine, likewise.
+        known: The record of the reference machine.
+        known_machine: That machine.
+        script: The script as it stands.
+        path: The file, for messages.
+    """
+    most = FASTEST_CPU if machine["kind"] == known_machine["kind"] == "cpu" else FASTEST
+    for name, variant in table["variants"].items():
+        there = known["variants"].get(name)
+        # What was here before it changed is compared with what was.
+        if there is None or there["outcome"] != "ok" or "source" in table["campaigns"][variant["campaign"]]:
+            continue
+        for metric, declared in script.metadata.metrics.items():
+            dimension = UNITS[declared.unit].dimension
+            ours, theirs = (
+                [item for item in _items(runs, metric) if not isinstance(item, bool) and item > 0]
+                for runs in (variant["runs"], there["runs"])
+            )
+            if dimension not in {"time", "rate"} or not ours or not theirs:
+                continue
+            times = max(theirs) / min(ours) if dimension == "time" else max(ours) / min(theirs)
+            if times > most:
+                what = (
+                    f"{metric} is {times:.0e} times as good as on {known['machine']}, and none is {most:.0e}"
+                )
+                yield Problem(path, 1, f"variant {name}: {what}", RECORD_AGAIN)
 
 
 def _seconds(run: Mapping[str, Any]) -> float:

@@ -14,7 +14,7 @@ import typer
 from benchbook.cli.changes import comment, dependencies, notebooks, propose, report
 from benchbook.cli.kit import kit
 from benchbook.cli.predict import coefficients, predict_memory, predictions
-from benchbook.cli.problems import print_problems
+from benchbook.cli.problems import print_problems, printable
 from benchbook.cli.translations import new, translations
 from benchbook.content.problems import BenchbookError, Problem, lacking
 from benchbook.content.project import find_project
@@ -132,22 +132,30 @@ def import_(
         typer.Option(metavar="REVISION", help="judge them by the scripts and records of another one"),
     ] = None,
     replacing: Annotated[
-        bool, typer.Option("--replace", help="let them replace what is here, or add to its campaigns")
+        bool,
+        typer.Option(
+            "--replace", help="let them replace what is here, or add to its campaigns; with --machine"
+        ),
     ] = False,
+    machine: Annotated[
+        str | None, typer.Option(metavar="NAME", help="take bundles of this machine, and refuse all others")
+    ] = None,
 ) -> None:
     """Validate records made elsewhere and put them in place: all of them, or none."""
     from benchbook.checking.bundles import import_at, import_bundles
 
+    if replacing and machine is None:
+        raise typer.BadParameter("--replace goes with --machine: say whose records may be replaced")
     project = find_project()
     done = (
-        import_bundles(project, bundles, replacing)
+        import_bundles(project, bundles, replacing, machine=machine)
         if at is None
-        else import_at(project, bundles, at, replacing)
+        else import_at(project, bundles, at, replacing, machine)
     )
     for line in done.replaced:
-        typer.echo(f"replaced {line}")
+        typer.echo(printable(f"replaced {line}"))
     for line in done.added:
-        typer.echo(f"added {line}")
+        typer.echo(printable(f"added {line}"))
     for path in done.written:
         typer.echo(f"imported {path}")
 

@@ -1,7 +1,8 @@
-"""Print problems, of which there may be a million, each with a message as long as a book."""
+"""Print problems, of which there may be a million, each as long as a book, and with commands in it."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,6 +15,8 @@ from benchbook.contributing.shortening import shortened
 MOST = 1000
 # Each part of a problem is cut by itself, so that what to do is said however much was quoted before.
 LONGEST = 1000
+# The categories of what breaks a line, commands a terminal or turns the direction of a text.
+UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
 def print_problems(problems: Sequence[Problem], before: str = "", err: bool = False) -> None:
@@ -25,7 +28,20 @@ def print_problems(problems: Sequence[Problem], before: str = "", err: bool = Fa
         err: Whether they go to the standard error.
     """
     for problem in problems[:MOST]:
-        path, what, fix = (shortened(text, LONGEST) for text in (problem.path, problem.what, problem.fix))
+        path, what, fix = (
+            printable(shortened(text, LONGEST)) for text in (problem.path, problem.what, problem.fix)
+        )
         typer.echo(f"{before}{replace(problem, path=path, what=what, fix=fix)}", err=err)
     if len(problems) > MOST:
         typer.echo(f"{before}... and {len(problems) - MOST} more", err=err)
+
+
+def printable(text: str) -> str:
+    """`text` as one line that commands nothing: what is not seen is written as Python escapes it.
+
+    GitHub takes a line that begins with `::`, or holds `##[`, for a command to the workflow.
+    """
+    seen = "".join(
+        one.encode("unicode_escape").decode() if unicodedata.category(one) in UNSEEN else one for one in text
+    ).replace("##[", "##\\[")
+    return f"./{seen}" if seen.lstrip().startswith("::") else seen

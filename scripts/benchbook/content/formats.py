@@ -50,7 +50,8 @@ class Limit:
 
     Parameters:
         limits: Of a text `pattern`, `min_length` and `max_length`; of a number `ge`, `gt`, `le` and `lt`; of
-            a tuple the lengths, and `strict=False`, for files hold it as a list.
+            a list the lengths, and `fail_fast=True`, which ends at the first wrong item; of a tuple
+            `strict=False` too, for files hold it as a list.
     """
 
     def __init__(self, **limits: object) -> None:
@@ -121,7 +122,17 @@ Commit = Annotated[str, Limit(pattern=r"^[0-9a-f]{40}$")]
 Digest = Annotated[str, Limit(pattern=r"^sha256:[0-9a-f]{64}$")]
 Day = Annotated[str, Limit(pattern=r"^[0-9]{4}-[0-9][0-9]-[0-9][0-9]$")]
 Instant = Annotated[str, Limit(pattern=r"^[0-9]{4}-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9]Z$")]
-Short = Annotated[str, Limit(max_length=400)]
+# What is not seen and does something: it breaks a line, turns the direction of a text, commands a terminal.
+# All of category Cc, and of Cf what has no shape, as ranges that all dialects of regular expressions read.
+INVISIBLE = (
+    "\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0001-\U000e007f"
+)
+Short = Annotated[str, Limit(pattern=f"^[^{INVISIBLE}]*$", max_length=400)]
+# What a page names: no markup; and what it calls something: that begins with something to see.
+Label = Annotated[str, Limit(pattern=f"^[^{INVISIBLE}<>]*$", max_length=100)]
+Title = Annotated[str, Limit(pattern=rf"^[^{INVISIBLE}<>\s][^{INVISIBLE}<>]*$", max_length=400)]
+CampaignName = Annotated[str, Limit(pattern=r"^[A-Za-z0-9._-]+$", max_length=120)]
 Text = Annotated[str, Limit(max_length=200_000)]
 # Any that a float can hold: medians and drawings are made of floats.
 Whole = Annotated[int, Limit(ge=-(10**308), le=10**308)]
@@ -129,8 +140,9 @@ Count = Annotated[int, Limit(ge=1, le=10**6)]
 # An exabyte is more than any machine has.
 Bytes = Annotated[int, Limit(ge=0, le=10**18)]
 Value = bool | Whole | float
-Many = Annotated[tuple[T, ...], Limit(strict=False)]
-Some = Annotated[tuple[T, ...], Limit(strict=False, min_length=1)]
+# Of a list of wrong items the first is told: there may be millions.
+Many = Annotated[tuple[T, ...], Limit(strict=False, fail_fast=True)]
+Some = Annotated[tuple[T, ...], Limit(strict=False, fail_fast=True, min_length=1)]
 
 
 def from_table(kind: type[T], table: Mapping[str, Any]) -> T:

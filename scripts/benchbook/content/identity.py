@@ -9,8 +9,9 @@ HOMES = re.compile(r"/(?:home|Users)/[^/\s\"'<>]*|/root(?=/)|[A-Za-z]:\\Users\\[
 UUIDS = re.compile(
     r"\b(?:GPU|MIG)-[0-9a-f]{8}-[0-9a-f-]*|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f-]*", re.IGNORECASE
 )
-# Not the product of two matrices, one of which has a method called.
-ADDRESSES = re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}(?![\w(])")
+# Not the product of two matrices, one of which has a method called. Before the @ are 64 characters at most
+# (RFC 5321, 4.5.3.1.1), looked for from their beginning only: else a text takes the square of its length.
+ADDRESSES = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}(?![\w(])")
 
 
 def cut(text: str) -> str:

@@ -10,9 +10,26 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from benchbook.content.formats import Bytes, Count, MachineName, Name, OneOf, Short, Stored, Value
-from benchbook.content.records import dump_json, write_text
+from benchbook.content.formats import (
+    Count,
+    Label,
+    Limit,
+    MachineName,
+    Name,
+    OneOf,
+    Short,
+    Stored,
+    Title,
+    Value,
+)
+from benchbook.content.records import MOST_NAMES, dump_json, write_text
 from benchbook.content.script import machine_kinds
+
+# Some ten times what the largest has that is sold: a device, a host, accelerators and cores of one machine.
+DeviceBytes = Annotated[int, Limit(ge=0, le=4 * 2**40)]
+HostBytes = Annotated[int, Limit(ge=0, le=512 * 2**40)]
+Devices = Annotated[int, Limit(ge=1, le=1024)]
+Cores = Annotated[int, Limit(ge=1, le=16384)]
 
 
 @dataclass(frozen=True)
@@ -22,16 +39,16 @@ class AcceleratorDescription(Stored):
     Descriptions that were written before partitions were known lack `partition`.
     """
 
-    name: Short
-    vendor: Short | None
-    memory_bytes: Bytes | None
-    count: Count
+    name: Label
+    vendor: Label | None
+    memory_bytes: DeviceBytes | None
+    count: Devices
     driver: Short | None
     runtime: Short | None
     power_limit_watts: Value | None
     clocks_mhz: dict[Name, Value | None] | None
     mig: Short | bool | None
-    partition: Short | None = field(default=None, kw_only=True)
+    partition: Label | None = field(default=None, kw_only=True)
     ecc: bool | None
     compute_capability: Short | None
     multiprocessors: Count | None
@@ -43,9 +60,9 @@ class CpuDescription(Stored):
 
     model: Short | None
     vendor: Short | None
-    cores: Count | None
+    cores: Cores | None
     threads_per_core: Count | None
-    flags: list[Short]
+    flags: Annotated[list[Short], Limit(max_length=MOST_NAMES, fail_fast=True)]
 
 
 @dataclass(frozen=True)
@@ -66,12 +83,12 @@ class MachineDescription(Stored):
 
     name: MachineName
     kind: Annotated[str, OneOf(("cpu", "cuda", "rocm", "xpu", "mps"))]
-    title: Short
-    short: Short
-    owner: Short | None
+    title: Title
+    short: Title
+    owner: Label | None
     accelerator: AcceleratorDescription | None
     cpu: CpuDescription
-    memory_bytes: Bytes | None
+    memory_bytes: HostBytes | None
     virtualisation: Short | None
     system: dict[Name, Short | None]
     published: bool

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 
 from benchbook.content.formats import (
     Bytes,
+    CampaignName,
     Commit,
     Count,
     Day,
@@ -61,7 +62,15 @@ CellReadings = Annotated[
 Positive = Annotated[int, Limit(gt=0, le=10**9)] | Annotated[float, Limit(gt=0, le=1e9)]
 # A record has a line for each campaign of its script; so many are no history.
 MOST_CAMPAIGNS = 1000
-Samples = Annotated[list[Value], Limit(min_length=1)]
+# A page draws every point of a series, of every run: ten thousand are more than anyone sees.
+LONGEST_SERIES = 10_000
+# Eight runs tell a time, and no machine of one description has so many accelerators.
+MOST_RUNS = MOST_RANKS = 1000
+# So many names of one kind (meters, regions, variants, instruction sets, other processes) are none any more.
+MOST_NAMES = 1000
+Samples = Annotated[list[Value], Limit(min_length=1, max_length=LONGEST_SERIES, fail_fast=True)]
+Blocks = Annotated[list[float | Whole], Limit(min_length=1, max_length=LONGEST_SERIES, fail_fast=True)]
+Names = Annotated[Many[Name], Limit(max_length=MOST_NAMES)]
 # What was noted of the device and of who else used it; of what no driver told, None.
 State = Annotated[
     dict[str, Any],
@@ -71,11 +80,15 @@ State = Annotated[
         clocks_mhz=dict[Name, Reading | None] | None,
         temperature_celsius=Reading | None,
         load_average=Reading | None,
-        foreign_processes=list[Annotated[int, Limit(ge=0)]] | None,
+        foreign_processes=Annotated[
+            list[Annotated[int, Limit(ge=0)]], Limit(max_length=MOST_NAMES, fail_fast=True)
+        ]
+        | None,
         shared=bool | None,
     ),
 ]
-Parameters = dict[Name, Text | Value | list[Text | Value | None] | None]
+ParameterList = Annotated[list[Text | Value | None], Limit(max_length=LONGEST_SERIES, fail_fast=True)]
+Parameters = dict[Name, Text | Value | ParameterList | None]
 
 
 @dataclass(frozen=True)
@@ -88,7 +101,7 @@ class RankRun(Stored):
     metrics: dict[Name, Value | Samples]
     cells: dict[Name, CellReadings]
     baseline_memory: Bytes | None = None
-    blocks: dict[Name, Annotated[list[float | Whole], Limit(min_length=1)]] = field(default_factory=dict)
+    blocks: dict[Name, Blocks] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _check_metrics(self.metrics, self.blocks)
@@ -112,8 +125,8 @@ class Run(Stored):
     metrics: dict[Name, Value | Samples]
     cells: dict[Name, CellReadings]
     baseline_memory: Bytes | None = None
-    other_ranks: Many[RankRun] = ()
-    blocks: dict[Name, Annotated[list[float | Whole], Limit(min_length=1)]] = field(default_factory=dict)
+    other_ranks: Annotated[Many[RankRun], Limit(max_length=MOST_RANKS)] = ()
+    blocks: dict[Name, Blocks] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _check_metrics(self.metrics, self.blocks)
@@ -143,18 +156,18 @@ class VariantRecord(Stored):
     A measured one has runs that agree on what was measured; any other has none.
     """
 
-    campaign: Short
+    campaign: CampaignName
     outcome: Annotated[str, OneOf(("ok", "out of memory", "timed out", "crashed"))]
     error: Text | None
     parameters: Parameters
     ranks: Count
     environment: dict[Name, Short]
-    meters: Many[Name]
+    meters: Names
     code: Digest | None
     inputs: dict[Short, Short]
     output: dict[Name, Text]
-    runs: Many[Run]
-    regions: Many[Name] = ()
+    runs: Annotated[Many[Run], Limit(max_length=MOST_RUNS)]
+    regions: Names = ()
 
     def __post_init__(self) -> None:
         if (self.outcome == "ok") != bool(self.runs):
@@ -245,8 +258,8 @@ class HistoryLine(Stored):
     """What one campaign wrote, in short; `medians` are by variant and metric."""
 
     date: Day
-    campaign: Short
-    variants: list[VariantName]
+    campaign: CampaignName
+    variants: Annotated[list[VariantName], Limit(max_length=MOST_NAMES, fail_fast=True)]
     medians: dict[VariantName, dict[Name, Value]]
 
     def __post_init__(self) -> None:
@@ -262,7 +275,8 @@ class Record(Stored):
     machine: MachineName
     licence: Literal["CC0-1.0"]
     campaigns: Annotated[
-        dict[Short, Annotated[Publication | Campaign, KindBy("source")]], Limit(max_length=MOST_CAMPAIGNS)
+        dict[CampaignName, Annotated[Publication | Campaign, KindBy("source")]],
+        Limit(max_length=MOST_CAMPAIGNS),
     ]
     variants: dict[VariantName, VariantRecord]
     history: Annotated[Many[HistoryLine], Limit(max_length=MOST_CAMPAIGNS)]

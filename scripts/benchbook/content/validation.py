@@ -6,12 +6,13 @@ import json
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import is_dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from benchbook.content.formats import Stored
+from benchbook.content.formats import INVISIBLE, Stored
 from benchbook.content.identity import find
 from benchbook.content.machines import MachineDescription
 from benchbook.content.positions import json_line, repeated_json_key
@@ -21,11 +22,17 @@ from benchbook.content.records import PUBLISHED, Record, is_published
 
 # No description and no record has this many levels; what is below them is refused for its shape.
 DEEPEST = 20
+# Nor so many keys in one table: each wrong one is an error, which takes more memory than what it is of.
+MOST_KEYS = 1000
+MOST_ERRORS = 10_000
+# So many problems of one file are told.
+MOST_TOLD = 20
 RECORD_AGAIN = "record it again with `benchbook record`"
 QUOTE_AGAIN = "correct it by what the publication says; CONTRIBUTING.md shows what a quotation holds"
 
 # How pydantic calls a key that a dataclass does not have, and what we say of it.
 UNKNOWN_KEY, UNKNOWN = "unexpected_keyword_argument", "there is no such key"
+UNSEEN = "it holds what is not seen, such as a line break, or markup, or is blank"
 
 Keys = tuple[str | int, ...]
 T = TypeVar("T")
@@ -61,10 +68,15 @@ def _dataclasses(schema: Any) -> Iterator[type]:
             yield from _dataclasses(item)
 
 
-def shape_errors(error: ValidationError, most: int = 20) -> Iterator[tuple[Keys, str, str]]:
-    """The keys, the kind and the words of each of the first errors."""
+def shape_errors(error: ValidationError, most: int = MOST_TOLD) -> Iterator[tuple[Keys, str, str]]:
+    """The keys, the kind and the words of each of the first errors; of far too many their number alone."""
+    if error.error_count() > MOST_ERRORS:
+        yield (), "too_many_errors", f"{error.error_count()} places in it are not as they should be"
+        return
     for item in error.errors(include_url=False, include_input=False)[:most]:
         message = item["msg"].removeprefix("Value error, ")
+        if INVISIBLE in item.get("ctx", {}).get("pattern", ""):
+            message = UNSEEN
         yield tuple(item["loc"]), item["type"], UNKNOWN if item["type"] == UNKNOWN_KEY else message
 
 
@@ -95,12 +107,12 @@ def parse_json(text: str, path: str) -> tuple[Any, list[Problem]]:
 
 def record_problems(table: Any, path: str, text: str = "") -> list[Problem]:
     """What is wrong with the shape of a record; `text` is its file's, to find lines in."""
-    return [*_shape(Record, table, path, text, _of_record), *_identity(table, path, text)]
+    return _shape_first(Record, table, path, text, _of_record)
 
 
 def machine_problems(table: Any, path: str, text: str = "") -> list[Problem]:
     """What is wrong with the shape of a machine description."""
-    problems = [*_shape(MachineDescription, table, path, text), *_identity(table, path, text)]
+    problems = _shape_first(MachineDescription, table, path, text)
     if not problems and table["published"] != is_published(table["name"]):
         what = f"`published` is {json.dumps(table['published'])} of a machine called {table['name']}"
         fix = f"end the name of a machine in `{PUBLISHED}` where its figures are quoted, and only there"
@@ -143,6 +155,33 @@ def _of_record(keys: Keys) -> tuple[Keys, str]:
         # Pydantic names the kind of campaign, where the file has no such level.
         return (*keys[:2], *keys[3:]), QUOTE_AGAIN if keys[2] == "Publication" else RECORD_AGAIN
     return keys, RECORD_AGAIN
+
+
+def _shape_first(
+    kind: type[object],
+    table: Any,
+    path: str,
+    text: str,
+    told: Callable[[Keys], tuple[Keys, str]] = _as_it_is,
+) -> list[Problem]:
+    """What is wrong with a shape; if nothing is, and its texts have an end, what could identify someone."""
+    if (overfull := _overfull(table)) is not None:
+        where, count = ".".join(map(str, overfull[0])) or "the file", overfull[1]
+        what = f"{where}: it has {count} keys, and no table of such a file has more than {MOST_KEYS}"
+        return [Problem(path, json_line(text, overfull[0]), what, RECORD_AGAIN)]
+    problems = list(_shape(kind, table, path, text, told))
+    return problems or list(islice(_identity(table, path, text), MOST_TOLD))
+
+
+def _overfull(value: Any, keys: Keys = ()) -> tuple[Keys, int] | None:
+    """The place of the first table that has more than `MOST_KEYS`, and how many it has."""
+    if len(keys) > DEEPEST or not isinstance(value, Mapping | list):
+        return None
+    if isinstance(value, Mapping) and len(value) > MOST_KEYS:
+        return keys, len(value)
+    items = value.items() if isinstance(value, Mapping) else enumerate(value)
+    found = (_overfull(item, (*keys, key)) for key, item in items if isinstance(item, Mapping | list))
+    return next((one for one in found if one is not None), None)
 
 
 def _shape(

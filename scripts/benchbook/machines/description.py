@@ -57,17 +57,18 @@ def describe(
 
 
 def named(machine: MachineDescription) -> MachineDescription:
-    """`machine` with the name, title and short form that follow from what it is."""
+    """`machine` with the name, title and short form that follow from what it is and who measured."""
     accelerator = machine.accelerator
     owner = f"{OWNER_MARK}{slug(machine.owner)}" if machine.owner else ""
+    by = f" ({machine.owner})" if machine.owner else ""
     if accelerator is None:
         cores = machine.cpu.cores or 0
         size = gigabytes(machine.memory_bytes)
         return replace(
             machine,
             name=f"cpu-{cores}core{size and f'-{size}gb'}{owner}",
-            title=f"{cores}-core CPU{size and f', {size} GB'}",
-            short=f"CPU {cores}-core",
+            title=f"{cores}-core CPU{size and f', {size} GB'}{by}",
+            short=f"CPU {cores}-core{by}",
         )
     vendor, full = accelerator.vendor or "", accelerator.name
     # Some drivers know a device by its vendor alone ("AMD Radeon Graphics"), or by no name at all.
@@ -87,8 +88,10 @@ def named(machine: MachineDescription) -> MachineDescription:
     return replace(
         machine,
         name="-".join(parts) + owner,
-        title=f"{many}{vendor} {model}{partition}" + (f", {size} GB" if size and not profile else ""),
-        short=f"{many}{model}{partition}",
+        title=f"{many}{vendor} {model}{partition}".strip()
+        + (f", {size} GB" if size and not profile else "")
+        + by,
+        short=f"{many}{model}{partition}{by}",
     )
 
 
