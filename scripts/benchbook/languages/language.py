@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Iterable, Mapping
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import product
@@ -13,14 +15,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from babel import Locale, UnknownLocaleError, dates
-from babel.core import get_global
+from babel.core import get_global, parse_locale
 from babel.units import format_unit
 
 from benchbook.content.positions import yaml_line
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.safe_html import holds_markup
-from benchbook.content.units import Unit
+from benchbook.content.units import UNITS, Unit
 from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
 from benchbook.languages.formatting import (
     LARGEST_RATIO,
@@ -34,6 +36,7 @@ from benchbook.languages.formatting import (
     format_signed_percent,
 )
 from benchbook.languages.markup import isolated_words
+from benchbook.languages.prose import IDEOGRAPHS, added_words, first_typed, folded, typed_pattern
 from benchbook.languages.style import style_problems
 
 FILE = "_language.yml"
@@ -74,9 +77,24 @@ class Language:
 
     @cached_property
     def unit_words(self) -> frozenset[str]:
-        """How people write units behind a number in running text, in this language and in its fallback."""
-        own = self.own_unit_words or cldr_unit_words(self.code)
+        """How people write units behind a number in running text, in this language and in its fallback.
+
+        Those of CLDR and those that records are shown in are among them, whatever its file says.
+        """
+        own = cldr_unit_words(self.code)
+        if self.own_unit_words:
+            # A single letter of CLDR's is too often another word.
+            own = self.own_unit_words | self._shown_units | {word for word in own if len(word) > 1}
         return own | (self.fallback.unit_words if self.fallback else frozenset())
+
+    @property
+    def _shown_units(self) -> frozenset[str]:
+        """The words that stand behind numbers from records: units, what rates are per, and times."""
+        shown = {name for symbol, name in self.units.items() if symbol in UNITS and UNITS[symbol].typed}
+        shown |= {name.rpartition("/")[2] for symbol, name in self.units.items() if symbol.endswith("/s")}
+        times = self.strings.get("times", "")
+        shown.add(_BRACES.sub("", times).strip() if isinstance(times, str) else "")
+        return frozenset(filter(None, shown))
 
     @cached_property
     def with_territory(self) -> str:
@@ -218,6 +236,9 @@ def _load(docs: Path, code: str, fallback: Language | None) -> Language:
         problems = list(_problems(table, code, shown, text))
         if fallback is not None and not problems:
             problems += _unknown_placeholders(table, fallback, shown, text)
+            problems += _unfaithful(table, code, fallback, shown, text)
+        elif code == FALLBACK and not problems:
+            problems += _typed_labels(table, shown, text)
         if problems:
             raise BenchbookError(*problems)
         kept = _kept[path] = (stamp, table)
@@ -245,7 +266,7 @@ def cldr_unit_words(code: str) -> frozenset[str]:
         for unit, length, number in product(_CLDR_UNITS, lengths, (0, 1, 2, 3, 11, 100))
     )
     words = (re.sub(r"\d", "", text).strip(" \u00a0\u202f") for text in texts)
-    return frozenset(word.replace("\u00a0", " ") for word in words if word)
+    return frozenset(word.replace("\u00a0", " ") for word in words if word and "-" not in word)
 
 
 def unit_words(docs: Path, code: str) -> frozenset[str]:
@@ -365,6 +386,156 @@ def _unknown_placeholders(
                 what = f"`{key}` has the placeholder `{min(extra)}`, which its English text does not have"
                 fix = f"use those of docs/{FALLBACK}/{FILE}: {', '.join(sorted(known)) or 'none'}"
                 yield Problem(path, yaml_line(text, (title, str(key))), what, fix)
+
+
+# Texts that mean nothing unless they differ: verdicts, states, units beside each other.
+_TOLD_APART = (
+    ("yes", "no"),
+    ("fits", "fits_not"),
+    ("measured", "predicted", "published", "not_measured"),
+    ("verdict_holds", "verdict_refuted", "verdict_too_close", "verdict_any"),
+    ("claim_holds", "claim_refuted", "claim_too_close", "claim_not_measured", "claim_not_applicable"),
+    ("claim_limit_less", "claim_limit_greater", "claim_limit_equal"),
+    ("outcome_out_of_memory", "outcome_timed_out", "outcome_crashed"),
+    ("times_beyond", "times_below"),
+)
+# Plural forms that may say their number in words.
+_SPELLED_FORMS = {"zero": 0, "one": 1, "two": 2}
+# How much longer than the English text one may be: a factor, and letters.
+_LONGER = (3, 40)
+
+
+def _unfaithful(
+    table: Mapping[str, Any], code: str, fallback: Language, path: str, text: str
+) -> Iterator[Problem]:
+    """Where a language says something else than English does: a text that hides or makes up what is shown."""
+    latin = script_of(Locale.parse(code.replace("-", "_"))) == "Latn"
+    source = f"docs/{FALLBACK}/{FILE}"
+    for title, english in (
+        ("strings", fallback.strings),
+        ("labels", fallback.labels),
+        ("units", fallback.units),
+    ):
+        own = table.get(title) or {}
+        for key in (key for key in own if key in english):
+            theirs = " ".join(_texts(english[key]).values())
+            known = f"{theirs} {' '.join(fallback.units.values())}"
+            for form, said in _texts(own[key]).items():
+                strict = title == "units" or key in _RATIOS
+                for what in _differences(key, form, said, english[key], strict):
+                    fix = f"say what {source} does: {theirs}"
+                    yield Problem(path, yaml_line(text, (title, key)), f"`{key}` {what}", fix)
+                if added := added_words(said, known, latin):
+                    what = f"`{key}` holds `{added}`, which its English text does not"
+                    yield Problem(path, yaml_line(text, (title, key)), what, "remove it")
+        for names in _told_apart(title, english):
+            seen: dict[str, str] = {}
+            for key in (name for name in names if name in own):
+                said = unicodedata.normalize("NFKC", str(_texts(own[key]).get("other"))).casefold().strip()
+                other = seen.setdefault(said, key)
+                if english[key] != english[other]:
+                    what = f"`{key}` says the same as `{other}`"
+                    yield Problem(
+                        path, yaml_line(text, (title, key)), what, f"tell them apart, as {source} does"
+                    )
+
+
+def _told_apart(title: str, english: Mapping[str, Any]) -> Iterator[list[str]]:
+    """The keys of texts that must differ where the English ones do."""
+    if title == "units":
+        yield list(english)
+    elif title == "strings":
+        yield from ([key for key in keys if key in english] for keys in _TOLD_APART)
+    else:
+        values: dict[str, list[str]] = {}
+        for key in english:
+            axis, is_value, _ = key.rpartition("=")
+            if is_value:
+                values.setdefault(axis, []).append(key)
+        yield from values.values()
+
+
+def _differences(key: str, form: str, said: str, english: Text, strict: bool) -> Iterator[str]:
+    """What is wrong with one form of a text beside its English one; `strict` where it stands by a number."""
+    theirs = " ".join(_texts(english).values())
+    words, their_words = _BRACES.sub(" ", said), _BRACES.sub(" ", theirs)
+    wanted = max((Counter(_BRACES.findall(one)) for one in _texts(english).values()), key=Counter.total)
+    there = Counter(_BRACES.findall(said))
+    if key in _RATIOS:
+        wanted, there = (Counter({"{ratio}": sum(c[name] for name in _OF_RATIOS)}) for c in (wanted, there))
+    spelled = _SPELLED_FORMS.get(form)
+    if spelled is not None and "{n}" not in there:
+        del wanted["{n}"]
+    if there != wanted:
+        lost = min((wanted - there) or (there - wanted))
+        yield f"has {lost} {there[lost]} times, in English {wanted[lost]} times"
+    if (theirs.strip() and not said.strip()) or (_has_words(their_words) and not _has_words(words)):
+        yield "says nothing"
+    numbers = {*_numbers(theirs), *(_implied(their_words) if not strict else ())}
+    if made_up := [one for one in _numbers(words) if one not in numbers | {str(spelled)}]:
+        yield f"holds the number {made_up[0]}"
+    elif strict and not IDEOGRAPHS.keys().isdisjoint(words):
+        yield "holds a number"
+    elif _BESIDE.search(folded(said)[0]) and not _BESIDE.search(folded(theirs)[0]):
+        yield "has a digit beside its number"
+    factor, letters = _LONGER
+    if len(said) > factor * max(map(len, _texts(english).values())) + letters:
+        yield "is far longer"
+    if any(unicodedata.category(letter) == "Cc" for letter in said):
+        yield "holds a line break or another control character"
+
+
+# A digit that would be read as one of the number that fills a placeholder.
+_BESIDE = re.compile(r"\d[.,]?\s?\{|\}[.,]?\d")
+# Words that another language may put a digit for.
+_NUMBER_WORDS = {
+    "0": "zero no none",
+    "1": "one a an each every per single within first quarter",
+    "2": "two twice half both second pair",
+    "3": "three third thrice",
+    "4": "four quarter",
+    "5": "five",
+    "6": "six",
+    "7": "seven",
+    "8": "eight",
+    "9": "nine",
+    "10": "ten",
+}
+
+
+def _implied(english: str) -> set[str]:
+    said = set(re.findall(r"[a-z]+", english.lower()))
+    return {number for number, words in _NUMBER_WORDS.items() if said & set(words.split())}
+
+
+def _numbers(text: str) -> list[str]:
+    return re.findall(r"\d+(?:[.,]\d+)*", folded(text)[0])
+
+
+def _has_words(text: str) -> bool:
+    return any(letter.isalpha() for letter in text)
+
+
+def _texts(value: Any) -> dict[str, str]:
+    """The forms of a text; one without is its only one."""
+    return dict(value) if isinstance(value, Mapping) else {"other": value}
+
+
+def script_of(locale: Locale) -> str:
+    """What script a language is mostly written in, by its code in ISO 15924."""
+    likely = get_global("likely_subtags").get(str(locale))
+    # Not `Locale.parse`, which forgets the script where a language has data for no other one.
+    return locale.script or (parse_locale(likely)[2] if likely else None) or "Latn"
+
+
+def _typed_labels(table: Mapping[str, Any], path: str, text: str) -> Iterator[Problem]:
+    """English labels that hold a measured number, unless it is part of the name that is labelled."""
+    typed = typed_pattern(cldr_unit_words(FALLBACK))
+    for key, label in (table.get("labels") or {}).items():
+        found = first_typed(label, typed)
+        if found and not set(_numbers(found)) <= set(_numbers(key)):
+            what = f"the label `{key}` holds the number `{found}`"
+            yield Problem(path, yaml_line(text, ("labels", key)), what, "name what is measured, and no value")
 
 
 def _placeholders(value: object) -> set[str]:

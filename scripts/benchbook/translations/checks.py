@@ -17,7 +17,7 @@ from benchbook.translations.characters import (
     repeated_headings,
 )
 from benchbook.translations.documents import Document, read_documents
-from benchbook.translations.drift import recorded_digests
+from benchbook.translations.drift import recorded_digests, unknown_digests
 from benchbook.translations.front_matter import ENTRY, line_of_entry
 from benchbook.translations.leftovers import (
     chatter_problems,
@@ -31,7 +31,7 @@ from benchbook.translations.leftovers import (
 )
 from benchbook.translations.new_language import language_problems
 from benchbook.translations.reviews import section_review_problems
-from benchbook.translations.sections import DESCRIPTION, Section
+from benchbook.translations.sections import DESCRIPTION, Piece, Section, TextRun
 from benchbook.translations.settings import Rules, glossary_gaps, load_rules
 
 
@@ -134,13 +134,41 @@ def _compare(
         errors.extend(numbers.device_problems(section, other, rules, english_rules, path))
         errors.extend(numbers.lost_names(section, other, path))
         errors.extend(leftovers.english_problems(section, other, rules, path))
+        errors.extend(leftovers.added_latin(section, other.source, rules, path))
         errors.extend(terms.forbidden_terms(section, other, rules, english_rules, path))
         warnings.extend(terms.unrendered_terms(section, other, rules, english_rules, path))
+    errors.extend(leftovers.added_in_front_matter(document.page, english.text, document.text, path))
+    errors.extend(_behind_problems(document, english, rules, english_rules))
     for section in document.sections:
         errors.extend(terms.register_problems(section, rules, path))
     warnings.extend(leftovers.short_texts(current, path))
     if not behind:
         warnings.extend(terms.missing_glosses(pairs, rules, english_rules, path))
+
+
+def _behind_problems(
+    document: Document, english: Document, rules: Rules, english_rules: Rules
+) -> Iterator[Problem]:
+    """What is wrong with sections that English has left behind: it said once what they were made from."""
+    behind = {one.key for one in document.drift if one.state in ("changed", "dropped")}
+    if not behind:
+        return
+    path, past = document.shown, english.past
+    if past is not None:
+        yield from unknown_digests(document.page, document.text, document.drift, past, path)
+    theirs = {section.key: section for section in english.sections}
+    recorded = recorded_digests(document.page)
+    for section in document.sections:
+        if section.key not in behind or (past is None and section.key not in theirs):
+            continue
+        yield from leftovers.stray_problems(section, english.ever, past is not None, path)
+        yield from leftovers.added_latin(section, english.ever, rules, path)
+        made_from = (past or {}).get((section.key, str(recorded.get(section.key))))
+        # Without what it was made from, the whole page: a number of it may be of another section by now.
+        sources = [english.ever] if made_from is None else [made_from]
+        texts = [TextRun(1, "text", (Piece(1, "text", source),)) for source in sources]
+        now = theirs[section.key].units if section.key in theirs else ()
+        yield from numbers.unsaid_numbers(section, [*texts, *now], rules, english_rules, path)
 
 
 def _drift_problems(document: Document, english: Document) -> Iterator[Problem]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from benchbook.content.page_source import PageSource
+from benchbook.content.problems import Problem
 from benchbook.translations.front_matter import ENTRY, line_of_entry
 from benchbook.translations.sections import Section, is_prose
 
@@ -103,6 +104,31 @@ def _theirs(
             yield Drift(section.key, state, line)
         elif recorded and known is None:
             yield Drift(section.key, "missing", line)
+
+
+def unknown_digests(
+    page: PageSource, text: str, drift: Sequence[Drift], past: Mapping[tuple[str, str], str], path: str
+) -> Iterator[Problem]:
+    """Digests that no revision of the English page had: with one, a section would count as left behind.
+
+    Parameters:
+        page: The translation.
+        text: Its file.
+        drift: How its sections stand.
+        past: What the English sections said, by key and digest.
+        path: For messages.
+    """
+    line = line_of_entry(ENTRY, text)
+    for one in drift:
+        digest = recorded_digests(page).get(one.key)
+        if one.state in ("changed", "dropped") and (one.key, str(digest)) not in past:
+            at = next(
+                (at for at, said in enumerate(text.split("\n")[line - 1 :], line) if f"{one.key}:" in said),
+                line,
+            )
+            what = f"no revision of the English section `{one.key}` has the digest `{digest}`"
+            fix = "compare the two, then run `benchbook translations accept` for the section"
+            yield Problem(path, at, what, fix)
 
 
 def _dropped(

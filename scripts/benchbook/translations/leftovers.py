@@ -6,10 +6,11 @@ import re
 import statistics
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from urllib.parse import urlsplit
 
 from markdown_it.token import Token
 
-from benchbook.content.page_source import CLAIM, PageSource, fence_name
+from benchbook.content.page_source import CLAIM, FENCES, PageSource, fence_name
 from benchbook.content.problems import Problem, did_you_mean
 from benchbook.content.readings import differences, html_items, page_items, site_reading
 from benchbook.content.safe_html import (
@@ -24,6 +25,7 @@ from benchbook.content.safe_html import (
     unsafe_parts,
     unsafe_words,
 )
+from benchbook.languages.prose import added_words
 from benchbook.translations.characters import INVISIBLE
 from benchbook.translations.front_matter import front_matter_lines, line_of_entry
 from benchbook.translations.numbers import is_proper_name
@@ -228,6 +230,66 @@ def _foreign_text(text: str, after: Sequence[Token], line: int, path: str) -> It
         yield Problem(path, line, f"[`{code}`] links to nothing here", fix)
     elif code is not None and (role := _ROLE.search(text)):
         yield Problem(path, line, f"`{role[0]}` is syntax of another documentation tool", fix)
+
+
+def added_latin(section: Section, english: str, rules: Rules, path: str) -> Iterator[Problem]:
+    """Addresses and Latin words in a row that `english`, what a section was made from, does not hold.
+
+    Readers paste what looks like a command, and few can read what stands around it in a translation.
+    """
+    for unit in section.units:
+        if added := added_words(unit.prose, english, rules.script == "Latn", rules.kept_words):
+            offset = unit.prose.find(added)
+            line = unit.line_at(offset) if offset >= 0 else unit.line
+            yield Problem(
+                path, line, f"`{added}` is not in the English section", "translate it, or remove it"
+            )
+
+
+def added_in_front_matter(page: PageSource, english: str, text: str, path: str) -> Iterator[Problem]:
+    """Addresses in the title and the synonyms that the English page, `english`, does not hold."""
+    for key in ("title", "synonyms"):
+        value = page.front_matter.get(key)
+        for said in value if isinstance(value, list) else [value]:
+            if isinstance(said, str) and (added := added_words(said, english, latin=False, runs=False)):
+                what = f"`{key}:` holds `{added}`, which is not on the English page"
+                yield Problem(path, line_of_entry(key, text), what, "remove it")
+
+
+def stray_problems(section: Section, english: str, complete: bool, path: str) -> Iterator[Problem]:
+    """What leads elsewhere or is run, in a section that is behind, and was never on the English page.
+
+    Parameters:
+        section: The section, which its English one has left behind.
+        english: What the English page says and, where git knows it, ever said, with single spaces.
+        complete: Whether git knows it.
+        path: For messages.
+    """
+    fix = "follow the English section, or restore what stood here"
+
+    def is_new(text: str) -> bool:
+        return " ".join(text.split()) not in english
+
+    for unit in section.units:
+        for piece in unit.pieces:
+            if piece.kind in ("link", "image"):
+                # Without the history, a link may lead where another one of the page does.
+                host = urlsplit(piece.text).netloc
+                new = is_new(piece.text) if complete else is_new(host) or bool(unsafe_address(piece.text))
+            else:
+                new = complete and piece.kind in ("code", "value") and is_new(piece.text)
+            if new:
+                what = f"`{piece.text}` was never on the English page"
+                yield Problem(path, piece.line, what, fix)
+    for token in section.tokens:
+        if token.type not in ("fence", "code_block"):
+            continue
+        line = token.map[0] + 1 if token.map else section.line
+        ours = fence_name(token) in FENCES
+        words = lines_for_readers(token.info, token.content) if ours else frozenset()
+        code = [token.info, *(one for at, one in enumerate(token.content.split("\n"), 1) if at not in words)]
+        if (complete or not ours) and (new_line := next((one for one in code if is_new(one)), None)):
+            yield Problem(path, line, f"`{new_line.strip()}` was never on the English page", fix)
 
 
 # So many words in a row are not a name: they are a sentence.

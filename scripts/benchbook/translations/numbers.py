@@ -9,12 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 
 from benchbook.content.problems import Problem
-from benchbook.languages.prose import typed_pattern
+from benchbook.languages.prose import IDEOGRAPHS, folded, typed_pattern, typed_places, unit_pattern
 from benchbook.translations.sections import Section, TextRun
 from benchbook.translations.settings import Rules
 
-# Digits of any script that are not part of a name such as bf16 or GPT-2.
+# Digits that are not part of a name such as bf16 or GPT-2, in text that is folded.
 _NUMBER = re.compile(r"(?<![A-Za-z_.\d])(?<![A-Za-z]-)\d(?:[\d.,\u066b\u066c]*\d)?")
+# Numbers in ideographs: `九十`, `四二`; and the whole that a fraction is of, behind which its part stands.
+_IDEOGRAPHS = {
+    letter: int(unicodedata.numeric(letter)) for letter in "〇零一二三四五六七八九十百千万萬亿億兆"
+}
+IDEOGRAPHS["两"] = IDEOGRAPHS["両"] = 2
+_RUN = re.compile(f"[{''.join(_IDEOGRAPHS)}]+")
+_FRACTION = re.compile(r"分[之の]\s*\Z")
 _GROUPS = re.compile(r"[,\u066c](?=\d{3}(?!\d))")
 _DEVICE = re.compile(r"(?<![A-Za-z])(CPU|GPU|TPU|NPU)s?(?![A-Za-z])")
 # A name is written with a capital behind another letter, or with digits: AdamW, DDP, bf16.
@@ -26,18 +33,71 @@ _NAME = re.compile(
 def added_numbers(
     section: Section, english: Section, rules: Rules, english_rules: Rules, path: str
 ) -> Iterator[Problem]:
-    """Numbers in digits that the English section has neither in digits nor in words."""
-    known = {number for unit in english.units for number in _said(unit, english_rules)}
-    for unit in english.units:
-        known |= _in_words(unit, english_rules.implied, english_rules)
+    """Numbers that the English section has neither in digits nor in words."""
+    yield from unsaid_numbers(section, english.units, rules, english_rules, path)
+
+
+def unsaid_numbers(
+    section: Section, texts: Sequence[TextRun], rules: Rules, english_rules: Rules, path: str
+) -> Iterator[Problem]:
+    """Numbers of a section that no text of `texts`, which are English, says in digits or in words."""
+    known = {number for text in texts for number in _said(text, english_rules)}
+    for text in texts:
+        known |= _in_words(text, english_rules.implied, english_rules)
     typed = typed_pattern(rules.unit_words)
     for unit in section.units:
-        # A number with a unit is wrong in every language, and named as such.
-        measured = {place for found in typed.finditer(unit.prose) for place in range(*found.span())}
-        for found in _NUMBER.finditer(unit.prose):
-            if _value(found, rules) not in known and found.start() not in measured:
-                what = f"the number `{found[0]}` is not in the English section"
-                yield Problem(path, unit.line_at(found.start()), what, _SAME)
+        # A number with a unit is wrong in every language and named as such, unless it has a source.
+        measured = (
+            set()
+            if unit.has_source
+            else {place for start, end in typed_places(unit.prose, typed) for place in range(start, end)}
+        )
+        plain, places = folded(unit.prose)
+        for found in _NUMBER.finditer(plain):
+            place = places[found.start()]
+            if _value(found, rules) not in known and place not in measured:
+                shown = unit.prose[place : places[found.end() - 1] + 1]
+                yield Problem(
+                    path, unit.line_at(place), f"the number `{shown}` is not in the English section", _SAME
+                )
+        for place, shown, values in _spelled(unit.prose, rules):
+            if not values <= known | {"0", "1"} and place not in measured:
+                yield Problem(
+                    path, unit.line_at(place), f"the number `{shown}` is not in the English section", _SAME
+                )
+
+
+def _spelled(text: str, rules: Rules) -> Iterator[tuple[int, str, set[str]]]:
+    """Numbers in words that measure something or are no single ideograph: place, words, what they may be."""
+    unit = unit_pattern(rules.unit_words)
+    for found in _RUN.finditer(text):
+        digits = [IDEOGRAPHS[letter] for letter in found[0]]
+        counted = unit.match(text, found.end()) or _FRACTION.search(text[: found.start()])
+        if counted or (len(digits) > 1 and any(1 < digit < 10 for digit in digits)):
+            yield found.start(), found[0], _ideographic(digits)
+    if rules.matching.by == "words":
+        for number, names in rules.numerals.items():
+            for name in names:
+                for start, end in rules.matching.places(name, text):
+                    if number > 1 and (behind := unit.match(text, end)):
+                        yield start, text[start : behind.end()], {str(number)}
+
+
+def _ideographic(digits: Sequence[int]) -> set[str]:
+    """What a run of ideographs may be: `四十二` is 42 and so is `四二`; `两三` is two or three."""
+    if len(digits) == 2 and digits[1] == digits[0] + 1 < 10:
+        return {str(digit) for digit in digits}
+    if all(digit < 10 for digit in digits):
+        return {str(int("".join(map(str, digits))))}
+    whole = part = last = 0
+    for digit in digits:
+        if digit < 10:
+            last = digit
+        elif digit < 10_000:
+            part, last = part + (last or 1) * digit, 0
+        else:
+            whole, part, last = whole + ((part + last) or 1) * digit, 0, 0
+    return {str(whole + part + last)}
 
 
 def lost_numbers(
@@ -104,7 +164,7 @@ def _implied_devices(english: Section, rules: Rules, english_rules: Rules) -> Co
 
 
 def _said(unit: TextRun, rules: Rules) -> set[str]:
-    digits = {_value(found, rules) for found in _NUMBER.finditer(unit.prose)}
+    digits = {_value(found, rules) for found in _NUMBER.finditer(folded(unit.prose)[0])}
     return digits | _in_words(unit, rules.numerals, rules)
 
 

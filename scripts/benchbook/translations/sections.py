@@ -60,6 +60,11 @@ class TextRun:
         """Its words and its code spans."""
         return "".join(piece.text for piece in self.of("text", "code"))
 
+    @cached_property
+    def has_source(self) -> bool:
+        """Whether it links to another site, where its numbers may come from."""
+        return any(piece.text.startswith(("http://", "https://")) for piece in self.of("link"))
+
     def line_at(self, offset: int) -> int:
         """The line that holds the character `offset` of `prose`."""
         end = 0
@@ -113,6 +118,11 @@ class Section:
     def units(self) -> tuple[TextRun, ...]:
         """Its running text, in order, the heading first."""
         return (*_units(self.tokens, "text"), *_units(self.words, "note"))
+
+    @cached_property
+    def source(self) -> str:
+        """What it says as it is written, with its code and where its links lead."""
+        return "\n".join(f"{token.info}\n{token.content}" for token in self.tokens if token.content)
 
     @cached_property
     def fences(self) -> tuple[Fence, ...]:

@@ -10,7 +10,6 @@ from functools import cached_property, lru_cache
 from typing import Literal
 
 from babel import Locale, UnknownLocaleError
-from babel.core import get_global, parse_locale
 from pydantic import ValidationError
 
 from benchbook.content.formats import Stored
@@ -20,6 +19,7 @@ from benchbook.content.project import Project
 from benchbook.content.validation import adapter, shape_errors
 from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
 from benchbook.languages.language import FALLBACK, FILE, unit_words
+from benchbook.languages.language import script_of as script_of
 
 LIKE_NEIGHBOURS = "fix it as its neighbours are"
 # What is left of a word once a prefix is taken off has at least this many letters.
@@ -289,13 +289,6 @@ class Rules:
         return PhraseIndex({phrase: key for key, term in self.terms.items() for phrase in term.find})
 
 
-def script_of(locale: Locale) -> str:
-    """What script a language is mostly written in, by its code in ISO 15924."""
-    likely = get_global("likely_subtags").get(str(locale))
-    # Not `Locale.parse`, which forgets the script where a language has data for no other one.
-    return locale.script or (parse_locale(likely)[2] if likely else None) or "Latn"
-
-
 def load_rules(project: Project, code: str) -> Rules:
     """The rules in `docs/<code>/_language.yml`; a block that is missing has none.
 
@@ -316,6 +309,11 @@ def load_rules(project: Project, code: str) -> Rules:
             for keys, _, message in shape_errors(error)
         )
         raise BenchbookError(*problems) from error
+    for many in blocks.magnitudes:
+        if many < 10 or str(many).strip("0") != "1":
+            fix = "name powers of ten: `1000: [thousand]`"
+            what = f"`magnitudes:` has {many}, which is no power of ten"
+            raise BenchbookError(Problem(shown, yaml_line(text, ("magnitudes", str(many))), what, fix))
     try:
         "".encode(blocks.charset or "utf-8")
     except LookupError as error:
