@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from handbooks import FIXTURE
+from handbooks import FIXTURE, whole_handbook
 
 # What Python has on Linux and macOS, and not on Windows; for other packages that ask for it, it is there.
 UNIX_ALONE = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
@@ -21,20 +21,22 @@ builtins.__import__ = guarded
 """
 
 
-def run_without(code: str) -> subprocess.CompletedProcess[str]:
+def run_without(code: str, folder: Path = FIXTURE) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", WITHOUT + code]
-    return subprocess.run(command, cwd=FIXTURE, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
 def test_a_site_is_built_without_what_only_unix_has(tmp_path: Path) -> None:
-    arguments = ["build", "--quiet", "-f", str(FIXTURE / "mkdocs.yml"), "-d", str(tmp_path)]
-    done = run_without(f"from mkdocs.__main__ import cli\ncli({arguments!r})")
+    root = whole_handbook(tmp_path / "handbook").root
+    arguments = ["build", "--quiet", "-f", str(root / "mkdocs.yml"), "-d", str(tmp_path / "site")]
+    done = run_without(f"from mkdocs.__main__ import cli\ncli({arguments!r})", root)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "measured" / "index.html").is_file()
+    assert (tmp_path / "site" / "measured" / "index.html").is_file()
 
 
-def test_a_tree_is_checked_without_what_only_unix_has() -> None:
-    done = run_without("from benchbook.cli.main import main\nsys.argv = ['benchbook', 'check']\nmain()")
+def test_a_tree_is_checked_without_what_only_unix_has(tmp_path: Path) -> None:
+    root = whole_handbook(tmp_path / "handbook").root
+    done = run_without("from benchbook.cli.main import main\nsys.argv = ['benchbook', 'check']\nmain()", root)
     assert "problem(s)" in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,18 +14,22 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from mkdocs.utils.meta import get_data
 
 from benchbook.checking.bundles import import_bundles
 from benchbook.checking.checks import check_project
 from benchbook.content.metadata import read_metadata
+from benchbook.content.page_source import parse_page
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import LARGEST_BUNDLE, dump_record
 from benchbook.content.references import UnresolvedError, parse_reference, parse_value, target_of
 from benchbook.content.script import parse_script
+from benchbook.languages.language import load_languages
 from benchbook.query.library import Library
+from benchbook.rendering.claim_list import claim_pages
 from builders import MACHINE_JSON, PAGE, SCRIPT, make_project, make_record, packed, write
-from handbooks import copy_handbook
+from handbooks import copy_handbook, whole_handbook
 
 ROOT = Path(__file__).resolve().parents[2]
 PIECES = st.sampled_from(
@@ -159,6 +164,92 @@ def test_a_head_that_is_no_toml_is_answered(text: str) -> None:
     source = f"# /// script\n{commented}# ///\n"
     metadata, problems = read_metadata(source, "snippets/g/s.py")
     assert metadata is None or not problems
+
+
+# Pages
+
+CLAIM_FILE = """
+[[claim]]
+id = "adding-is-large"
+a = "sums/add.py#total"
+relation = "greater"
+b = "1 count"
+machines = { cpu-test = "too close to call" }
+"""
+
+
+def claimed(folder: Path, words: str) -> list[str]:
+    page = f'{PAGE}\n```claim id="adding-is-large"\n{words}\n```\n'
+    project = make_project(folder, page=page)
+    write(project.snippets / "sums/claims.toml", CLAIM_FILE)
+    return [str(problem) for problem in check_project(project).problems]
+
+
+def test_a_claim_is_words_code_values_and_links(tmp_path: Path) -> None:
+    why = "It *is*, **as** `code` and `#!value sums/add.py#total` and [a page](sums.md)\nsay."
+    assert claimed(tmp_path, f"Adding is large.\n\n{why}") == []
+
+
+@pytest.mark.parametrize(
+    ("words", "line", "held"),
+    [
+        ("It is.\n\n<s>\n\nWhy.", 16, "<s>"),
+        ("It is.\n\n<small>\n\nWhy.", 16, "<small>"),
+        ("It is.\n\nWhy\n<sup>not</sup>.", 17, "<sup>"),
+        ("It is.\n\n<!-- x -->\n\nWhy.", 16, "<!-- x -->"),
+        ("It is, <!-- x --> it is.", 14, "<!-- x -->"),
+        ("~~It is.~~", 14, "~~"),
+        ("# It is", 14, "#"),
+        ("It is.\n\n![Why](assets/a.png)", 16, "Why"),
+        ("It is.\n\n- Why.", 16, "-"),
+        ("It is.\n\n!!! warning\n    Why.", 16, "Warning"),
+        ("It is.\n\n    Why.", 16, "Why."),
+    ],
+)
+def test_markup_in_a_claim_is_named_with_its_line(tmp_path: Path, words: str, line: int, held: str) -> None:
+    what = f"docs/en/sums.md:{line}: the claim `adding-is-large` holds `{held}`"
+    assert any(one.startswith(what) for one in claimed(tmp_path, words))
+
+
+@pytest.mark.parametrize("sentence", [".", "&nbsp;", "`code`", "\\\\", "42"])
+def test_the_sentence_of_a_claim_says_something(tmp_path: Path, sentence: str) -> None:
+    what = "docs/en/sums.md:14: the claim `adding-is-large` has a sentence without words"
+    assert any(one.startswith(what) for one in claimed(tmp_path, f"{sentence}\n\nAdding is large."))
+
+
+def test_syntax_of_other_tools_in_a_claim_is_named(tmp_path: Path) -> None:
+    (problem,) = claimed(tmp_path, "Adding is {{ large }}.")
+    assert problem.startswith("docs/en/sums.md:14: `{{ large }}` is syntax of another documentation tool")
+
+
+@pytest.mark.parametrize("attributes", ["#adding #other", "#adding id=other", "id=other #adding"])
+def test_a_heading_has_one_id(tmp_path: Path, attributes: str) -> None:
+    project = make_project(tmp_path, page=PAGE.replace("{ #adding }", f"{{ {attributes} }}"))
+    said = [str(problem) for problem in check_project(project).problems]
+    assert any(one.startswith("docs/en/sums.md:5: ") and "has no id" in one for one in said)
+
+
+@pytest.mark.parametrize("attributes", ["#adding", "#adding .measured"])
+def test_a_heading_may_have_an_id_and_classes(tmp_path: Path, attributes: str) -> None:
+    project = make_project(tmp_path, page=PAGE.replace("{ #adding }", f"{{ {attributes} }}"))
+    assert check_project(project).problems == ()
+
+
+def test_no_interface_text_adds_to_a_page_that_is_made_of_it(tmp_path: Path) -> None:
+    project = whole_handbook(tmp_path / "handbook")
+    path = project.docs / "en/_language.yml"
+    text = path.read_text("utf-8")
+    for key in ("claims_of", "claims_of_description"):
+        hostile = json.dumps(f"{{title}} \\x \n---\ntitle: {key}\n\n# Hidden")
+        text = re.sub(rf"^  {key}: .*$", lambda _: f"  {key}: {hostile}", text, count=1, flags=re.MULTILINE)  # noqa: B023
+    write(path, text)
+    made = claim_pages(Library(project), load_languages(project))["en/claims/asserted.md"]
+    body, front_matter = get_data(made)
+    assert list(front_matter) == ["description"]
+    assert front_matter["description"].endswith(" \\x \n---\ntitle: claims_of_description\n\n# Hidden")
+    assert [token.type for token in parse_page(body).tokens] == [
+        *("heading_open", "inline", "heading_close", "fence")
+    ]
 
 
 # Bundles

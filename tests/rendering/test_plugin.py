@@ -20,7 +20,7 @@ from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.languages.language import load_language
 from benchbook.rendering.plugin import OutputLock
-from handbooks import CPU, FIXTURE, GPU, QUOTED, build_site, copy_handbook, edit, files_of, plain
+from handbooks import CPU, GPU, QUOTED, build_site, copy_handbook, edit, files_of, plain, whole_handbook
 
 PAGE = """# Memory {{ #memory }}
 
@@ -188,9 +188,10 @@ def test_a_guide_without_an_accelerator_says_so(project: Project) -> None:
 
 
 def test_a_replay_build_imports_no_torch(tmp_path: Path) -> None:
+    config = whole_handbook(tmp_path / "handbook").root / "mkdocs.yml"
     code = (
         "import sys; from mkdocs.__main__ import cli\n"
-        f"cli(['build', '-q', '-f', {str(FIXTURE / 'mkdocs.yml')!r}, '-d', {str(tmp_path / 'site')!r}],"
+        f"cli(['build', '-q', '-f', {str(config)!r}, '-d', {str(tmp_path / 'site')!r}],"
         " standalone_mode=False)\n"
         "sys.exit(int(any(name in sys.modules for name in ('torch', 'transformers', 'accelerate', 'numpy'))))"
     )

@@ -56,6 +56,8 @@ HIDDEN = {
     "the title of code": '```text title="12 GB"\nwords\n```',
     "the title of an element": 'Words\n{: .measured title="{" }',
     "a table of contents": "[TOC]",
+    "an id of a heading in other words": "## Words { #one id=two }",
+    "an id of a link that ends a heading": "## [Words](b.md){ #one }",
     "a fence of ours in HTML": '<div>\n```claim id="a"\nWords.\n```\n</div>',
     "a fence of ours with attributes": '```{ .claim id="a" }\nWords.\n```',
     "a value in another way of writing": "`:::value sums/add.py#sum`",

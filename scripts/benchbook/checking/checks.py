@@ -15,12 +15,12 @@ from benchbook.checking.plausibility import Samples, copy_problems, plausibility
 from benchbook.checking.predictions import predictions_found
 from benchbook.checking.quotations import quotation_problems
 from benchbook.checking.status import StatusRow, script_status
-from benchbook.content.page_source import PageSource, parse_page
+from benchbook.content.page_source import CLAIM, PageSource, parse_page
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import NOT_A_RECORD, OWNER_MARK, is_published, load_record
 from benchbook.content.script import Script, read_script
-from benchbook.content.site_files import site_file_problems
+from benchbook.content.site_files import site_file_problems, tree_problems
 from benchbook.content.validation import machine_problems, read_json, record_problems
 from benchbook.languages.language import FALLBACK, FILE, load_language, missing_strings, unit_words
 from benchbook.languages.prose import prose_problems
@@ -30,6 +30,13 @@ from benchbook.recording.estimate import work_problems
 from benchbook.rendering.error_texts import error_text_problems
 from benchbook.rendering.places import check_page
 from benchbook.translations.checks import check_translations
+from benchbook.translations.leftovers import foreign_problems
+from benchbook.translations.sections import Section
+
+# What a claim is written in, as the parser calls it.
+_MARKED = ("em_open", "em_close", "strong_open", "strong_close", "link_open", "link_close")
+_BLOCKS = ("paragraph_open", "paragraph_close", "inline")
+_IN_CLAIMS = frozenset({*_BLOCKS, *_MARKED, "text", "softbreak", "code_inline"})
 
 
 @dataclass(frozen=True)
@@ -41,7 +48,9 @@ class CheckReport:
 
 
 def check_project(project: Project) -> CheckReport:
-    """Hold the whole tree to its promises."""
+    """Hold the whole tree to its promises; one with links or pipes in it is not read."""
+    if unreadable := _finest(list(tree_problems(project))):
+        return CheckReport(unreadable, ())
     scripts, problems = _scripts(project)
     warnings: list[Problem] = []
     samples: dict[tuple[str, Samples], str] = {}
@@ -114,13 +123,6 @@ def _scripts(project: Project) -> tuple[dict[str, Script], list[Problem]]:
     return scripts, problems
 
 
-def _link_problems(project: Project, path: Path) -> Iterator[Problem]:
-    """Records that lie elsewhere: what is written for them would be written there."""
-    if (link := project.link_above(path)) is not None:
-        shown = link.relative_to(project.root).as_posix()
-        yield Problem(shown, 1, "is a link to another place", "put what it leads to in its place")
-
-
 def _machine_problems(
     project: Project, machine: str, scripts: dict[str, Script], samples: dict[tuple[str, Samples], str]
 ) -> Iterator[Problem]:
@@ -128,7 +130,6 @@ def _machine_problems(
     folder = project.records / machine
     path = folder / "machine.json"
     shown = project.relative(path)
-    yield from _link_problems(project, path)
     description, text, unreadable = read_json(path, shown)
     misshapen = unreadable or machine_problems(description, shown, text)
     yield from misshapen
@@ -139,7 +140,6 @@ def _machine_problems(
             shown, 1, f"describes {description['name']}, in the folder of {machine}", "rename one of the two"
         )
     for record in sorted(folder.glob("*/*.json")):
-        yield from _link_problems(project, record)
         yield from _record_problems(project, record, description, scripts, samples)
 
 
@@ -247,6 +247,7 @@ def _page_problems(library: Library, pages: Mapping[Path, PageSource]) -> Iterat
         shown = project.relative(path)
         language, _, name = path.relative_to(project.docs).as_posix().partition("/")
         yield from prose_problems(page, shown, words[language])
+        yield from _claim_problems(page, shown)
         yield from link_problems(page, name, project.docs / language, shown, known)
         yield from check_page(path, page, library)
         if name not in english:
@@ -254,6 +255,29 @@ def _page_problems(library: Library, pages: Mapping[Path, PageSource]) -> Iterat
             yield Problem(shown, 1, "translates a page that English does not have", fix)
         elif language == "en" and not _navigable(project, name):
             yield Problem(shown, 1, "is in no navigation", "list it under `nav:` in mkdocs.yml")
+
+
+def _claim_problems(page: PageSource, path: str) -> Iterator[Problem]:
+    """What the text of a claim may not hold, for other pages repeat it, and what its sentence must."""
+    words = [token for token in page.tokens if CLAIM in token.meta]
+    found: list[Problem] = []
+    line = 1
+    for token in words:
+        if token.map is not None:
+            line = token.map[0] + 1
+        called = f"the claim `{token.meta[CLAIM]}`"
+        for part in (token, *(token.children or ())):
+            line += part.type == "softbreak"
+            if part.type not in _IN_CLAIMS and part.nesting >= 0:
+                shown = (part.content or part.markup or part.type).strip().split("\n")[0]
+                fix = "write paragraphs of words, `code`, values and links"
+                found.append(Problem(path, line, f"{called} holds `{shown}`", fix))
+        if token.type == "inline" and token.meta["sentence"]:
+            said = "".join(child.content for child in token.children or () if child.type == "text")
+            if not any(map(str.isalpha, said)):
+                what = f"{called} has a sentence without words"
+                found.append(Problem(path, line, what, "say in its first paragraph what is claimed"))
+    yield from found or foreign_problems(Section(CLAIM, 1, 1, "", words), path)
 
 
 def _navigable(project: Project, name: str) -> bool:

@@ -13,7 +13,8 @@ from benchbook.content.claims import FILE, Claims, claim_anchor
 from benchbook.content.page_source import CLAIM, PageSource, claim_sentences
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.languages.language import unit_words
-from benchbook.languages.prose import typed_numbers, typed_pattern
+from benchbook.languages.prose import typed_numbers
+from benchbook.languages.telling import typed_pattern
 from benchbook.query.judging import Judgement, claims_of, judgements, judging_machines
 from benchbook.query.library import Library
 from benchbook.statistics.comparison import doubt_text, found_text

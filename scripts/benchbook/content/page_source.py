@@ -34,8 +34,8 @@ FENCES: Mapping[str, Literal["yaml", "words", "reference"]] = {
 VALUE = "#!value "
 
 TAB = re.compile(r'^(\s*)===[!+]? (?=")', re.MULTILINE)
-COLLAPSED = re.compile(r"^(\s*)\?\?\?\+? (?=\w)", re.MULTILINE)
-HEADING_ID = re.compile(r"\{:?\s*#(?P<id>[^\s}]+)[^}]*\}\s*$")
+# One id, and classes: of several ids, an element has the last.
+HEADING_ID = re.compile(r"\{:? *#(?P<id>[^\s{}#.=]+)(?: +\.[A-Za-z0-9_-]+)* *\}\s*$")
 # A list of attributes as a page may have one, which is no text of it: ids, classes, the size of a picture.
 _ATTRIBUTE = r"(?:[#.][A-Za-z0-9_-]+|(?:dir|height|lang|loading|width)=\"?[A-Za-z0-9%-]+\"?)"
 ATTRIBUTE_LIST = re.compile(rf"\{{:? *(?P<attributes>{_ATTRIBUTE}(?: +{_ATTRIBUTE})*) *\}}")
@@ -97,9 +97,8 @@ def parse_page(text: str, inline: bool = True) -> PageSource:
         matter, broken = {}, error.why
     if not isinstance(matter, dict):
         matter, broken = {}, "it is not a mapping"
-    # A content tab nests like an admonition, and so does what is collapsed; to the parser they can be one.
+    # A content tab nests like an admonition; to the parser it can be one.
     text = TAB.sub(r"\1!!! tab ", text)
-    text = COLLAPSED.sub(r"\1!!! ", text)
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).use(admon_plugin)
     if not inline:
         parser.core.ruler.enableOnly(["normalize", "block"])

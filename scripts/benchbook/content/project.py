@@ -115,7 +115,9 @@ class Project:
 
     def page_paths(self) -> tuple[Path, ...]:
         """Every page of every language, in a stable order, the English ones first."""
-        return tuple(path for code in self.languages for path in sorted((self.docs / code).glob("**/*.md")))
+        paths = (path for code in self.languages for path in sorted((self.docs / code).glob("**/*.md")))
+        # What else has such a name is a problem of its own (`benchbook.content.site_files`).
+        return tuple(path for path in paths if path.is_file() and not path.is_symlink())
 
     def record_path(self, machine: str, script: str) -> Path:
         """Where the record of `script` ("guide/script.py") on `machine` lies."""

@@ -65,14 +65,15 @@ class Item(NamedTuple):
 
     Parameters:
         kind: "text", "code" or a heading's tag for a word; "link", "image", "title", "value" or the name of a
-            fence; "break" where a block begins.
-        text: The word, the address, or what stands in the fence.
+            fence; "id" where a heading ends; "break" where a block begins.
+        text: The word, the id, the address, or what stands in the fence.
     """
 
     kind: str
     text: str
 
 
+_NO_ID = Item("id", "")
 # What stands in a slot, by its number: the name of the fence or "value", its options, and its source.
 Slot = tuple[str, Mapping[str, str], str]
 Placed = tuple[Item, int]
@@ -96,6 +97,8 @@ def differences(ours: Sequence[Placed], theirs: Sequence[Item], path: str) -> It
 
 def _first_difference(ours: Sequence[Placed], theirs: Sequence[Item], path: str) -> Iterator[Problem]:
     for place, (one, other) in enumerate(zip_longest(ours, theirs)):
+        if one and other and one[0] == _NO_ID and other.kind == _NO_ID.kind:
+            continue  # the site makes one up, and that there is none is a problem of its own
         if (one[0] if one else None) != other:
             line = one[1] if one else ours[-1][1] if ours else 1
             read = _shown([item for item, _ in ours[place : place + _SHOWN]])
@@ -191,9 +194,12 @@ def page_items(page: PageSource) -> list[Placed]:
 def _items_of(tokens: Sequence[Token], claims: Sequence[Token] = ()) -> list[Placed]:
     found = _Collector()
     kind = "text"
-    for token in tokens:
+    for place, token in enumerate(tokens):
         if token.map is not None:
             found.line = token.map[0] + 1
+        if token.type == "heading_close":
+            named = HEADING_ID.search(tokens[place - 1].content)
+            found.put("id", named["id"] if named else "")
         if token.type != "inline":
             found.part()
         if token.type == "heading_open":
@@ -312,6 +318,7 @@ class _Html(HTMLParser):
         self._labels: list[list[list[Placed]]] = []
         self._outside: list[list[Placed]] = []
         self._sets: list[int] = []
+        self._id = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = {name: value or "" for name, value in attrs}
@@ -320,6 +327,8 @@ class _Html(HTMLParser):
             self.found.part()
         if tag not in _VOID:
             self._open.append(tag)
+        if _HEADING.match(tag):
+            self._id = values.get("id", "")
         if (slot := self._slots.get(values.get(SLOT, ""))) is not None:
             self._slot(*slot)
         if "headerlink" in classes and values.get("href", "").startswith("#"):
@@ -341,6 +350,8 @@ class _Html(HTMLParser):
             self.found.items += self._labels[-1].pop(0)
 
     def handle_endtag(self, tag: str) -> None:
+        if _HEADING.match(tag):
+            self.found.put("id", self._id)
         if tag in _BLOCKS or tag == "label":
             self.found.part()
         if tag in self._open:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from codecs import BOM_UTF8
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
+from xml.parsers import expat
 
 from benchbook.content.problems import Problem
 from benchbook.content.project import Project
@@ -13,16 +16,42 @@ ASSETS = "assets"
 LANGUAGE = "_language.yml"
 # Styles, scripts and pictures of the site; a picture of vectors is a document, and may hold scripts.
 SUFFIXES = frozenset({".css", ".js", ".png", ".svg", ".webp", ".woff2"})
-_ACTIVE = re.compile(
-    r"<!(?:DOCTYPE|ENTITY)|<\?(?!xml )"
-    r"|<\s*(?:\w+:)?(?:script|foreignObject|iframe|object|embed|use|image|a|animate|set|style)\b"
-    r"|\bon\w+\s*=|javascript:|url\s*\(|href",
-    re.IGNORECASE,
+# Endings by which files are found and read.
+_READ = frozenset({".json", ".md", ".py", ".toml", ".yml"})
+# What a picture of vectors is drawn with; text in it would be words that no check reads.
+_SHAPES = "circle ellipse line path polygon polyline rect"
+_ELEMENTS = frozenset(f"{_SHAPES} desc g svg title".split())
+_PLACES = "cx cy d height points r rx ry transform viewBox width x x1 x2 y y1 y2"
+_PAINT = "clip-rule fill fill-opacity fill-rule opacity stroke stroke-dasharray stroke-dashoffset"
+_LINES = "stroke-linecap stroke-linejoin stroke-miterlimit stroke-opacity stroke-width"
+_ATTRIBUTES = frozenset(f"{_PLACES} {_PAINT} {_LINES} aria-hidden aria-label id role version".split())
+# Words, numbers and colours; of what has brackets, what loads nothing.
+_VALUE = re.compile(
+    r"(?:[\w\s#%+,.-]|(?:hsl|matrix|rgb|rotate|scale|skewX|skewY|translate)\([\s\d%+,.e-]*\))*"
 )
+
+
+def tree_problems(project: Project) -> Iterator[Problem]:
+    """What neither checks nor the site may read where pages, scripts and records lie: links, pipes, devices.
+
+    MkDocs publishes what a link leads to, wherever that is; a pipe keeps its reader waiting.
+    """
+    for name in ("docs", "mkdocs.yml", "pyproject.toml", "snippets"):
+        top = project.root / name
+        for path in (top, *(() if top.is_symlink() else sorted(top.rglob("*")))):
+            shown = path.relative_to(project.root).as_posix()
+            if path.is_symlink():
+                yield Problem(shown, 1, "is a link to another place", "put what it leads to in its place")
+            elif path.is_dir() and path.suffix in _READ:
+                what = f"is a folder with the name of a file ({path.suffix})"
+                yield Problem(shown, 1, what, "give it another name, or put a file in its place")
+            elif path.exists() and not path.is_dir() and not path.is_file():
+                yield Problem(shown, 1, "is neither a file nor a folder", "put a file in its place")
 
 
 def site_file_problems(project: Project) -> Iterator[Problem]:
     """Files below docs/ that are neither pages, nor words of a language, nor what the site is drawn with."""
+    yield from tree_problems(project)
     for path in sorted(project.docs.rglob("*")):
         if path.is_symlink() or not path.is_file():
             continue
@@ -39,9 +68,63 @@ def _asset_problems(path: Path, shown: str) -> Iterator[Problem]:
     if path.suffix not in SUFFIXES:
         what = f"is of a kind that the site has none of ({path.suffix or 'no ending'})"
         yield Problem(shown, 1, what, f"use one of {', '.join(sorted(SUFFIXES))}")
-    elif path.suffix == ".svg":
-        text = path.read_text("utf-8", "replace")
-        if (found := _ACTIVE.search(text)) is not None:
-            line = text.count("\n", 0, found.start()) + 1
-            what = f"holds `{found[0]}`, and opened alone a picture is a page that can run it"
-            yield Problem(shown, line, what, "draw with shapes and attributes alone")
+    elif path.suffix == ".svg" and (refused := _refused_in(path.read_bytes())) is not None:
+        yield Problem(shown, *refused)
+
+
+class _RefusedError(Exception):
+    """A part of a picture that no picture here has: its line and how it begins."""
+
+
+def _refused_in(source: bytes) -> tuple[int, str, str] | None:
+    """The first part of a picture of vectors that is no plain shape: its line, what it is, and the fix."""
+    # Browsers and parsers guess at other encodings, each their own way.
+    if source.startswith(BOM_UTF8):
+        return 1, "begins with a byte order mark", "remove it"
+    try:
+        text = source.decode("utf-8")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        return 1, "is not UTF-8", "save it as UTF-8"
+    parser = expat.ParserCreate("utf-8", namespace_separator=" ")
+
+    def refusing(held_in: Callable[..., str | None]) -> Callable[..., None]:
+        def handle(*parts: Any) -> None:
+            if (held := held_in(*parts)) is not None:
+                raise _RefusedError(parser.CurrentLineNumber, held)
+
+        return handle
+
+    parser.XmlDeclHandler = refusing(_held_in_declaration)
+    parser.StartDoctypeDeclHandler = refusing(lambda *_: "<!DOCTYPE")
+    parser.ProcessingInstructionHandler = refusing(lambda target, _: f"<?{target}")
+    parser.StartElementHandler = refusing(_held_in_element)
+    try:
+        parser.Parse(text, True)
+    except _RefusedError as error:
+        line, held = error.args
+        what = f"holds `{held}`, and opened alone a picture is a page that can run it"
+        return line, what, "draw with shapes and attributes alone"
+    except expat.ExpatError as error:
+        what = f"is not XML ({expat.ErrorString(error.code)})"
+        return error.lineno, what, "export it again, as plain SVG"
+    return None
+
+
+def _held_in_declaration(version: str, encoding: str | None, standalone: int) -> str | None:
+    return f'encoding="{encoding}"' if encoding is not None and encoding.lower() != "utf-8" else None
+
+
+def _held_in_element(name: str, attributes: Mapping[str, str]) -> str | None:
+    # A name has that of its namespace before it: by whatever prefix it was written, it ends the same.
+    element = name.rpartition(" ")[2]
+    if element not in _ELEMENTS:
+        return f"<{element}"
+    for full_name, value in attributes.items():
+        attribute = full_name.rpartition(" ")[2]
+        if attribute not in _ATTRIBUTES:
+            return f"{attribute}="
+        if not _VALUE.fullmatch(value):
+            return f'{attribute}="{value}"'
+    return None

@@ -36,8 +36,8 @@ from benchbook.languages.formatting import (
     format_signed_percent,
 )
 from benchbook.languages.markup import isolated_words
-from benchbook.languages.prose import IDEOGRAPHS, added_words, first_typed, folded, typed_pattern
 from benchbook.languages.style import style_problems
+from benchbook.languages.telling import IDEOGRAPHS, added_words, first_typed, folded, typed_pattern
 
 FILE = "_language.yml"
 FALLBACK = "en"

@@ -39,16 +39,27 @@ _LETTERS = {
     "Hant": frozenset({"CJK", "IDEOGRAPHIC", "BOPOMOFO"}),
     "Kore": frozenset({"CJK", "HANGUL"}),
 }
+# So many marks may stand on one letter: a vowel sign, and what doubles the consonant below it.
+_MOST_MARKS = 2
+# Combining classes of marks below and above a letter, which do not strike it through.
+_BELOW, _ABOVE = 220, 230
 # What a label may say of its own layout: where it can break, where not, and what keeps its direction.
 _LAYOUT = dict.fromkeys(map(ord, "\u200b\u200e\u200f\u2060\u2066\u2067\u2068\u2069"))
 _FIX = "write the characters that the language is written in"
 
 
 def character_problems(section: Section, rules: Rules, path: str) -> Iterator[Problem]:
-    """The first damaged place of each kind in each text of a section."""
+    """The first damaged place of each kind in each text of a section, and the first in each line of code."""
     for unit in section.units:
         for offset, what in damaged_characters(unit.prose, rules):
             yield Problem(path, unit.line_at(offset), what, _FIX)
+        for piece in unit.of("code"):
+            for _, what in _loose_marks(piece.text):
+                yield Problem(path, piece.line, what, _FIX)
+    for fence in section.fences:
+        for number, line in enumerate(fence.body.split("\n"), start=fence.line + 1):
+            for _, what in _loose_marks(line):
+                yield Problem(path, number, what, _FIX)
 
 
 def front_matter_characters(page: PageSource, text: str, rules: Rules, path: str) -> Iterator[Problem]:
@@ -99,7 +110,30 @@ def damaged_characters(text: str, rules: Rules) -> Iterator[tuple[int, str]]:
         pairs = enumerate(zip(text, whole, strict=False))
         place = next((place for place, (one, other) in pairs if one != other), len(whole))
         yield place, f"holds a letter in parts ({_named(text[place : place + 2])})"
+    yield from _loose_marks(text)
     yield from _foreign_letters(text, rules)
+
+
+def _loose_marks(text: str) -> Iterator[tuple[int, str]]:
+    """The first mark that could stand over other text: around a letter, on a foreign one, or one too many.
+
+    A script has marks for its own letters, two on a letter; a Latin letter may have one below or above it.
+    """
+    if text.isascii():
+        return
+    base, marks = "", 0
+    for place, sign in enumerate(text):
+        category = unicodedata.category(sign)
+        if category not in ("Me", "Mn"):
+            base, marks = sign, 0
+            continue
+        marks += 1
+        script, own = (unicodedata.name(one, "?").split(" ")[0] for one in (base or "?", sign))
+        on_latin = script == "LATIN" and marks == 1 and unicodedata.combining(sign) in (_BELOW, _ABOVE)
+        on_own = script == own and marks <= _MOST_MARKS
+        if category == "Me" or not (on_latin or on_own):
+            yield place, f"holds a mark that can stand over other text ({_named(base + sign)})"
+            return
 
 
 def _foreign_letters(text: str, rules: Rules) -> Iterator[tuple[int, str]]:

@@ -25,7 +25,7 @@ from benchbook.content.safe_html import (
     unsafe_parts,
     unsafe_words,
 )
-from benchbook.languages.prose import added_words
+from benchbook.languages.telling import added_words
 from benchbook.translations.characters import INVISIBLE
 from benchbook.translations.front_matter import front_matter_lines, line_of_entry
 from benchbook.translations.numbers import is_proper_name

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 
 from benchbook.content.problems import Problem
-from benchbook.languages.prose import IDEOGRAPHS, folded, typed_pattern, typed_places, unit_pattern
+from benchbook.languages.telling import IDEOGRAPHS, folded, typed_pattern, typed_places, unit_pattern
 from benchbook.translations.sections import Section, TextRun
 from benchbook.translations.settings import Rules
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
 
+from benchbook.content.page_source import CLAIM
 from benchbook.content.problems import Problem
 from benchbook.translations.sections import Kind, Piece, Section, TextRun, untranslated_part
 
@@ -109,20 +110,23 @@ def _same(piece: Piece) -> str:
 
 
 def _shape(section: Section) -> Iterator[tuple[int, str]]:
-    """Lines and names of the blocks of a section, in order."""
+    """Lines and names of the blocks of a section, in order; behind them those in each of its claims."""
     line = section.line
-    for token in section.tokens:
+    for token in (*section.tokens, *section.words):
+        where = f" of the claim `{token.meta[CLAIM]}`" if CLAIM in token.meta else ""
         if token.map is not None:
             line = token.map[0] + 1
         if token.type == "admonition_open":
-            yield line, f"a `{token.meta['tag']}` block"
+            # Whether it can be closed, and all that it is called.
+            called = " ".join([token.markup, *token.info.partition('"')[0].lower().split()])
+            yield line, f"a `{called}` block{where}"
         elif token.type == "fence":
-            yield line, f"a `{token.info.strip()}` fence"
+            yield line, f"a `{token.info.strip()}` fence{where}"
         elif token.type == "html_block":
             for tag in _tags(token.content):
-                yield line, f"`{tag}`"
+                yield line, f"`{tag}`{where}"
         elif token.type not in _SILENT and token.type in _NAMES:
-            yield line, _NAMES[token.type]
+            yield line, _NAMES[token.type] + where
 
 
 def _shape_problem(

@@ -1,0 +1,172 @@
+"""How numbers with units, and addresses, are told in text of any language."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache, lru_cache
+
+from benchbook.content.units import UNITS
+
+# What stands behind a number in every language, as it is written or as people type it.
+_SIGNS = frozenset(
+    {
+        "%",
+        "٪",
+        "µs",
+        "μs",
+        "°C",
+        "x",
+        "×",
+        "tok/s",
+        "fold",
+        "msec",
+        "usec",
+        "secs",
+        "mins",
+        "hrs",
+        "gigs",
+        "megs",
+    }
+)
+_SYMBOLS = frozenset(unit.symbol for unit in UNITS.values() if unit.typed)
+# From twenty on, words before a unit are a measurement as digits are; `two bytes` are the size of a format.
+_TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
+_LARGE = "hundred|thousand|million|billion"
+_SPELLED = (
+    rf"(?i:(?:{_TENS}|\b(?:an?|one|two|three|four|five|six|seven|eight|nine|ten) {_LARGE})(?:[\s-][a-z]+)?)"
+)
+_ROMAN = r"(?=[IVXLCDM]{2,})M*(?:C[MD]|D?C{0,3})(?:X[CL]|L?X{0,3})(?:I[XV]|V?I{0,3})"
+# Ideographs that stand for numbers; `参`, which Unicode counts among them, is a letter of `参数`.
+IDEOGRAPHS = {
+    letter: int(unicodedata.numeric(letter)) for letter in "〇零一二三四五六七八九十百千万萬亿億兆"
+} | {
+    "两": 2,
+    "両": 2,
+}
+# It ends a number; an ASCII one would be read as part of it.
+_WIDE_COMMA = "，"
+# An address that nothing but one looks like; in code such as `torch.compile` a dot leads nowhere.
+_HOST = r"(?<![A-Za-z0-9-])(?<![A-Za-z0-9]\.)(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}"
+BARE_ADDRESS = re.compile(
+    r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*://\S*|\b(?:www\.|mailto:)\S*"
+    rf"|(?<![\w.+-])[\w.+-]+@[\w-]+\.\w+|{_HOST}/[^\s)]*"
+)
+# What else a dot may make one of, and Latin words in a row, as in a command.
+_ADDRESS = re.compile(rf"{BARE_ADDRESS.pattern}|{_HOST}(?::[^\s)]*)?")
+_LATIN = re.compile(r"(?<![A-Za-z0-9_.+=-])[A-Za-z][A-Za-z0-9_.+=-]*(?:[ \u00a0/|]+[A-Za-z0-9_.+=~-]+)+")
+
+
+@cache
+def _plain(letter: str) -> str:
+    """A character as it reads: digits of every script, circle and size as Western ones, in one width."""
+    plain = letter if letter == _WIDE_COMMA else unicodedata.normalize("NFKC", letter)
+    if unicodedata.category(letter)[0] == "N" and not any(one.isdecimal() for one in plain):
+        value = unicodedata.numeric(letter)
+        return str(int(value)) if value == int(value) else str(value)
+    return "".join(str(unicodedata.decimal(one)) if one.isdecimal() else one for one in plain)
+
+
+@lru_cache(maxsize=8192)
+def folded(text: str) -> tuple[str, Sequence[int]]:
+    """`text` as it reads, and where each of its characters comes from, with the end of the text."""
+    if text.isascii():
+        return text, range(len(text) + 1)
+    letters, places = [], []
+    for place, letter in enumerate(text):
+        for one in _plain(letter):
+            letters.append(one)
+            places.append(place)
+    return "".join(letters), (*places, len(text))
+
+
+def added_words(
+    text: str, english: str, latin: bool, kept: Collection[str] = frozenset(), runs: bool = True
+) -> str | None:
+    """The first address, or Latin words in a row, of a text that its English source does not hold.
+
+    Parameters:
+        text: Of a translation.
+        english: What it was made from, as it is written.
+        latin: Whether the language itself is written in Latin letters.
+        kept: Latin words that the language has of its own, in small letters.
+        runs: Whether Latin words in a row are looked for at all.
+    """
+    plain = folded(text)[0]
+    source, known = _source(english)
+    for found in _ADDRESS.finditer(plain):
+        if found[0].rstrip(".,;:").casefold() not in source:
+            return found[0]
+    if latin or not runs:
+        return None
+    for found in _LATIN.finditer(plain):
+        for word in re.findall(r"[^\W_]+", found[0].casefold()):
+            if not (word.isdecimal() or word in kept or word in known or word.removesuffix("s") in known):
+                return found[0]
+    return None
+
+
+@lru_cache(maxsize=1024)
+def _source(english: str) -> tuple[str, frozenset[str]]:
+    """An English text in small letters, and its words, also without the ending of a plural."""
+    source = folded(english)[0].casefold()
+    words = re.findall(r"[^\W_]+", source)
+    return source, frozenset(words) | {word.removesuffix("s") for word in words}
+
+
+@cache
+def _units(unit_words: frozenset[str], least: int) -> str:
+    """What finds any unit of `least` characters or more, longer ones first."""
+    names = {unicodedata.normalize("NFKC", name) for name in _SYMBOLS | _SIGNS | unit_words}
+    return "|".join(
+        # A letter of a script with spaces is a unit only where it stands alone.
+        re.escape(name) + (r"(?!\w)" if len(name) == 1 and name.isalpha() and ord(name) < 0x2E80 else "")
+        for name in sorted(names, key=len, reverse=True)
+        if len(name) >= least
+    )
+
+
+# Where a unit ends: before no letter, and before no number, as in `4 x 512` and `8 分の 1`.
+_END = (
+    r"(?:/(?:s|sec|second|min|minute|h|hour)\b)?(?![A-Za-z0-9/])(?!\s?\d)"
+    rf"(?!の\s?[\d{''.join(IDEOGRAPHS)}])"
+)
+
+
+@cache
+def unit_pattern(unit_words: frozenset[str]) -> re.Pattern[str]:
+    """What finds a unit right behind a number: a symbol, or one of `unit_words`."""
+    return re.compile(rf"[\s-]*(?:{_units(unit_words, 1)}){_END}")
+
+
+@cache
+def typed_pattern(unit_words: frozenset[str]) -> re.Pattern[str]:
+    """What finds a number with a unit in text that is folded: a symbol, or one of `unit_words`.
+
+    `4 x 512` is a shape, `1990s` a decade, `bf16` and `GPT-2` are names. Letters of scripts that put no space
+    before a number may stand right before it: `需要42毫秒`, `بنسبة38٪`.
+    """
+    digits = (
+        r"(?<![A-Za-z_.,\d])(?<![A-Za-z]-)(?!\d{4}s\b)\d[\d.,\u066b\u066c]*(?:[eE][+-]?\d+)?"
+        rf"(?:\s?(?:[kKMG]|{_LARGE})(?=[\s-]))?"
+    )
+    words = rf"(?<![A-Za-z\d-])(?:{_SPELLED}|{_ROMAN})(?=[\s-])"
+    behind = r"\d(?:[\d.,]*\d)?"
+    return re.compile(
+        rf"(?:{digits}|{words})[\s\-\u2010-\u2015]*\(?(?:{_units(unit_words, 1)}){_END}"
+        rf"|(?<![A-Za-z0-9])(?<!\d\s)×{behind}"
+        rf"|(?<![A-Za-z])(?:{_units(unit_words, 2)})[)\]]?\s*[:=]\s*{behind}"
+    )
+
+
+def typed_places(text: str, typed: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    """Where in `text` each number begins and its unit ends, as `typed` finds them."""
+    plain, places = folded(text)
+    for found in typed.finditer(plain):
+        yield places[found.start()], places[found.end() - 1] + 1
+
+
+def first_typed(text: str, typed: re.Pattern[str]) -> str | None:
+    """The first number with a unit in `text`, as it stands there."""
+    return next((text[start:end].strip() for start, end in typed_places(text, typed)), None)

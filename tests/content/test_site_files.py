@@ -1,0 +1,163 @@
+"""What lies in the tree is a plain file of a known kind, and a picture holds nothing but shapes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from benchbook.checking.checks import check_project
+from benchbook.content.problems import Problem
+from benchbook.content.project import Project
+from benchbook.content.site_files import site_file_problems
+from builders import make_project, write
+
+SVG = 'xmlns="http://www.w3.org/2000/svg"'
+# One of every kind of part that a picture may have.
+PICTURE = (
+    f'<?xml version="1.0" encoding="UTF-8"?>\n<!-- Drawn by hand. -->\n<svg {SVG} viewBox="0 0 24 24" role="img">\n'
+    '  <title>A mark</title>\n  <g transform="translate(1 -2) rotate(45)" fill="rgb(1, 2, 3)" opacity=".5">\n'
+    '    <path d="M5 6.5h14M5,12h9" stroke="#fff" stroke-width="2.6" stroke-linecap="round"/>\n'
+    '    <rect width="50%" height="24" rx="5"/>\n  </g>\n</svg>\n'
+)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return make_project(tmp_path / "checkout")
+
+
+def checked(project: Project) -> list[tuple[str, int, str]]:
+    found = check_project(Project(project.root)).problems
+    assert all(problem.fix for problem in found)
+    return [(problem.path, problem.line, problem.what) for problem in found]
+
+
+@pytest.mark.parametrize(
+    ("place", "target"),
+    [
+        ("docs/en/x.html", "_language.yml"),
+        ("docs/en/other.md", "sums.md"),
+        ("docs/assets/x.png", "/etc/passwd"),
+        ("docs/en/etc", "/etc"),
+        ("docs/en/more", "../../snippets/sums"),
+        ("docs/en/gone.md", "nowhere.md"),
+        ("docs/en/endless.md", "/dev/zero"),
+        ("snippets/sums/passwd.py", "/etc/passwd"),
+        ("snippets/other", "sums"),
+    ],
+)
+def test_a_link_among_pages_and_scripts_is_named_and_not_followed(
+    project: Project, place: str, target: str
+) -> None:
+    link = project.root / place
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(target)
+    assert checked(project) == [(place, 1, "is a link to another place")]
+    # The build names it as well, before MkDocs hands it out.
+    assert [problem.path for problem in site_file_problems(project)] == [place]
+
+
+@pytest.mark.parametrize("name", ["docs", "snippets", "mkdocs.yml", "pyproject.toml"])
+def test_what_a_checkout_begins_with_is_no_link(project: Project, tmp_path: Path, name: str) -> None:
+    (project.root / name).rename(tmp_path / name)
+    (project.root / name).symlink_to(tmp_path / name)
+    assert checked(project) == [(name, 1, "is a link to another place")]
+
+
+def a_folder(path: Path) -> None:
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("place", "make", "what"),
+    [
+        ("docs/en/dir.md", a_folder, "is a folder with the name of a file (.md)"),
+        ("docs/ja/_language.yml", a_folder, "is a folder with the name of a file (.yml)"),
+        ("snippets/sums/dir.py", a_folder, "is a folder with the name of a file (.py)"),
+        ("snippets/records/cpu-test/sums/dir.json", a_folder, "is a folder with the name of a file (.json)"),
+        ("docs/en/pipe.md", os.mkfifo, "is neither a file nor a folder"),
+        ("snippets/records/cpu-test/sums/pipe.json", os.mkfifo, "is neither a file nor a folder"),
+    ],
+)
+def test_what_only_looks_like_a_file_is_one_problem_and_nothing_waits_for_it(
+    project: Project, place: str, make: Callable[[Path], None], what: str
+) -> None:
+    path = project.root / place
+    path.parent.mkdir(exist_ok=True)
+    make(path)
+    assert checked(project) == [(place, 1, what)]
+    assert path not in project.page_paths()
+
+
+def problems_of(project: Project, content: bytes) -> list[Problem]:
+    path = write(project.docs / "assets/a.svg", "")
+    path.write_bytes(content)
+    return list(site_file_problems(project))
+
+
+def test_a_picture_of_shapes_is_in_order(project: Project) -> None:
+    assert problems_of(project, PICTURE.encode()) == []
+
+
+REFUSED = {
+    "a script": (f"<svg {SVG}>\n<script>1</script></svg>", 2, "holds `<script`"),
+    "a script behind a prefix with a hyphen": (
+        '<s-v:svg xmlns:s-v="http://www.w3.org/2000/svg">\n<s-v:script>1</s-v:script></s-v:svg>',
+        2,
+        "holds `<script`",
+    ),
+    "an element of another language": (
+        f'<svg {SVG}><h:iframe xmlns:h="http://www.w3.org/1999/xhtml"/></svg>',
+        1,
+        "holds `<iframe`",
+    ),
+    "an element in other letters": (f"<svg {SVG}><SCRIPT/></svg>", 1, "holds `<SCRIPT`"),
+    "words": (f"<svg {SVG}><text>42 ms</text></svg>", 1, "holds `<text`"),
+    "what listens": (f'<svg {SVG}>\n<g\n onload="1"/></svg>', 2, "holds `onload=`"),
+    "what leads away": (
+        f'<svg {SVG} xmlns:l-k="http://www.w3.org/1999/xlink"><g l-k:href="https://evil.example"/></svg>',
+        1,
+        "holds `href=`",
+    ),
+    "a style": (f'<svg {SVG}><g style="fill: red"/></svg>', 1, "holds `style=`"),
+    "what is loaded": (f'<svg {SVG}><g fill="url(https://evil.example)"/></svg>', 1, 'holds `fill="url('),
+    "what is loaded, spelled otherwise": (
+        f'<svg {SVG}><g fill="u&#x72;l(//evil.example)"/></svg>',
+        1,
+        'holds `fill="url(',
+    ),
+    "entities": (f'<!DOCTYPE svg [<!ENTITY a "b">]>\n<svg {SVG}/>', 1, "holds `<!DOCTYPE`"),
+    "an instruction": (f'<?xml-stylesheet href="x.css"?><svg {SVG}/>', 1, "holds `<?xml-stylesheet`"),
+    "another encoding": (
+        f'<?xml version="1.0" encoding="utf-7"?><svg {SVG}/>',
+        1,
+        'holds `encoding="utf-7"`',
+    ),
+    "no XML": (f"<svg {SVG}>\n<g>\n</svg>", 3, "is not XML"),
+}
+
+
+@pytest.mark.parametrize(("text", "line", "what"), REFUSED.values(), ids=REFUSED)
+def test_what_is_no_plain_shape_is_named_with_its_line(
+    project: Project, text: str, line: int, what: str
+) -> None:
+    (problem,) = problems_of(project, text.encode())
+    assert (problem.path, problem.line, problem.what.startswith(what)) == ("docs/assets/a.svg", line, True)
+    assert problem.fix
+
+
+@pytest.mark.parametrize(
+    ("encoding", "what"),
+    [
+        ("utf-16", "is not UTF-8"),
+        ("utf-16-le", "is not UTF-8"),
+        ("utf-32", "is not UTF-8"),
+        ("utf-8-sig", "begins with a byte order mark"),
+    ],
+)
+def test_a_picture_is_read_as_browsers_read_it_or_refused(project: Project, encoding: str, what: str) -> None:
+    (problem,) = problems_of(project, f"<svg {SVG}><script>1</script></svg>".encode(encoding))
+    assert problem.what.startswith(what)
