@@ -162,7 +162,7 @@ def test_a_campaign_without_a_network_goes_on_where_it_stopped_and_ends_on_a_pag
     assert runs_in(first).isdisjoint(runs_in(second))
     assert len(runs_in(first) | runs_in(second)) == wanted
 
-    made(clone, "import", BUNDLES="out", COMMIT=head)
+    made(clone, "import", BUNDLES="out", COMMIT=head, MACHINE=MACHINE)
     assert (clone / f"snippets/records/{MACHINE}/machine.json").is_file()
     made(clone, "check")
     made(clone, "site", BUILD_AR="false", BUILD_JA="false", BUILD_ZH="false")
