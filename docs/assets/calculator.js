@@ -2,7 +2,7 @@
 
 import { GIB, PARTS, inference, key, largestThat, needed, training } from "./memory_model.js";
 import { readDimensions } from "./dimensions.js";
-import { gpuField, keepGpu, keptGpu } from "./gpu_field.js";
+import { gpuField } from "./gpu_field.js";
 
 const settings = JSON.parse(document.getElementById("calc-settings").textContent);
 const words = settings.strings;
@@ -247,6 +247,7 @@ function changes(asked, space, model) {
   const all = [];
   const offer = (name, change, holes = {}) => all.push({ name, change, holes });
   const training = asked.mode === "training";
+  const whole = training && asked.method === "full";
   if (asked.attention === "eager") offer("sdpa", { attention: "sdpa" });
   if (training && asked.batch > 1) {
     // The same samples per step: the largest part of them that fits, or the next smaller one.
@@ -260,14 +261,14 @@ function changes(asked, space, model) {
   }
   if (!training && asked.batch > 1) offer("batch", { batch: halves(asked.batch) }, { batch: halves(asked.batch) });
   if (training && !asked.checkpointing) offer("checkpointing", { checkpointing: true });
-  if (training && asked.precision === "fp32" && asked.method === "full") offer("autocast", { precision: "bf16_autocast" });
+  if (whole && asked.precision === "fp32") offer("autocast", { precision: "bf16_autocast" });
   if (training && asked.optimizer.startsWith("adamw_") && asked.optimizer !== "adamw_8bit") offer("adamw_8bit", { optimizer: "adamw_8bit" });
   if (training && asked.optimizer !== "adafactor" && !asked.optimizer.startsWith("sgd")) offer("adafactor", { optimizer: "adafactor" });
   if (asked.precision !== "bf16") offer("bf16", { precision: "bf16" });
-  if (training && asked.method === "full") offer("lora", { method: "lora", precision: "bf16", attention: "sdpa" }, { rank: asked.rank });
+  if (whole) offer("lora", { method: "lora", precision: "bf16", attention: "sdpa" }, { rank: asked.rank });
   if (training && asked.method !== "qlora") offer("qlora", { method: "qlora", precision: "bf16", attention: "sdpa" }, { rank: asked.rank });
-  if (training && asked.method === "full" && asked.gpus > 1 && asked.sharding !== "zero3") offer("zero3", { sharding: "zero3" });
-  if (training && asked.method === "full") {
+  if (whole && asked.gpus > 1 && asked.sharding !== "zero3") offer("zero3", { sharding: "zero3" });
+  if (whole) {
     const more = [2, 4, 8, 16, 32, 64].filter((gpus) => gpus > asked.gpus);
     const enough = more.find((gpus) => space !== undefined && fitting(model, { ...asked, gpus, sharding: "zero3" }, space));
     const gpus = enough ?? more[0];
@@ -377,15 +378,14 @@ form.addEventListener("input", (event) => {
   update();
 });
 form.addEventListener("submit", (event) => event.preventDefault());
-const chooseGpu = gpuField("calc-gpu", settings.gpus, words, (chosen) => {
-  gpu = chosen;
-  keepGpu(gpu?.id ?? "");
+const chooseKept = gpuField("calc-gpu", settings.gpus, words, (one) => {
+  gpu = one;
   update();
 });
 addEventListener("popstate", () => {
   readAddress();
-  chooseGpu(keptGpu());
+  chooseKept();
 });
 readAddress();
 usualPrecision();
-chooseGpu(keptGpu());
+chooseKept();

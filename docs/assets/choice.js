@@ -1,7 +1,8 @@
 // A reader's two choices: on which machine measured, and their own GPU. In the address first, then in storage.
 
-import { gpuField, keepGpu, keptGpu } from "./gpu_field.js";
 import { fillDetails, make, records, settings, sortAgain } from "./blocks.js";
+import { gpuField } from "./gpu_field.js";
+import { chosen, keep } from "./keeping.js";
 
 const words = settings.strings;
 const OUTCOMES = ["holds", "refuted", "too close to call", "not applicable", "not measured"];
@@ -16,32 +17,6 @@ const TELLING = 8; // of a GPU's memory, the part from which on it is worth a wo
 const originals = new Map();
 let gpu;
 const rewritten = []; // pieces of code that say fp16 where they said bf16
-
-function stored(name) {
-  try {
-    return localStorage.getItem(`benchbook.${name}`) ?? "";
-  } catch {
-    return ""; // a reader who forbids storage has the address
-  }
-}
-
-function chosen(name) {
-  return new URLSearchParams(location.search).get(name) ?? stored(name);
-}
-
-/** Keep a choice: in the address, so that it can be shared, and in storage, so that it lasts. */
-function keep(name, value) {
-  const address = new URL(location.href);
-  if (value) address.searchParams.set(name, value);
-  else address.searchParams.delete(name);
-  if (address.href !== location.href) history.replaceState(history.state, "", address);
-  try {
-    if (value) localStorage.setItem(`benchbook.${name}`, value);
-    else localStorage.removeItem(`benchbook.${name}`);
-  } catch {
-    // See above.
-  }
-}
 
 // Measured on
 
@@ -173,9 +148,8 @@ function argumentsOf(code) {
   return nodes;
 }
 
-const choose = input && gpuField("bb-gpu", settings.gpus, words, (chosen) => {
-  gpu = chosen;
-  keepGpu(gpu?.id ?? "");
+const chooseKept = input && gpuField("bb-gpu", settings.gpus, words, (one) => {
+  gpu = one;
   showFits();
   showOlder();
 });
@@ -193,7 +167,7 @@ function start() {
     filterClaims();
     showFits();
   }
-  if (keptGpu()) choose?.(keptGpu());
+  if (chosen("gpu")) chooseKept?.();
 }
 
 start();

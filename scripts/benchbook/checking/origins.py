@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -20,6 +19,7 @@ from benchbook.content.machines import MachineDescription, machine_table
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import OWNER_MARK, Publication, load_record, record_from
+from benchbook.content.revisions import git_answer
 from benchbook.content.script import Script, machine_kinds
 from benchbook.content.validation import RECORD_AGAIN
 from benchbook.machines.accelerators import VENDORS, model_words
@@ -375,21 +375,13 @@ def commit_problems(
 
 def _made(repository: Path, commits: Iterable[str]) -> dict[str, datetime] | None:
     """When each of some commits was made, of those that are here; None where the history is not whole."""
-
-    def git(*arguments: str, send: str = "") -> str:
-        command = ["git", "-C", str(repository), *arguments]
-        return subprocess.run(command, input=send, capture_output=True, text=True, check=False).stdout
-
+    if git_answer(repository, "rev-parse", "--is-shallow-repository") != b"false\n":
+        return None
     lines = "".join(f"{commit}\n" for commit in commits)
     asked = ("--no-walk", "--no-show-signature", "--ignore-missing", "--stdin", "--format=%H %ct")
-    try:
-        if git("rev-parse", "--is-shallow-repository").strip() != "false":
-            return None
-        # Without one that is asked for, it would tell of the last.
-        told = git("log", *asked, send=lines) if lines else ""
-    except OSError:
-        return None
-    pairs = (line.split() for line in told.splitlines())
+    # Without one that is asked for, it would tell of the last.
+    told = git_answer(repository, "log", *asked, send=lines.encode()) if lines else b""
+    pairs = (line.split() for line in (told or b"").decode().splitlines())
     return {commit: datetime.fromtimestamp(int(seconds), UTC) for commit, seconds in pairs}
 
 

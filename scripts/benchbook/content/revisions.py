@@ -34,7 +34,9 @@ def commit_of(root: Path, revision: str) -> str:
     Raises:
         BenchbookError: There is no such commit, or this is not a repository.
     """
-    commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    commit = git_answer(
+        root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"
+    )
     if commit is None:
         fix = "name a commit, branch or tag of this repository; fetch it first if it is not here"
         raise BenchbookError(Problem(revision or ".", 1, "is not a revision of this repository", fix))
@@ -60,7 +62,7 @@ def _lay_out(root: Path, commit: str, folder: Path) -> None:
         what = f"holds more than {LARGEST >> 20} MiB of pages and records"
         raise BenchbookError(Problem(commit, 1, what, "leave out what belongs elsewhere"))
     asked = "".join(f"{blob.name}\n" for blob in blobs).encode()
-    answer = _git(root, "cat-file", "--batch", send=asked)
+    answer = git_answer(root, "cat-file", "--batch", send=asked)
     if answer is None:
         raise BenchbookError(Problem(commit, 1, "cannot be read", "fetch its files: the clone is partial"))
     at = 0
@@ -75,7 +77,7 @@ def _lay_out(root: Path, commit: str, folder: Path) -> None:
 
 def _blobs(root: Path, commit: str) -> Iterator[_Blob]:
     """The plain files below `PLACES`: no links, no submodules, nothing whose path leaves the folder."""
-    listed = _git(root, "ls-tree", "-r", "-l", "-z", "--full-tree", commit, "--", *PLACES)
+    listed = git_answer(root, "ls-tree", "-r", "-l", "-z", "--full-tree", commit, "--", *PLACES)
     for entry in (listed or b"").split(b"\0"):
         head, _, name = entry.partition(b"\t")
         if not name:
@@ -89,7 +91,8 @@ def _blobs(root: Path, commit: str) -> Iterator[_Blob]:
             yield _Blob(path, blob, int(size))
 
 
-def _git(root: Path, *arguments: str, send: bytes = b"") -> bytes | None:
+def git_answer(root: Path, *arguments: str, send: bytes = b"") -> bytes | None:
+    """What git says in a folder; None where there is no git, or it fails."""
     try:
         answer = subprocess.run(
             ["git", "-C", str(root), *arguments], input=send, capture_output=True, check=False

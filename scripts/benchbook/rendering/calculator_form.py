@@ -172,7 +172,7 @@ def render_calculator(build: Build, text: str) -> str:
         copy_link=language.text("copy_link"),
         rule=Markup(language.words(language.text("fits_rule"))),
         settings=_settings(build, gpus),
-        scripts=("memory_model.js", "dimensions.js", "gpu_field.js", "gpus.js"),
+        scripts=("memory_model.js", "dimensions.js", "gpu_field.js", "gpus.js", "keeping.js"),
     )
 
 

@@ -76,8 +76,7 @@ def insert_choice(build: Build, html: str) -> str:
     if not page.machines:
         return html
     choice = _render_choice(build, page)
-    if page.asks_gpu:
-        place = html.rfind("<h3", 0, html.find("data-machine="))
+    if page.asks_gpu and (place := html.rfind("<h3", 0, max(0, html.find("data-machine=")))) >= 0:
         return html[:place] + choice + html[place:]
     found = _AFTER_ANSWER.search(html)
     return choice + html if found is None else html[: found.end()] + choice + html[found.end() :]

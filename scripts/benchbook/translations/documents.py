@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from benchbook.content.page_source import PageSource, parse_page
 from benchbook.content.project import Project
+from benchbook.content.revisions import git_answer
 from benchbook.languages.language import FALLBACK
 from benchbook.translations.drift import Drift, drift_of, section_digest
 from benchbook.translations.sections import Section, sections_of
@@ -69,23 +69,17 @@ class Document:
 
 def _revisions(path: Path) -> list[str] | None:
     """Every text that a file has had, the newest first; None where git does not know it, or not all of it."""
-    if _git(path.parent, "rev-parse", "--is-shallow-repository") != b"false\n":
+    if git_answer(path.parent, "rev-parse", "--is-shallow-repository") != b"false\n":
         return None
     # Merges too, and what the file was called before.
-    history = _git(path.parent, "log", "--follow", "-m", "--raw", "--no-abbrev", "--format=", "--", path.name)
+    history = git_answer(
+        path.parent, "log", "--follow", "-m", "--raw", "--no-abbrev", "--format=", "--", path.name
+    )
     blobs = dict.fromkeys(line.split()[3] for line in (history or b"").splitlines() if line[:1] == b":")
-    texts = [_git(path.parent, "cat-file", "blob", blob.decode()) for blob in blobs if blob.strip(b"0")]
+    texts = [git_answer(path.parent, "cat-file", "blob", blob.decode()) for blob in blobs if blob.strip(b"0")]
     if not texts or None in texts:
         return None
     return [text.decode("utf-8", "replace") for text in texts if text is not None]
-
-
-def _git(folder: Path, *arguments: str) -> bytes | None:
-    try:
-        answer = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, check=False)
-    except OSError:
-        return None
-    return answer.stdout if answer.returncode == 0 else None
 
 
 def read_documents(project: Project, pages: Mapping[Path, PageSource] | None = None) -> Iterator[Document]:

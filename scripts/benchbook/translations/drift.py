@@ -119,8 +119,9 @@ def unknown_digests(
         path: For messages.
     """
     line = line_of_entry(ENTRY, text)
+    recorded = recorded_digests(page)
     for one in drift:
-        digest = recorded_digests(page).get(one.key)
+        digest = recorded.get(one.key)
         if one.state in ("changed", "dropped") and (one.key, str(digest)) not in past:
             at = next(
                 (at for at, said in enumerate(text.split("\n")[line - 1 :], line) if f"{one.key}:" in said),

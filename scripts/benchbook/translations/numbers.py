@@ -15,12 +15,9 @@ from benchbook.translations.settings import Rules
 
 # Digits that are not part of a name such as bf16 or GPT-2, in text that is folded.
 _NUMBER = re.compile(r"(?<![A-Za-z_.\d])(?<![A-Za-z]-)\d(?:[\d.,\u066b\u066c]*\d)?")
-# Numbers in ideographs: `九十`, `四二`; and the whole that a fraction is of, behind which its part stands.
-_IDEOGRAPHS = {
-    letter: int(unicodedata.numeric(letter)) for letter in "〇零一二三四五六七八九十百千万萬亿億兆"
-}
-IDEOGRAPHS["两"] = IDEOGRAPHS["両"] = 2
-_RUN = re.compile(f"[{''.join(_IDEOGRAPHS)}]+")
+# Numbers in ideographs: `九十`, `四二`, but not the words for a pair.
+_RUN = re.compile(f"[{''.join(letter for letter in IDEOGRAPHS if letter not in '两両')}]+")
+# The whole that a fraction is of, behind which its part stands.
 _FRACTION = re.compile(r"分[之の]\s*\Z")
 _GROUPS = re.compile(r"[,\u066c](?=\d{3}(?!\d))")
 _DEVICE = re.compile(r"(?<![A-Za-z])(CPU|GPU|TPU|NPU)s?(?![A-Za-z])")
@@ -84,7 +81,7 @@ def _spelled(text: str, rules: Rules) -> Iterator[tuple[int, str, set[str]]]:
 
 
 def _ideographic(digits: Sequence[int]) -> set[str]:
-    """What a run of ideographs may be: `四十二` is 42 and so is `四二`; `两三` is two or three."""
+    """What a run of ideographs may be: `四十二` is 42 and so is `四二`; `二三` is two or three."""
     if len(digits) == 2 and digits[1] == digits[0] + 1 < 10:
         return {str(digit) for digit in digits}
     if all(digit < 10 for digit in digits):
