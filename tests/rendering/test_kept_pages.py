@@ -141,6 +141,20 @@ def test_what_a_page_fetches_and_a_reader_downloads_goes_with_its_page_and_scrip
     assert not any(name.startswith(("assets/data/measured/", "downloads/memory/losses")) for name in warm)
 
 
+def test_what_a_link_leads_to_is_not_handed_out(tmp_path: Path) -> None:
+    project = served_handbook(tmp_path / "book")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "secret.png").write_bytes(b"not of the site")
+    (project.docs / "assets" / "folder").symlink_to(elsewhere)
+    (project.docs / "assets" / "file.png").symlink_to(elsewhere / "secret.png")
+    assert not [
+        path
+        for path, content in files_of(build_site(project, "serve")).items()
+        if b"not of the site" in content
+    ]
+
+
 def test_a_build_that_is_not_served_keeps_nothing(tmp_path: Path, rendered: list[str]) -> None:
     build_site(served_handbook(tmp_path / "handbook"))
     assert rendered == []

@@ -99,7 +99,7 @@ class Replay:
             raise PluginError(str(error)) from error
         # What a browser would run must not be handed out, even where nobody checks.
         for file in list(files):
-            if file.abs_src_path and library.project.relative(Path(file.abs_src_path)) in self._refused:
+            if not self._refused.isdisjoint(_above(file, config.docs_dir)):
                 files.remove(file)
         for path in self._made:
             files.append(File(path, config.docs_dir, config.site_dir, config.use_directory_urls))
@@ -276,6 +276,13 @@ class Replay:
     def _current(self) -> Build:
         assert self._build is not None, "MkDocs calls on_config before anything else"
         return self._build
+
+
+def _above(file: File, docs: str) -> list[str]:
+    """A file of `docs` as problems name it, and the folders it lies in; links among them are not followed."""
+    path = Path(file.abs_src_path or "")
+    named = Path("docs", path.relative_to(docs)) if Path(docs) in path.parents else Path()
+    return [place.as_posix() for place in (named, *named.parents)]
 
 
 def _address(page: Page, files: Files, link: str) -> str:
