@@ -163,6 +163,12 @@ def test_the_sentence_of_a_claim_is_translated_and_what_it_refers_to_is_not() ->
             '!!! tip note "a"\n    b',
             "here is a `!!! tip note` block where English has a `!!! tip` block",
         ),
+        (
+            '=== "a"\n    b\n\n=== "c"\n    d',
+            '=== "a"\n    b\n\n===! "c"\n    d',
+            "here is a `!!! tab!` block where English has a `!!! tab` block",
+        ),
+        ("1. a\n2. b", "3. a\n4. b", "here is a numbered list from 3 on where English has a numbered list"),
     ],
 )
 def test_a_difference_that_is_no_matter_of_words_is_named(english: str, ours: str, what: str) -> None:

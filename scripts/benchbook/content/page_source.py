@@ -33,7 +33,7 @@ FENCES: Mapping[str, Literal["yaml", "words", "reference"]] = {
 # How an inline value begins.
 VALUE = "#!value "
 
-TAB = re.compile(r'^(\s*)===[!+]? (?=")', re.MULTILINE)
+TAB = re.compile(r'^(\s*)===([!+]?) (?=")', re.MULTILINE)
 # One id, and classes: of several ids, an element has the last.
 HEADING_ID = re.compile(r"\{:? *#(?P<id>[^\s{}#.=]+)(?: +\.[A-Za-z0-9_-]+)* *\}\s*$")
 # A list of attributes as a page may have one, which is no text of it: ids, classes, the size of a picture.
@@ -98,7 +98,7 @@ def parse_page(text: str, inline: bool = True) -> PageSource:
     if not isinstance(matter, dict):
         matter, broken = {}, "it is not a mapping"
     # A content tab nests like an admonition; to the parser it can be one.
-    text = TAB.sub(r"\1!!! tab ", text)
+    text = TAB.sub(r"\1!!! tab\2 ", text)
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).use(admon_plugin)
     if not inline:
         parser.core.ruler.enableOnly(["normalize", "block"])

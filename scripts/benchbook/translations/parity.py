@@ -125,6 +125,8 @@ def _shape(section: Section) -> Iterator[tuple[int, str]]:
         elif token.type == "html_block":
             for tag in _tags(token.content):
                 yield line, f"`{tag}`{where}"
+        elif token.type == "ordered_list_open" and (start := token.attrGet("start")) is not None:
+            yield line, f"a numbered list from {start} on{where}"
         elif token.type not in _SILENT and token.type in _NAMES:
             yield line, _NAMES[token.type] + where
 
