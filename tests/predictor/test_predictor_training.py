@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from transformers import BertConfig, BertForSequenceClassification
 
 from architectures import BERT, BERT_LARGE, GPT2, LLAMA, MIXTRAL, T5
 from benchbook.predictor import Lora, Training, UnpredictableError, predict
@@ -128,6 +130,17 @@ def test_states_of_8_bits_take_a_quarter() -> None:
         for name in ("adamw_fused", "adamw_8bit")
     )
     assert small == pytest.approx(whole / 4, rel=0.05)
+
+
+def test_paged_states_lie_outside_of_the_allocator_but_for_their_scales_and_small_parameters() -> None:
+    kept, paged = (
+        predict(BERT, step(optimizer=name)).categories["optimizer_states"]
+        for name in ("adamw_8bit", "paged_adamw_8bit")
+    )
+    with torch.device("meta"):
+        model = BertForSequenceClassification(BertConfig(**BERT))
+    sizes = [weight.numel() for weight in model.parameters()]
+    assert kept - paged == 2 * sum(size for size in sizes if size >= 100_000)
 
 
 @ALL

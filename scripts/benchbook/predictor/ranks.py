@@ -260,7 +260,7 @@ class RankTrace(Trace):
 
 # transformers' Adafactor mixes divided and whole tensors, which torch refuses; bitsandbytes' kernels are not
 # known to take divided ones.
-WHOLE_WEIGHTS_ONLY = ("adafactor", "adamw_8bit")
+WHOLE_WEIGHTS_ONLY = ("adafactor", "adamw_8bit", "paged_adamw_8bit")
 
 
 def predict_ranks(

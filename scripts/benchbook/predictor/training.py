@@ -12,6 +12,7 @@ from transformers.optimization import Adafactor
 from benchbook.predictor.adapters import add_adapters, add_peft
 from benchbook.predictor.attribution import EMPTIED
 from benchbook.predictor.autocast import Scaler, autocast
+from benchbook.predictor.chunked_loss import chunked_loss
 from benchbook.predictor.workload import Optimizer, Training
 
 RATE = 1e-5
@@ -22,15 +23,18 @@ class EightBitAdamW(torch.optim.Optimizer):
 
     Two bytes per value and two scales of fp32 per block of 256; smaller parameters keep two states of fp32
     (Dettmers et al. 2021, arXiv 2110.02861; bitsandbytes `optim/optimizer.py`: `Optimizer2State.init_state`,
-    `min_8bit_size` 4096).
+    `min_8bit_size` 4096). Where it is paged, those of large parameters lie in memory that the driver moves
+    between GPU and machine, which torch's allocator does not know (`get_state_buffer`).
     """
 
     BLOCK = 256
     SMALLEST = 4096
     MAP = 256
+    PAGED = 100_000
 
-    def __init__(self, parameters: Iterable[dict[str, Any]]) -> None:
+    def __init__(self, parameters: Iterable[dict[str, Any]], paged: bool = False) -> None:
         super().__init__(parameters, {})
+        self._paged = paged
         self._maps: list[torch.Tensor] = []
 
     @torch.no_grad()
@@ -51,7 +55,8 @@ class EightBitAdamW(torch.optim.Optimizer):
         blocks = -(-parameter.numel() // self.BLOCK)
         states = {}
         for number, quantization_map in enumerate(self._maps, start=1):
-            states[f"state{number}"] = torch.zeros_like(parameter, dtype=torch.uint8)
+            if not self._paged or parameter.numel() < self.PAGED:
+                states[f"state{number}"] = torch.zeros_like(parameter, dtype=torch.uint8)
             states[f"qmap{number}"] = quantization_map
             states[f"absmax{number}"] = torch.zeros(blocks, device=device)
         return states
@@ -74,6 +79,7 @@ def make_optimizer(name: Optimizer, parameters: list[nn.Parameter]) -> torch.opt
             groups, lr=RATE, relative_step=False, scale_parameter=False, warmup_init=False
         ),
         "adamw_8bit": lambda: EightBitAdamW(groups),
+        "paged_adamw_8bit": lambda: EightBitAdamW(groups, paged=True),
     }
     return makers[name]()
 
@@ -138,7 +144,7 @@ def train(
             mark("forward")
             batch = draw()
             with autocast(device, workload.precision):
-                loss = model(**batch).loss
+                loss = loss_of(model, batch, workload.chunk)
             if workload.accumulation > 1:
                 loss = loss / workload.accumulation
             if scaler is not None:
@@ -156,6 +162,12 @@ def train(
         optimizer.step()
         mark("zero_grad")
         optimizer.zero_grad(set_to_none=not workload.keep_gradients)
+
+
+def loss_of(model: nn.Module, batch: Mapping[str, torch.Tensor], chunk: int | None) -> torch.Tensor:
+    """The loss that the model computes itself, or that of chunks of so many tokens."""
+    loss: torch.Tensor = model(**batch).loss if chunk is None else chunked_loss(model, batch, chunk)
+    return loss
 
 
 def clip(parameters: list[nn.Parameter]) -> None:

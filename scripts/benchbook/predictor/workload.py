@@ -9,7 +9,14 @@ from benchbook.content.formats import Count, Limit, Many, Name, Stored
 
 Precision = Literal["fp32", "bf16_autocast", "fp16_autocast", "bf16", "bf16_weights_autocast"]
 Optimizer = Literal[
-    "adamw_fused", "adamw_foreach", "adamw_loop", "sgd", "sgd_momentum", "adafactor", "adamw_8bit"
+    "adamw_fused",
+    "adamw_foreach",
+    "adamw_loop",
+    "sgd",
+    "sgd_momentum",
+    "adafactor",
+    "adamw_8bit",
+    "paged_adamw_8bit",
 ]
 Attention = Literal["sdpa", "sdpa_flash", "sdpa_efficient", "sdpa_math", "eager", "eager_torch_1.10"]
 Cache = Literal["dynamic", "static"]
@@ -77,6 +84,7 @@ class Training(Stored):
         adapters: Train those of PEFT only.
         padded: Samples of several lengths lie side by side, so that attention takes a mask.
         use_cache: The model collects keys and values as for a generation, which `Trainer` forbids it.
+        chunk: Tokens whose logits are made at once for the loss of next tokens; none: all of them.
         emptied: The allocator gives back what is free before the last step; what it reserves counts anew.
     """
 
@@ -96,10 +104,13 @@ class Training(Stored):
     padded: bool = False
     use_cache: bool = False
     emptied: bool = False
+    chunk: Count | None = None
 
     def __post_init__(self) -> None:
         for name in ("batch", "sequence", "accumulation"):
             at_least(name, getattr(self, name), 1)
+        if self.chunk is not None:
+            at_least("chunk", self.chunk, 1)
         for length in self.lengths:
             at_least("a length", length, 1)
         if self.lengths and max(self.lengths) != self.sequence:
