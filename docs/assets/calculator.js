@@ -1,8 +1,9 @@
 // The page of the memory calculator: what its form says, in the address and on the page.
 
-import { GIB, PARTS, inference, key, largestThat, needed, training } from "./memory_model.js";
+import { GIB, PARTS, inference, key, largestThat, needed, paged, training } from "./memory_model.js";
 import { readDimensions } from "./dimensions.js";
 import { gpuField } from "./gpu_field.js";
+import { picture } from "./picture.js";
 
 const settings = JSON.parse(document.getElementById("calc-settings").textContent);
 const words = settings.strings;
@@ -11,7 +12,7 @@ const fields = form.elements;
 const at = (id) => document.getElementById(`calc-${id}`);
 const OWN = "own";
 // What the address says besides the choices that have a default in the form.
-const FLAGS = ["checkpointing"];
+const FLAGS = ["checkpointing", "chunked"];
 const NUMBERS = ["batch", "sequence", "tokens", "accumulation", "gpus", "rank"];
 const CHOICES = ["model", "mode", "method", "precision", "optimizer", "attention", "sharding"];
 const defaults = Object.fromEntries([...CHOICES, ...NUMBERS].map((name) => [name, fields[name].value]));
@@ -109,6 +110,7 @@ function setup() {
     optimizer: fields.optimizer.value,
     attention: fields.attention.value,
     checkpointing: fields.checkpointing.checked,
+    chunked: fields.chunked.checked && !fields.chunked.disabled,
     sharding: fields.method.value === "full" ? fields.sharding.value : "ddp",
     ...Object.fromEntries(NUMBERS.map((name) => [name, count(name)])),
   };
@@ -176,6 +178,8 @@ function showForm({ coefficients }) {
     for (const option of options) option.disabled = !alike.some((one) => one[name] === option.value);
     if (fields[name].selectedOptions[0].disabled) fields[name].value = options.find((one) => !one.disabled).value;
   });
+  // Setups that differ in nothing else: where there is one, the loss can be made by chunks.
+  fields.chunked.disabled = !coefficients.training?.[key({ ...setup(), mode: "training", chunked: true })];
   const adapts = mode === "training" && fields.method.value !== "full";
   at("rank").hidden = !adapts;
   at("sharding").hidden = mode === "inference" || adapts || count("gpus") < 2;
@@ -199,7 +203,7 @@ function showResult(found, asked, model) {
   const wanted = needed(found.total);
   const said = [text("calc_peak", { peak: memory(found.total), moment: words[`calc_at_${found.at}`] }), " "];
   if (space === undefined) {
-    const smallest = settings.sizes.find((size) => wanted <= size * GIB);
+    const smallest = settings.sizes.find(({ bytes }) => wanted <= bytes)?.gb;
     said.push(text("calc_needed", { needed: memory(wanted) }), " ");
     said.push(smallest ? text("calc_holds", { size: isolated(`${smallest}\u00a0GB`) }) : text("calc_holds_none"));
   } else {
@@ -209,6 +213,8 @@ function showResult(found, asked, model) {
     said.push(most ? text("calc_largest", { batch: number(most) }) : text("calc_largest_none"));
   }
   at("verdict").dataset.fits = space !== undefined && tells(wanted) ? wanted <= space : "";
+  const movable = paged(model.coefficients, asked, model.dimensions);
+  if (movable) said.push(" ", text("calc_paged", { size: memory(movable) }));
   at("verdict").replaceChildren(...said);
   showParts(found, wanted, space);
 }
@@ -238,6 +244,50 @@ function showParts(found, wanted, space) {
   at("parts").replaceChildren(...[...parts, ["sum", wanted]].map(row));
 }
 
+// To share
+
+/** The text of a node, in which characters isolate what runs from left to right. */
+function plain(node) {
+  const inside = node.childNodes.length ? [...node.childNodes].map(plain).join("") : node.nodeName === "#text" ? node.data : "";
+  return node.dir === "ltr" ? `\u2066${inside}\u2069` : inside;
+}
+
+/** What the form asks, in words: its choices and numbers with their labels, as they are seen. */
+function inWords() {
+  const shown = [...form.querySelectorAll("fieldset p:not([hidden])")].filter((one) => one.checkVisibility());
+  return shown.flatMap((one) => {
+    const field = one.querySelector("select, input:not(#calc-gpu)");
+    const label = one.querySelector("label")?.textContent.trim();
+    if (!field?.name || field.type === "radio" || field === fields.model) return [];
+    if (field.type === "checkbox") return field.checked ? [label] : [];
+    return [`${label}: ${field.selectedOptions?.[0].text ?? field.value}`];
+  });
+}
+
+async function share() {
+  const rows = [...at("parts").rows];
+  const spans = [...at("bar").querySelectorAll("span")];
+  const drawn = await picture({
+    title: fields.model.selectedOptions[0].text,
+    words: [...form.mode].filter((one) => one.checked).map((one) => one.parentElement.textContent.trim()).concat(inWords(), gpu ? [fields["calc-gpu"].value] : []),
+    said: [...at("verdict").querySelectorAll("strong")].map(plain).concat([...at("verdict").childNodes].filter((one) => one.nodeName !== "STRONG").map(plain).join("").trim()),
+    parts: rows.map((row, place) => ({
+      name: row.cells[0].textContent,
+      value: plain(row.cells[1]),
+      color: !spans[place] ? "transparent" : spans[place].dataset.part === "allowance" ? getComputedStyle(at("bar")).borderTopColor
+        : getComputedStyle(spans[place]).backgroundColor,
+      share: spans[place] ? parseFloat(spans[place].style.inlineSize) / 100 : undefined,
+    })),
+    address: location.host + location.pathname,
+    direction: getComputedStyle(form).direction,
+  });
+  const link = make("a", { href: URL.createObjectURL(drawn), download: "memory.png" });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+at("picture").addEventListener("click", share);
+
 // What to change first
 
 const halves = (value) => Math.max(1, Math.floor(value / 2));
@@ -248,7 +298,10 @@ function changes(asked, space, model) {
   const offer = (name, change, holes = {}) => all.push({ name, change, holes });
   const training = asked.mode === "training";
   const whole = training && asked.method === "full";
+  // What several GPUs do with adapters is computed for replicas alone.
+  const adapters = { precision: "bf16", attention: "sdpa", sharding: "ddp" };
   if (asked.attention === "eager") offer("sdpa", { attention: "sdpa" });
+  if (training && !asked.chunked) offer("chunked", { chunked: true });
   if (training && asked.batch > 1) {
     // The same samples per step: the largest part of them that fits, or the next smaller one.
     const samples = asked.batch * asked.accumulation;
@@ -262,11 +315,11 @@ function changes(asked, space, model) {
   if (!training && asked.batch > 1) offer("batch", { batch: halves(asked.batch) }, { batch: halves(asked.batch) });
   if (training && !asked.checkpointing) offer("checkpointing", { checkpointing: true });
   if (whole && asked.precision === "fp32") offer("autocast", { precision: "bf16_autocast" });
-  if (training && asked.optimizer.startsWith("adamw_") && asked.optimizer !== "adamw_8bit") offer("adamw_8bit", { optimizer: "adamw_8bit" });
-  if (training && asked.optimizer !== "adafactor" && !asked.optimizer.startsWith("sgd")) offer("adafactor", { optimizer: "adafactor" });
+  if (training && asked.optimizer.startsWith("adamw_") && !asked.optimizer.endsWith("adamw_8bit")) offer("adamw_8bit", { optimizer: "adamw_8bit" });
+  if (training && asked.optimizer !== "adafactor" && !asked.optimizer.startsWith("paged") && !asked.optimizer.startsWith("sgd")) offer("adafactor", { optimizer: "adafactor" });
   if (asked.precision !== "bf16") offer("bf16", { precision: "bf16" });
-  if (whole) offer("lora", { method: "lora", precision: "bf16", attention: "sdpa" }, { rank: asked.rank });
-  if (training && asked.method !== "qlora") offer("qlora", { method: "qlora", precision: "bf16", attention: "sdpa" }, { rank: asked.rank });
+  if (whole) offer("lora", { ...adapters, method: "lora" }, { rank: asked.rank });
+  if (training && asked.method !== "qlora") offer("qlora", { ...adapters, method: "qlora" }, { rank: asked.rank });
   if (whole && asked.gpus > 1 && asked.sharding !== "zero3") offer("zero3", { sharding: "zero3" });
   if (whole) {
     const more = [2, 4, 8, 16, 32, 64].filter((gpus) => gpus > asked.gpus);

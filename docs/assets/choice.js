@@ -96,22 +96,39 @@ select?.addEventListener("change", () => {
 // My GPU: whether what is shown fits there, and what it computes otherwise than the GPUs that most lines are written for.
 
 function hideFits() {
-  document.querySelectorAll(".bb-fits, .bb-fits-not").forEach((mark) => mark.remove());
+  document.querySelectorAll(".bb-fits, .bb-fits-not, .bb-another").forEach((mark) => mark.remove());
 }
 
-/** Mark what the reader's GPU can hold, by the rule beside the choice, where its memory is no small part of the GPU's. */
+/** Mark what the reader's GPU can hold, by the rule beside the choice, where its memory is no small part of the GPU's.
+ *
+ * What a CPU held tells that of no GPU: its kernels keep other tensors.
+ */
 function showFits() {
   hideFits();
   if (!input) return;
-  document.getElementById("bb-gpu-rule").hidden = !gpu;
+  const other = gpu && !settings.accelerated.includes(select?.value ?? settings.reference) ? settings.accelerated[0] : undefined;
+  if (other) document.getElementById("bb-gpu-said").after(fromAnother(other));
+  document.getElementById("bb-gpu-rule").hidden = !gpu || Boolean(other);
   if (!gpu) return;
   for (const data of document.querySelectorAll("data[data-bytes]")) {
+    if (!settings.accelerated.includes(data.dataset.machine)) continue;
     const bytes = Number(data.dataset.bytes);
     const fits = bytes * 1.05 + GIB <= gpu.bytes;
     if (fits && (gpu.shared || bytes < gpu.bytes / TELLING)) continue;
     const text = fits ? `✓ ${words.fits}` : `✗ ${words.fits_not}`;
     beside(data).after(make("span", { class: fits ? "bb-fits" : "bb-fits-not" }, make("bdi", {}, text)));
   }
+}
+
+/** Says that the numbers are a CPU's, with a button that shows those of `machine` instead. */
+function fromAnother(machine) {
+  const button = make("button", { type: "button", class: "bb-link" }, make("bdi", {}, [...select.options].find((one) => one.value === machine).text));
+  button.addEventListener("click", () => {
+    select.value = machine;
+    select.dispatchEvent(new Event("change"));
+    select.focus();
+  });
+  return make("span", { class: "bb-another" }, `${words.my_gpu_cpu} `, button);
 }
 
 /** The last of what belongs to a value: its button in a sentence, its ratio or mark in a table. */

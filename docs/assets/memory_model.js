@@ -18,6 +18,7 @@ function reader(coefficients, point) {
 /** What a setup is looked up by: the choices that change the sequence of allocations. */
 export function key(setup) {
   const words = [setup.precision, ...(adapts(setup) ? [setup.method] : []), setup.attention];
+  if (setup.mode === "training" && setup.chunked) words.push("chunked");
   if (setup.mode === "training" && setup.checkpointing) words.push("checkpointing");
   if (setup.mode === "training" && setup.accumulation > 1) words.push("accumulation");
   return words.join(" ");
@@ -25,9 +26,11 @@ export function key(setup) {
 
 /** The moment of a training step that holds the most on each GPU: its name, its bytes by part, and their sum. */
 export function training(coefficients, setup, dimensions = {}) {
-  const read = reader(coefficients, { ...dimensions, batch: setup.batch, sequence: setup.sequence, rank: setup.rank });
+  const head = coefficients.head ?? [dimensions.hidden, dimensions.vocabulary];
+  const chunk = setup.chunked ? rowsOfAChunk(setup.batch * setup.sequence, ...head) : 0;
+  const read = reader(coefficients, { ...dimensions, batch: setup.batch, sequence: setup.sequence, chunk, rank: setup.rank });
   const width = setup.precision === "bf16" ? "bf16" : "fp32";
-  const optimizer = coefficients.optimizers[`${adapts(setup) ? "lora" : width} ${setup.optimizer}`];
+  const optimizer = coefficients.optimizers[optimizerKey(setup, width)];
   const weights = read(coefficients.weights[adapts(setup) ? `${width} ${setup.method}` : width]);
   const fixed = { weights, optimizer_states: read(optimizer.states) };
   const units = { root: read(coefficients.units.root), layer: read(coefficients.units.layer) };
@@ -47,13 +50,30 @@ export function training(coefficients, setup, dimensions = {}) {
 export function inference(coefficients, setup, dimensions = {}) {
   const lengths = { prefill: setup.sequence, decode: setup.sequence + setup.tokens - 1 };
   const moments = Object.entries(lengths).flatMap(([at, sequence]) => {
-    const read = reader(coefficients, { ...dimensions, batch: setup.batch, sequence, rank: 0 });
+    const read = reader(coefficients, { ...dimensions, batch: setup.batch, sequence, chunk: 0, rank: 0 });
     return coefficients.inference[key(setup)][at].map((moment) => {
       const parts = Object.fromEntries(PARTS.map((name) => [name, read(moment[name])]));
       return { at, parts: { ...parts, weights: read(coefficients.weights[setup.precision]) } };
     });
   });
   return largest(moments);
+}
+
+/** How many tokens the kernel of a loss by chunks takes at once; `rows_of_a_chunk` in Python. */
+function rowsOfAChunk(tokens, hidden, vocabulary) {
+  const parts = Math.ceil(vocabulary / hidden);
+  return Math.min(tokens, 2 ** Math.ceil(Math.log2(Math.ceil(tokens / parts))));
+}
+
+/** What an optimizer is looked up by; of the states of adapters, none lie in pages. */
+const optimizerKey = (setup, width) =>
+  adapts(setup) ? `lora ${setup.optimizer.replace("paged_", "")}` : `${width} ${setup.optimizer}`;
+
+/** The bytes of states that the driver may move to the machine's memory. */
+export function paged(coefficients, setup, dimensions = {}) {
+  if (setup.mode !== "training" || adapts(setup) || !setup.optimizer.startsWith("paged_")) return 0;
+  const bytes = (optimizer) => training(coefficients, { ...setup, optimizer }, dimensions).parts.optimizer_states;
+  return bytes(setup.optimizer.replace("paged_", "")) - bytes(setup.optimizer);
 }
 
 const adapts = (setup) => setup.mode === "training" && setup.method !== "full";

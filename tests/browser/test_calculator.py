@@ -143,6 +143,26 @@ def test_a_change_that_is_applied_holds_what_it_promised(page: Page, site_url: s
     expect(page.locator("#calc-verdict")).to_be_focused()
 
 
+@pytest.mark.parametrize(
+    "asked", ["model=llama-3.1-70b&gpus=4&sharding=zero3&gpu=80", "model=gemma-2-2b&gpu=8&batch=8"]
+)
+def test_every_change_that_is_applied_comes_to_what_it_promised(
+    page: Page, site_url: str, asked: str
+) -> None:
+    where = f"{site_url}{address('en', GUIDE)}?{asked}&sequence=1024"
+    page.goto(where)
+    ready(page)
+    promised = page.locator("#calc-offers tr").evaluate_all(
+        "rows => rows.map((row) => row.querySelector('data').value)"
+    )
+    assert len(promised) > 3
+    for place, total in enumerate(promised):
+        page.goto(where)
+        ready(page)
+        page.locator("#calc-offers button").nth(place).click()
+        expect(page.locator("#calc-verdict data").first).to_have_attribute("value", total)
+
+
 def test_changes_that_fit_stand_before_those_that_do_not(page: Page, site_url: str) -> None:
     page.goto(f"{site_url}{address('en', GUIDE)}?gpu=6")
     ready(page)

@@ -116,7 +116,7 @@ def test_the_list_begins_with_its_counts_which_follow_the_machine(page: Page, fi
         ["✓ holds: 2", "✗ refuted: 1", "≈ too close to call: 1", "— not measured: 1"]
     )
     expect(page.locator(".bb-counts + .bb-by")).to_have_text(
-        "Said by others, and quoted with their source: 2 of 5"
+        "Prompted by others, and quoted with their source: 2 of 5"
     )
     assert shown(page)[0] == "the-difference-is-large"
     choose_machine(page, GPU)

@@ -8,10 +8,10 @@ import pytest
 import torch
 from transformers import BertConfig, BertForSequenceClassification, LlamaConfig, LlamaForCausalLM
 
-from benchbook.predictor.chunked_loss import chunked_loss, rows_of_a_chunk
+from benchbook.predictor.chunked_loss import chunked_loss
 from benchbook.predictor.fake_accelerator import fake_accelerator
 from benchbook.predictor.prediction import predict
-from benchbook.predictor.workload import Training, UnpredictableError
+from benchbook.predictor.workload import Training, UnpredictableError, rows_of_a_chunk
 
 pytestmark = pytest.mark.torch
 

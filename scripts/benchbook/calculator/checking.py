@@ -20,7 +20,7 @@ from benchbook.content.predictions import PREDICTOR
 from benchbook.content.problems import Problem
 from benchbook.content.project import Project
 
-SCHEMA = 2
+SCHEMA = 3
 
 
 def config_digest(config: Mapping[str, Any]) -> str:

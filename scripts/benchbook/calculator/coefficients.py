@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
@@ -15,6 +15,7 @@ import transformers
 from benchbook.calculator.checking import SCHEMA
 from benchbook.calculator.derivation import (
     AGAIN,
+    CHUNK,
     RANK,
     Array,
     Derived,
@@ -27,6 +28,7 @@ from benchbook.calculator.derivation import (
 )
 from benchbook.calculator.growth import PARTS, Growth, UnevenGrowthError
 from benchbook.content.predictions import PREDICTOR
+from benchbook.predictor.models import read_config
 from benchbook.predictor.prediction import fake_device
 from benchbook.predictor.workload import (
     Attention,
@@ -36,10 +38,13 @@ from benchbook.predictor.workload import (
     Precision,
     Training,
     UnpredictableError,
+    rows_of_a_chunk,
 )
 
 ATTENTIONS: tuple[Attention, ...] = ("sdpa", "eager")
 WIDTHS: dict[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat16}
+# Tokens of a chunk: fewer than half of those of a trace.
+TRACED_CHUNK = 16
 # Ranks of adapters: that of traces, none too small for states in 8 bits, and where the peak is looked for.
 TRACED_RANK = 64
 LOOKED_AT = (8, 256)
@@ -84,24 +89,27 @@ class _Sums:
 
     Parameters:
         depth: The layers of the model; None where they are a variable, the last.
-        variables: How many there are but for the layers; sums that lack the last ones do not depend on them.
+        variables: All but the layers.
+        known: Those that the terms to be written have powers of, in this order; they do not depend on others.
         places: Of each term's powers among all terms.
     """
 
     depth: int | None
-    variables: int
+    variables: tuple[str, ...]
+    known: tuple[str, ...]
     places: dict[tuple[int, ...], int] = field(default_factory=dict)
 
-    def grown(self, found: Growth, held: Array, layer: Array, before: tuple[int, ...] = ()) -> list[float]:
-        """What is held with all layers: `held` with those traced, `layer` more with each further one.
+    def of(self, known: Iterable[str]) -> _Sums:
+        """Writes terms that have powers of these variables."""
+        return replace(self, known=tuple(known))
 
-        `before` are the powers of variables that the terms lack.
-        """
-        terms = [self._whole((*before, *powers)) for powers in found.shallow.terms]
+    def grown(self, found: Growth, held: Array, layer: Array) -> list[float]:
+        """What is held with all layers: `held` with those traced, `layer` more with each further one."""
+        terms = [self._whole(powers) for powers in found.shallow.terms]
         if self.depth is not None:
             return self._pairs(terms, held + layer * (self.depth - found.layers))
-        one = [(*powers, 1) for powers in terms]
-        return self.plain(terms, held - layer * found.layers) + self._pairs(one, layer)
+        none, one = ([(*powers, layers) for powers in terms] for layers in (0, 1))
+        return self._pairs(none, held - layer * found.layers) + self._pairs(one, layer)
 
     def plain(self, terms: Sequence[tuple[int, ...]], factors: Array) -> list[float]:
         """A sum that does not depend on the number of layers."""
@@ -109,7 +117,8 @@ class _Sums:
         return self._pairs([(*self._whole(powers), *rest) for powers in terms], factors)
 
     def _whole(self, powers: tuple[int, ...]) -> tuple[int, ...]:
-        return (*powers, *[0] * (self.variables - len(powers)))
+        named = dict(zip(self.known, powers, strict=True))
+        return tuple(named.get(name, 0) for name in self.variables)
 
     def _pairs(self, terms: Sequence[tuple[int, ...]], factors: Array) -> list[float]:
         """The places of terms and their factors, one after the other."""
@@ -149,19 +158,28 @@ def derive(shape: Shape, domain: Domain, depth: int | None, generates: bool) -> 
         UnpredictableError: The model cannot be traced.
     """
     adapted = with_rank(domain)
-    sums = _Sums(depth, len(adapted.values))
+    variables = (*domain.values, CHUNK, RANK)
+    sums = _Sums(depth, variables, tuple(domain.values))
     with fake_device("cuda") as kind:
         found = _training(shape, domain, sums, kind, WHOLE, ATTENTIONS)
         if generates:
             found["inference"] = _inference(shape, domain, sums, kind)
-        found["optimizers"] = _optimizers(shape, domain, sums, kind, WIDTHS)
-        _add_adapters(found, shape, adapted, sums, kind)
+        found["optimizers"] = _optimizers(shape, domain, sums, kind, WIDTHS, get_args(Optimizer))
+        attention = next(name for name in ATTENTIONS if f"fp32 {name}" in found["training"])
+        more = _training(shape, adapted, sums, kind, ADAPTED, (attention,))
+        found["weights"] |= more["weights"]
+        found["training"] |= more["training"]
+        # The states of adapters are small, and many of them lie in no page.
+        kept = [name for name in get_args(Optimizer) if not name.startswith("paged_")]
+        found["optimizers"] |= _optimizers(shape, adapted, sums, kind, {"lora": torch.float32}, kept, LORA)
+        if generates:
+            found["training"] |= _chunked(shape, domain, sums, kind, attention)
     return {
         "schema": SCHEMA,
         "predictor": PREDICTOR,
         "torch": torch.__version__.partition("+")[0],
         "transformers": transformers.__version__,
-        "variables": [*adapted.values, *([LAYERS] if depth is None else [])],
+        "variables": [*variables, *([LAYERS] if depth is None else [])],
         "terms": [list(powers) for powers in sums.places],
         **found,
     }
@@ -173,13 +191,34 @@ def with_rank(domain: Domain) -> Domain:
     return replace(domain, values={**domain.values, RANK: TRACED_RANK}, points=np.concatenate(several))
 
 
-def _add_adapters(found: dict[str, Any], shape: Shape, domain: Domain, sums: _Sums, kind: str) -> None:
-    """Add to what was derived what training adapters alone takes, with the first attention of the model."""
-    attention = next(name for name in ATTENTIONS if f"fp32 {name}" in found["training"])
-    more = _training(shape, domain, sums, kind, ADAPTED, (attention,))
-    for part in ("weights", "training"):
-        found[part] |= more[part]
-    found["optimizers"] |= _optimizers(shape, domain, sums, kind, {"lora": torch.float32}, LORA)
+def with_chunk(domain: Domain, shape: Shape) -> Domain:
+    """`domain` with the tokens of a chunk among its variables, before a rank and the layers."""
+    names = list(domain.values)
+    place = names.index(RANK) if RANK in names else len(names)
+    fixed = head_of(shape(domain.values, domain.stack.layers))
+    chunks = []
+    for point in domain.points:
+        values = dict(zip(names, (int(value) for value in point), strict=False))
+        head = values.get("hidden", fixed[0]), values.get("vocabulary", fixed[1])
+        chunks.append(rows_of_a_chunk(values["batch"] * values["sequence"], *head))
+    known = list(domain.values.items())
+    values = dict([*known[:place], (CHUNK, TRACED_CHUNK), *known[place:]])
+    return replace(domain, values=values, points=np.insert(domain.points, place, chunks, axis=1))
+
+
+def head_of(config: Mapping[str, Any]) -> tuple[int, int]:
+    """The numbers per token before and behind the output head of a model that predicts next tokens."""
+    read = read_config(config).get_text_config()
+    return read.hidden_size, read.vocab_size
+
+
+def _chunked(
+    shape: Shape, domain: Domain, sums: _Sums, kind: str, attention: Attention
+) -> dict[str, list[dict[str, Any]]]:
+    """The moments of each setup of training whose loss is made by chunks."""
+    whole = _training(shape, with_chunk(domain, shape), sums, kind, WHOLE, (attention,))
+    adapted = _training(shape, with_chunk(with_rank(domain), shape), sums, kind, ADAPTED, (attention,))
+    return {**whole["training"], **adapted["training"]}
 
 
 def _training(
@@ -191,6 +230,7 @@ def _training(
     attentions: Sequence[Attention],
 ) -> dict[str, Any]:
     """Weights, units of sharding, and the moments of each setup of training."""
+    sums = sums.of(domain.values)
     weights: dict[str, list[float]] = {}
     units: dict[str, list[float]] = {}
     training: dict[str, list[dict[str, Any]]] = {}
@@ -202,13 +242,15 @@ def _training(
             attention=attention,
             checkpointing=checkpointing,
             lora=method.lora,
+            chunk=domain.values.get(CHUNK),
         )
         derived = _if_possible(partial(training_moments, shape, domain, workload, kind))
         if derived is None:
             continue
         weights.setdefault(method.weights, sums.end(derived.growth, "weights"))
         units = units or _units(derived.growth, sums)
-        words = [*method.words, attention, *["checkpointing"] * checkpointing]
+        words = [*method.words, attention, *["chunked"] * (CHUNK in domain.values)]
+        words += ["checkpointing"] * checkpointing
         for again in (False, True):
             moments = [
                 {"at": one.at.removesuffix(AGAIN), **sums.parts(derived.growth, one)}
@@ -246,18 +288,19 @@ def _optimizers(
     sums: _Sums,
     kind: str,
     widths: Mapping[Any, torch.dtype],
+    names: Iterable[Optimizer],
     lora: Lora | None = None,
 ) -> dict[str, dict[str, list[float]]]:
     """Of each optimizer, its states, and the most that its step holds beside them."""
     found = {}
     states, temporary = PARTS.index("optimizer_states"), PARTS.index("temporary")
-    neither = (0, 0)  # batch nor sequence
-    for (precision, width), name in product(widths.items(), get_args(Optimizer)):
+    sums = sums.of(name for name in domain.values if name not in ("batch", "sequence"))
+    for (precision, width), name in product(widths.items(), names):
         grown = optimizer_growth(shape, domain, name, width, lora, kind)
         few, more = grown.shallow, grown.layer
         entry = {
-            "states": sums.grown(grown, few.end[states], more.end[states], neither),
-            "temporary": sums.grown(grown, few.bytes[0, temporary], more.bytes[0, temporary], neither),
+            "states": sums.grown(grown, few.end[states], more.end[states]),
+            "temporary": sums.grown(grown, few.bytes[0, temporary], more.bytes[0, temporary]),
         }
         found[f"{precision} {name}"] = entry
     return found

@@ -37,6 +37,8 @@ NEW_TOKENS = 3
 AGAIN = "+"
 # The variable that adapters have.
 RANK = "rank"
+# The variable that a loss made by chunks has.
+CHUNK = "chunk"
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class Domain:
     """What the variables can be.
 
     Parameters:
-        values: At which the model is traced: batch and sequence first, the rank of adapters last.
+        values: At which the model is traced: batch and sequence first, then its dimensions, the tokens of a
+            chunk and the rank of adapters, as far as there are any.
         points: Where the peak is looked for: by point and variable, the number of layers last.
         stack: The layers to trace.
     """
@@ -98,6 +101,7 @@ def training_moments(shape: Shape, domain: Domain, workload: Training, kind: str
             attention=workload.attention,
             checkpointing=workload.checkpointing,
             lora=_with_rank(workload.lora, values),
+            chunk=values.get(CHUNK),
             accumulation=2,
             # It comes when all gradients are there and nothing else, and holds little.
             clipping=False,

@@ -11,6 +11,7 @@ import torch
 import transformers
 
 from benchbook.calculator.checking import config_digest, stale_coefficients
+from benchbook.calculator.coefficients import head_of
 from benchbook.calculator.listing import (
     coefficients_path,
     config_of,
@@ -26,7 +27,14 @@ from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
 from benchbook.content.records import dump_json, write_text
 from benchbook.predictor.prediction import predict
-from benchbook.predictor.workload import Inference, Lora, Training, UnpredictableError, Workload
+from benchbook.predictor.workload import (
+    Inference,
+    Lora,
+    Training,
+    UnpredictableError,
+    Workload,
+    rows_of_a_chunk,
+)
 
 PROCESSES = 2
 # What `bf16` is of a model beside whose weights adapters train.
@@ -44,18 +52,20 @@ def predict_setups(
 
 def _predicted(named: tuple[str, Setup], config: Mapping[str, Any]) -> Point:
     name, setup = named
-    found = predict(config, workload_of(setup))
+    found = predict(config, workload_of(setup, config))
     return Point(name, setup, found.peak_requested, found.peak_allocated)
 
 
-def workload_of(setup: Setup) -> Workload:
-    """A setup in the words of the predictor."""
+def workload_of(setup: Setup, config: Mapping[str, Any]) -> Workload:
+    """A setup of a model in the words of the predictor."""
     fields: dict[str, Any] = {"precision": setup.precision, "attention": setup.attention}
     if setup.adapts:
         fields["lora"] = Lora(setup.rank, four_bit=setup.method == "qlora")
         fields["precision"] = BESIDE_ADAPTERS.get(setup.precision, setup.precision)
     if setup.mode == "inference":
         return Inference(setup.batch, setup.sequence, setup.tokens, **fields)
+    if setup.chunked:
+        fields["chunk"] = rows_of_a_chunk(setup.batch * setup.sequence, *head_of(config))
     return Training(
         setup.batch,
         setup.sequence,

@@ -24,6 +24,8 @@ PARTS = (
     *("workspaces", "temporary"),
 )
 HIGHEST_POWER = 2
+# Variables that say how many tokens there are.
+BY_TOKENS = ("batch", "sequence", "chunk")
 
 
 class UnevenGrowthError(UnpredictableError):
@@ -117,7 +119,7 @@ def growth(
 
     Parameters:
         trace: Makes the traces.
-        values: Of the variables: batch and sequence first, if there are any.
+        values: Of the variables.
         choose: The spans to look at, by their number, and what each is called.
         stack: The layers to trace.
         cast: Whether weights are copied to 16 bits as they are used.
@@ -130,8 +132,9 @@ def growth(
     more = trace(values, stack.layers + stack.period)
     grown = _alike(more, few, sizes, values, stack)
     terms = sorted({powers for powers, _ in sizes})
-    shallow = held_after(few, sizes, terms, choose, cast)
-    deeper = held_after(more, grown, terms, choose, cast, stack)
+    by_tokens = [place for place, name in enumerate(values) if name in BY_TOKENS] if cast else []
+    shallow = held_after(few, sizes, terms, choose, by_tokens)
+    deeper = held_after(more, grown, terms, choose, by_tokens, stack)
     if shallow.moments != deeper.moments:
         raise UnevenGrowthError("a further layer changes more than itself", "predict the whole model")
     return Growth(stack.layers, shallow, per_layer(shallow, deeper, stack))
@@ -189,11 +192,14 @@ def held_after(
     sizes: Sequence[Monomial],
     terms: Sequence[tuple[int, ...]],
     choose: Callable[[Events], Mapping[int, str]],
-    cast: bool = False,
+    by_tokens: Sequence[int] = (),
     without: Stack | None = None,
 ) -> Held:
-    """What is held after each birth in the chosen spans; `without` those of the layers in between."""
-    parts = _parts(events, sizes, cast)
+    """What is held after each birth in the chosen spans; `without` those of the layers in between.
+
+    Where weights are copied to 16 bits, copies do not grow by the variables whose places are `by_tokens`.
+    """
+    parts = _parts(events, sizes, by_tokens)
     places = {powers: place for place, powers in enumerate(terms)}
     changes = np.zeros((len(events.order), len(PARTS), len(terms)))
     for place, event in enumerate(events.order):
@@ -215,7 +221,7 @@ def held_after(
     return Held(held[kept], tuple(terms), tuple(moments), held[-1])
 
 
-def _parts(events: Events, sizes: Sequence[Monomial], cast: bool) -> list[str]:
+def _parts(events: Events, sizes: Sequence[Monomial], by_tokens: Sequence[int]) -> list[str]:
     """The part of the memory that each storage belongs to."""
     deaths = {~event: place for place, event in enumerate(events.order) if event < 0}
     starts = [*(span.first for span in events.spans), len(events.order)]
@@ -225,7 +231,7 @@ def _parts(events: Events, sizes: Sequence[Monomial], cast: bool) -> list[str]:
         end = events.recomputed[birth.recomputed - 1] if birth.recomputed else starts[birth.span + 1]
         if birth.category:
             found.append(birth.category)
-        elif made and cast and not any(sizes[index][0][:2]):
+        elif made and by_tokens and not any(sizes[index][0][place] for place in by_tokens):
             # Autocast keeps the copy of a weight until the region ends, autograd until it is used.
             found.append("copies")
         else:

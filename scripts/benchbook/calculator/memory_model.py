@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
+from benchbook.predictor.workload import rows_of_a_chunk
+
 Coefficients = Mapping[str, Any]
 PARTS = (
     *("weights", "gradients", "optimizer_states", "activations", "copies", "cache"),
@@ -33,6 +35,7 @@ class Setup:
         tokens: New ones to generate.
         method: "full", or adapters alone: "lora", "qlora".
         rank: Of these.
+        chunked: Make the loss by chunks of tokens, never all logits at once.
     """
 
     mode: str
@@ -48,13 +51,16 @@ class Setup:
     tokens: int = 1
     method: str = "full"
     rank: int = 16
+    chunked: bool = False
 
     @property
     def key(self) -> str:
         """What it is looked up by: the choices that change the sequence of allocations."""
         words = [self.precision, *[self.method] * self.adapts, self.attention]
         if self.mode == "training":
-            words += ["checkpointing"] * self.checkpointing + ["accumulation"] * (self.accumulation > 1)
+            words += ["chunked"] * self.chunked
+            words += ["checkpointing"] * self.checkpointing
+            words += ["accumulation"] * (self.accumulation > 1)
         return " ".join(words)
 
     @property
@@ -106,10 +112,17 @@ def _reader(coefficients: Coefficients, point: Mapping[str, float]) -> _Read:
 
 
 def _training(coefficients: Coefficients, setup: Setup, dimensions: Mapping[str, float]) -> list[Peak]:
-    point = {"batch": setup.batch, "sequence": setup.sequence, "rank": setup.rank}
+    point = {"batch": setup.batch, "sequence": setup.sequence, "rank": setup.rank, "chunk": 0}
+    if setup.chunked:
+        hidden, vocabulary = coefficients.get("head") or (dimensions["hidden"], dimensions["vocabulary"])
+        point["chunk"] = rows_of_a_chunk(setup.batch * setup.sequence, int(hidden), int(vocabulary))
     read = _reader(coefficients, {**dimensions, **point})
     width = "bf16" if setup.precision == "bf16" else "fp32"
-    optimizer = coefficients["optimizers"][f"{'lora' if setup.adapts else width} {setup.optimizer}"]
+    known = coefficients["optimizers"]
+    # Of the states of adapters, none lie in pages.
+    optimizer = known[
+        f"lora {setup.optimizer.removeprefix('paged_')}" if setup.adapts else f"{width} {setup.optimizer}"
+    ]
     weights = read(coefficients["weights"][f"{width} {setup.method}" if setup.adapts else width])
     units = {name: read(coefficients["units"][name]) for name in ("root", "layer")}
     # Where weights are gathered for it, a step in 16 bits needs no autocast: they come in 16 bits.
@@ -130,7 +143,9 @@ def _training(coefficients: Coefficients, setup: Setup, dimensions: Mapping[str,
 def _inference(coefficients: Coefficients, setup: Setup, dimensions: Mapping[str, float]) -> list[Peak]:
     peaks = []
     for at, length in (("prefill", setup.sequence), ("decode", setup.sequence + setup.tokens - 1)):
-        read = _reader(coefficients, {**dimensions, "batch": setup.batch, "sequence": length, "rank": 0})
+        read = _reader(
+            coefficients, {**dimensions, "batch": setup.batch, "sequence": length, "chunk": 0, "rank": 0}
+        )
         weights = read(coefficients["weights"][setup.precision])
         for moment in coefficients["inference"][setup.key][at]:
             parts = {name: read(moment.get(name, ())) for name in PARTS}

@@ -92,7 +92,16 @@ BATCHES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 LONGEST = 8192
 # A GPU computes with blocks of tokens: other lengths are filled up, by some kernels in a copy.
 STEP = 16
-OPTIMIZERS = ("adamw_fused", "adamw_foreach", "adamw_loop", "adamw_8bit", "adafactor", "sgd_momentum", "sgd")
+OPTIMIZERS = (
+    "adamw_fused",
+    "adamw_foreach",
+    "adamw_loop",
+    "adamw_8bit",
+    "paged_adamw_8bit",
+    "adafactor",
+    "sgd_momentum",
+    "sgd",
+)
 # Of four setups, one generates, where the model can.
 GENERATING = 0.25
 
@@ -131,4 +140,5 @@ def _setup(coefficients: Mapping[str, Any], chance: random.Random) -> Setup:
         chance.choice((2, 3, 4)) if "accumulation" in rest else 1,
         method=method,
         rank=chance.choice(RANKS) if method != "full" else 16,
+        chunked="chunked" in rest,
     )

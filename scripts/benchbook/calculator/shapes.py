@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchbook.calculator.coefficients import derive
+from benchbook.calculator.coefficients import derive, head_of
 from benchbook.calculator.derivation import Domain
 from benchbook.calculator.growth import Stack
 from benchbook.calculator.shallow import depth_of, reduced
@@ -43,7 +43,8 @@ def derive_model(config: Mapping[str, Any]) -> dict[str, Any]:
     generates = not config.get("is_encoder_decoder")
     domain = Domain({"batch": BATCH, "sequence": sequence}, np.array(points, dtype=float), stack_of(config))
     found = derive(lambda _, layers: reduced(config, layers), domain, depth, generates)
-    return {**found, "positions": positions_of(config), "window": window}
+    sizes = {"head": head_of(config)} if generates else {}
+    return {**found, **sizes, "positions": positions_of(config), "window": window}
 
 
 def stack_of(config: Mapping[str, Any]) -> Stack:

@@ -14,20 +14,6 @@ from benchbook.predictor.workload import UnpredictableError
 IGNORED = -100
 
 
-def rows_of_a_chunk(tokens: int, hidden: int, vocabulary: int) -> int:
-    """How many tokens Liger's kernel takes at once: their logits are about as many numbers as all states.
-
-    `fused_linear_cross_entropy_forward` of liger-kernel 0.8.5, `chunk_mem_const` 1.
-
-    Parameters:
-        tokens: In a batch.
-        hidden: Numbers per token before the output head.
-        vocabulary: Numbers per token behind it.
-    """
-    parts = -(-vocabulary // hidden)
-    return min(tokens, 1 << (-(-tokens // parts) - 1).bit_length())
-
-
 def chunked_loss(model: nn.Module, batch: Mapping[str, torch.Tensor], rows: int) -> torch.Tensor:
     """The mean loss of the next tokens, whose gradients come into being with it, in the forward pass.
 

@@ -202,3 +202,17 @@ class Sharding:
                 raise UnpredictableError(
                     f"{name} means nothing to {self.kind}", f"leave it out, or use {kind}"
                 )
+
+
+def rows_of_a_chunk(tokens: int, hidden: int, vocabulary: int) -> int:
+    """How many tokens Liger's kernel takes at once: their logits are about as many numbers as all states.
+
+    `fused_linear_cross_entropy_forward` of liger-kernel 0.8.5, `chunk_mem_const` 1.
+
+    Parameters:
+        tokens: In a batch.
+        hidden: Numbers per token before the output head.
+        vocabulary: Numbers per token behind it.
+    """
+    parts = -(-vocabulary // hidden)
+    return min(tokens, 1 << (-(-tokens // parts) - 1).bit_length())

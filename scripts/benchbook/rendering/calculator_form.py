@@ -88,6 +88,7 @@ _OPTIMIZERS = {
     "adamw_foreach": "AdamW, foreach",
     "adamw_loop": "AdamW, loop",
     "adamw_8bit": "AdamW, 8-bit",
+    "paged_adamw_8bit": "AdamW, 8-bit, paged",
     "adafactor": "Adafactor",
     "sgd_momentum": "SGD, momentum",
     "sgd": "SGD",
@@ -103,6 +104,7 @@ _FAMILIES = {"encoder": "BERT", "decoder": "Llama", "gpt": "GPT-2"}
 _LINKS = {
     "sdpa": "model_memory_anatomy.md#attention-and-dropout",
     "accumulate": "comparing_setups.md#gradient-accumulation",
+    "chunked": "perf_train_gpu_one.md#large-vocabulary",
     "checkpointing": "model_memory_anatomy.md#first-remedy",
     "autocast": "comparing_setups.md#mixed-precision",
     "adamw_8bit": "model_memory_anatomy.md#optimizer-states",
@@ -122,7 +124,7 @@ _STRINGS = (
     *("config_no_json", "config_kind", "config_missing", "config_read"),
     *("change_sdpa", "change_accumulate", "change_batch", "change_checkpointing", "change_autocast"),
     *("change_adamw_8bit", "change_adafactor", "change_bf16", "change_zero3", "change_gpus"),
-    *("change_lora", "change_qlora"),
+    *("change_chunked", "change_lora", "change_qlora", "paged"),
     "change_sequence",
 )
 # What a reader can write over: the dimensions of a decoder with grouped-query attention.
@@ -172,8 +174,18 @@ def render_calculator(build: Build, text: str) -> str:
         copy_link=language.text("copy_link"),
         rule=Markup(language.words(language.text("fits_rule"))),
         settings=_settings(build, gpus),
-        scripts=("memory_model.js", "dimensions.js", "gpu_field.js", "gpus.js", "keeping.js"),
+        scripts=("memory_model.js", "dimensions.js", "gpu_field.js", "gpus.js", "keeping.js", "picture.js"),
     )
+
+
+def _sizes(gpus: list[dict[str, Any]]) -> list[dict[str, int]]:
+    """Sizes that GPUs are sold in, and what the one of each that has the least can hold, in bytes."""
+    least: dict[int, int] = {}
+    for one in gpus:
+        if size := one.get("memory_gb"):
+            held = one.get("bytes", size * 2**30)
+            least[size] = min(held, least.get(size, held))
+    return [{"gb": size, "bytes": held} for size, held in sorted(least.items())]
 
 
 def _tries(models: tuple[ListedModel, ...]) -> list[tuple[str, str]]:
@@ -207,7 +219,7 @@ def _settings(build: Build, gpus: list[dict[str, Any]]) -> str:
         "language": language.code,
         "folder": f"{build.here.root}assets/coefficients/",
         "gpus": f"{build.here.root}assets/gpus.json",
-        "sizes": sorted({one["memory_gb"] for one in gpus if "memory_gb" in one}),
+        "sizes": _sizes(gpus),
         "families": _FAMILIES,
         "links": {name: build.here.address(link) for name, link in _LINKS.items()},
         "strings": {name: _plain(language, language.text(name)) for name in names},

@@ -63,6 +63,7 @@ _STRINGS = (
     "my_gpu_older",
     "my_gpu_oldest",
     "my_gpu_fp16",
+    "my_gpu_cpu",
 )
 _AFTER_ANSWER = re.compile(r"</h1>\s*(?:<p\b.*?</p>)?", re.DOTALL)
 
@@ -124,6 +125,8 @@ def page_settings(build: Build, page: PageContext) -> dict[str, Any]:
         "gpus": page.root + "assets/gpus.json",
         "reference": reference,
         "machines": [machine.name for machine in _ordered(page, reference)],
+        # Whose bytes a GPU holds too: a CPU has other kernels.
+        "accelerated": [one.name for one in _ordered(page, reference) if one.has_accelerator],
         "strings": {name: language.text(name) for name in _STRINGS},
     }
 

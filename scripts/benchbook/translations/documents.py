@@ -62,9 +62,13 @@ class Document:
 
     @cached_property
     def ever(self) -> str:
-        """What its sections say and, as far as git knows, ever said, with single spaces."""
+        """What its sections say and, as far as git knows, ever said, with single spaces.
+
+        What YAML writes with a backslash stands there as readers see it, too.
+        """
         said = [*(section.source for section in self.sections), *(self.past or {}).values()]
-        return " ".join(" ".join(said).split())
+        seen = [text.replace('\\"', '"') for text in said if '\\"' in text]
+        return " ".join(" ".join([*said, *seen]).split())
 
 
 def _revisions(path: Path) -> list[str] | None:
