@@ -163,6 +163,31 @@ def test_every_change_that_is_applied_comes_to_what_it_promised(
         expect(page.locator("#calc-verdict data").first).to_have_attribute("value", total)
 
 
+@pytest.mark.parametrize("code", ["en", "ar"])
+def test_a_result_is_saved_as_a_picture_with_the_setup_in_words(page: Page, site_url: str, code: str) -> None:
+    page.goto(f"{site_url}{address(code, GUIDE)}?gpu=24&batch=16")
+    ready(page)
+    # What is drawn, in words.
+    page.evaluate(
+        """() => {
+          window.drawn = [];
+          const draw = CanvasRenderingContext2D.prototype.fillText;
+          CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+            window.drawn.push(text);
+            return draw.call(this, text, ...rest);
+          };
+        }"""
+    )
+    with page.expect_download() as saved:
+        page.locator("#calc-picture").click()
+    assert saved.value.path().read_bytes().startswith(b"\x89PNG")
+    drawn = " ".join(page.evaluate("window.drawn"))
+    for part in ("BERT large", ": 16", ": 512", "AdamW, fused", "24 GB"):
+        assert part in drawn.replace("\u00a0", " ")
+    assert page.locator("#calc-verdict data").first.inner_text() in drawn
+    assert "undefined" not in drawn
+
+
 def test_changes_that_fit_stand_before_those_that_do_not(page: Page, site_url: str) -> None:
     page.goto(f"{site_url}{address('en', GUIDE)}?gpu=6")
     ready(page)
