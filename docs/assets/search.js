@@ -68,7 +68,7 @@ async function prepare(dialog) {
   }
 
   const find = async () => {
-    const query = input.value.trim();
+    const query = asWritten(input.value);
     const turn = ++asked;
     const found = query ? await pagefind.search(query) : { results: [] };
     const pages = await Promise.all(found.results.slice(0, PAGES).map((one) => one.data()));
@@ -94,6 +94,9 @@ async function prepare(dialog) {
 
 // What the words found in a section count for; a section that is called what was asked for goes first.
 const weight = (found) => found.reduce((sum, one) => sum + one.balanced_score, 0);
+
+/** A query in the characters that pages are written in: neither of full width, nor with a long vowel at a word's end. */
+const asWritten = (text) => text.normalize("NFKC").trim().replace(/(?<=[ァ-ヺ])ー(?=\s|$)/g, "");
 
 /** The links to a page and its best sections; the best place of all has the class `best`. */
 function entries(page, query) {

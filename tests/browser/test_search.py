@@ -34,6 +34,7 @@ FOUND_IN_THE_SMALL_HANDBOOK = {
         "混合精度",
         "学習率",
         "パラメーター",
+        "ＣＵＤＡ　ｏｕｔ　ｏｆ　ｍｅｍｏｒｙ",
     ),
 }
 # What finds which page of the handbook, by language.

@@ -30,6 +30,7 @@ from benchbook.translations.leftovers import (
     syntax_problems,
 )
 from benchbook.translations.new_language import language_problems
+from benchbook.translations.phrasing import phrasing_problems
 from benchbook.translations.reviews import section_review_problems
 from benchbook.translations.sections import DESCRIPTION, Piece, Section, TextRun
 from benchbook.translations.settings import Rules, glossary_gaps, load_rules
@@ -141,6 +142,7 @@ def _compare(
     errors.extend(_behind_problems(document, english, rules, english_rules))
     for section in document.sections:
         errors.extend(terms.register_problems(section, rules, path))
+        errors.extend(phrasing_problems(section, rules.code, path))
     warnings.extend(leftovers.short_texts(current, path))
     if not behind:
         warnings.extend(terms.missing_glosses(pairs, rules, english_rules, path))
