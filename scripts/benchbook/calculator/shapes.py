@@ -136,8 +136,9 @@ def _decoder(tied: bool, grouped: bool) -> Family:
         "head": "head_dim",
         "vocabulary": "vocab_size",
     }
+    # So large that an optimizer pages the states of each matrix, whichever dimension is doubled.
     dimensions = {
-        "hidden": 512,
+        "hidden": 1024,
         "intermediate": 1536,
         "heads": 8,
         "groups": 2,
