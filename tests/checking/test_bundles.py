@@ -100,7 +100,7 @@ def test_variants_that_the_bundle_does_not_hold_stay(project: Project, tmp_path:
         record = bundle["records"][0]
         record["campaigns"] = {name: campaign(bundle)}
         record["variants"] = {kept: record["variants"][kept] | {"campaign": name}}
-        import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle))])
+        import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle))], replacing=True)
     here = load_record(project.record_path(GUEST, "sums/add.py"))
     assert here is not None
     assert list(here.variants) == ["steps=1", "steps=2"]
@@ -511,6 +511,30 @@ def test_what_was_measured_is_replaced_only_if_that_is_meant_and_it_is_said(
     assert record.read_bytes() == before
     assert import_bundles(project, [path], replacing=True).replaced == (said,)
     assert record.read_bytes() != before
+
+
+def test_a_record_joins_a_machine_that_is_here_only_if_the_machine_is_named_and_it_is_said(
+    project: Project, tmp_path: Path
+) -> None:
+    write(project.snippets / "sums/sub.py", SCRIPT)
+    import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle_of()))])
+    further = later(bundle_of())
+    further["records"][0]["script"] = "sums/sub.py"
+    path = write(tmp_path / "further.json", packed(further))
+    line = f"sums/sub.py on {GUEST}, a machine of Ada that is here already"
+    refused = benchbook(project.root, "import", str(path))
+    assert refused.returncode == 1
+    assert f"it would add {line}; pass `--machine {GUEST}` if that is meant" in refused.stderr
+    assert not project.record_path(GUEST, "sums/sub.py").exists()
+    done = benchbook(project.root, "import", "--machine", GUEST, str(path))
+    assert (done.returncode, f"added {line}\n" in done.stdout) == (0, True)
+
+
+def test_bundles_of_a_new_machine_need_no_name_of_it(project: Project, tmp_path: Path) -> None:
+    path = write(tmp_path / "bundle.json", packed(bundle_of()))
+    assert import_bundles(project, [path]).added == ()
+    # Nor does what is here already, as it is.
+    assert import_bundles(project, [path]).added == ()
 
 
 def test_an_older_campaign_never_replaces_a_later_one(project: Project, tmp_path: Path) -> None:

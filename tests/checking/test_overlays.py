@@ -243,6 +243,17 @@ def test_a_campaign_that_was_gone_on_with_is_added_to_only_if_that_is_meant(proj
     assert [len(record.variants), len(record.history)] == [2, 1]
 
 
+def test_a_variant_of_another_campaign_is_added_only_if_that_is_meant(project: Project) -> None:
+    bundle = bundle_of("steps=2")
+    (record,) = bundle["records"]
+    record["campaigns"] = {"another": campaign(record)}
+    record["variants"]["steps=2"]["campaign"] = "another"
+    line = f"sums/add.py on {ADA}: variant steps=2, of campaign another, beside those that are here"
+    said = f"bundle.json:1: it would add {line}; pass --replace if that is meant"
+    assert refused(project, bundle) == [said]
+    assert take(project, bundle, replacing=True).added == (line,)
+
+
 def test_what_was_reviewed_goes_on_with_its_campaign(project: Project) -> None:
     assert take(project, bundle_of("steps=2"), reviewed=True).added
 
@@ -259,7 +270,7 @@ def test_a_campaign_of_another_script_is_joined_only_if_that_is_meant(project: P
     write(project.snippets / "sums/sub.py", SWEEP)
     bundle = bundle_of("steps=1")
     bundle["records"][0]["script"] = "sums/sub.py"
-    (said,) = refused(project, bundle)
+    said, _ = refused(project, bundle)
     assert (
         f"it would add sums/sub.py on {ADA}: to campaign {LINE['campaign']}, which is here of another" in said
     )

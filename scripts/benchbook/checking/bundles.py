@@ -69,7 +69,7 @@ class Imported:
     Parameters:
         written: The paths written, relative to the project.
         replaced: What was there before and is no more, a line for each record.
-        added: What was added to a session that was there before, likewise.
+        added: What was added to a machine that was there before, or to a session of it, likewise.
     """
 
     written: tuple[str, ...]
@@ -95,7 +95,8 @@ def import_bundles(
         replacing: Whether they may change what is here: take the place of it, or add to its sessions.
         reviewed: Whether they were recorded from a commit that was reviewed; what the maintainers' machines
             say comes in no other way.
-        machine: The only one whose bundles are taken; by default any.
+        machine: The only one whose bundles are taken; by default any, and then nothing is added to one that
+            is here already unless they may change what is here.
         repository: Whose history the commits of their sessions are looked up in; by default the checkout's.
 
     Raises:
@@ -134,12 +135,14 @@ def import_bundles(
         raise BenchbookError(*problems)
     # All is read before anything is written: a record here that cannot be read keeps everything out.
     placed = [_laid_over(project, path.name, bundle) for path, bundle in bundles]
-    problems = [problem for one in placed for problem in one.refusals(replacing, reviewed)]
+    problems = [
+        problem for one in placed for problem in one.refusals(replacing, reviewed, machine is not None)
+    ]
     if problems:
         raise BenchbookError(*problems)
     written = [name for one in placed for name in one.write(project)]
     replaced = dict.fromkeys(line for one in placed for line in one.found.replaced)
-    added = dict.fromkeys(line for one in placed for line in one.found.added)
+    added = dict.fromkeys(line for one in placed for line in (*one.found.added, *one.found.joined))
     return Imported(tuple(dict.fromkeys(written)), tuple(replaced), tuple(added))
 
 
@@ -191,8 +194,8 @@ class _Placed:
     records: dict[Path, Record]
     found: Changes
 
-    def refusals(self, replacing: bool, reviewed: bool) -> Iterator[Problem]:
-        """What is here already and stays."""
+    def refusals(self, replacing: bool, reviewed: bool, named: bool) -> Iterator[Problem]:
+        """What is here already and stays; `named` is whether this machine's bundles were asked for."""
         for what, fix in self.found.refused:
             yield Problem(self.path, 1, what, fix)
         for line in () if replacing else self.found.replaced:
@@ -200,6 +203,10 @@ class _Placed:
         # A session is its measurer's: who else could say that more was measured in it?
         for line in () if replacing or reviewed else self.found.added:
             yield Problem(self.path, 1, f"it would add {line}", TO_REPLACE)
+        # A machine is its measurer's too.
+        fix = f"pass `--machine {self.machine.name}` if that is meant"
+        for line in () if replacing or named else self.found.joined:
+            yield Problem(self.path, 1, f"it would add {line}", fix)
 
     def write(self, project: Project) -> Iterator[str]:
         """Put it in place; the paths written."""
@@ -219,6 +226,7 @@ def _laid_over(project: Project, path: str, bundle: dict[str, Any]) -> _Placed:
         shown = project.relative(project.records / machine.name / "machine.json")
         told = [f"{name} ({_short(old)} by {_short(new)})" for name, old, new in fields]
         found.replaced.append(f"{shown}: {few(told)}")
+    is_here = description_here(project, machine.name) is not None
     scripts, known = project.scripts(), _campaigns_here(project, machine.name)
     for table in bundle["records"]:
         target = project.record_path(table["machine"], table["script"])
@@ -233,6 +241,9 @@ def _laid_over(project: Project, path: str, bundle: dict[str, Any]) -> _Placed:
             found.refused.append((f"{title}: {what}", LATEST_STAYS))
         if old is not None:
             compare_records(old, new, merged, found)
+        elif is_here:
+            whose = machine.owner or "the maintainers"
+            found.joined.append(f"{title}, a machine of {whose} that is here already")
         # A session is of one script; those that are of one are compared with each other.
         strange = new.campaigns.keys() - (old.campaigns.keys() if old is not None else set())
         if borrowed := sorted(name for name in strange if known.get(name, new.script) != new.script):

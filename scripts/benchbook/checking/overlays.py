@@ -21,12 +21,14 @@ class Changes:
 
     Parameters:
         replaced: What goes, for something else.
-        added: What joins a session that is here.
+        added: What joins a session that is here, or stands beside it in one record.
+        joined: Records of further scripts, on a machine that is here.
         refused: What was measured later or is of another session, and stays in any case; with the fix.
     """
 
     replaced: list[str] = field(default_factory=list)
     added: list[str] = field(default_factory=list)
+    joined: list[str] = field(default_factory=list)
     refused: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -47,6 +49,9 @@ def _compare_variants(old: Record, new: Record, title: str, found: Changes) -> N
     if late := [name for name in gone if _finished(new, name) <= _finished(old, name)]:
         what = f"{title}: {_listed(late)} was measured {_dates(new, late)}, "
         found.refused.append((f"{what}and is here as measured {_dates(old, late)}", LATEST_STAYS))
+    for name in sorted(new.campaigns.keys() - old.campaigns.keys()):
+        if beside := _added_to(name, old, new):
+            found.added.append(f"{title}: {_listed(beside)}, of campaign {name}, beside those that are here")
     for name in old.campaigns:
         if joining := _added_to(name, old, new):
             found.added.append(f"{title}: {_listed(joining)}, to campaign {name}, which is here")

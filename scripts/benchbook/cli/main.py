@@ -138,7 +138,11 @@ def import_(
         ),
     ] = False,
     machine: Annotated[
-        str | None, typer.Option(metavar="NAME", help="take bundles of this machine, and refuse all others")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="take bundles of this machine, though it is here already, and refuse all others",
+        ),
     ] = None,
 ) -> None:
     """Validate records made elsewhere and put them in place: all of them, or none."""
