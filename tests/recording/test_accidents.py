@@ -18,6 +18,7 @@ from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.content.records import Campaign, Record, load_record
 from benchbook.content.script import Variant
+from benchbook.machines.circumstances import differ
 from benchbook.machines.description import describe
 from benchbook.recording import campaign as campaigns
 from benchbook.recording import command as recording
@@ -28,6 +29,7 @@ from benchbook.recording.plan import Task, make_plan
 from benchbook.recording.session import Session
 from benchbook.recording.stores import Bundle, Checkout
 from builders import write
+from repositories import commit_all, git
 from running import SWEEP, add_script, script_text, small_project
 
 HERE = describe(None)
@@ -406,6 +408,34 @@ def test_a_campaign_that_is_resumed_still_ends_within_what_a_campaign_may_take(p
     late = open_journal(journal.path, journal.header, NOON + timedelta(days=6, hours=1))
     assert late.finished == []
     assert late.instead == "is older than 6 days"
+
+
+# A change in between
+
+
+@pytest.mark.parametrize(("changed", "modified"), [("scripts/a.py", True), ("docs/en/a.md", False)])
+def test_a_campaign_that_is_gone_on_with_at_another_commit_says_so_where_code_changed(
+    project: Project, monkeypatch: pytest.MonkeyPatch, changed: str, modified: bool
+) -> None:
+    add_script(project.root, PLAIN, TIMED)
+    write(project.root / ".gitignore", ".benchbook\n")
+    first = commit_all(project.root)
+    stopped(project, monkeypatch, 2)
+    write(project.root / changed, "1\n")
+    commit_all(project.root)
+    stopped(project, monkeypatch, 2)
+    # What ran from the other commit did so, whatever is checked out afterwards.
+    git(project.root, "checkout", "--quiet", first)
+    assert record(project) == 0
+    assert (only_campaign(project).commit, only_campaign(project).modified) == (first, modified)
+
+
+def test_commits_of_which_nothing_tells_differ(tmp_path: Path) -> None:
+    first = commit_all(tmp_path)
+    assert not differ(tmp_path, first, commit_all(tmp_path))
+    assert not differ(tmp_path, None, None)
+    assert differ(tmp_path, None, first)
+    assert differ(tmp_path, "0" * 40, first)
 
 
 # A file that is damaged

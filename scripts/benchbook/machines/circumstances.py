@@ -15,6 +15,8 @@ from benchbook.machines.nvml import Identity, Nvml, find_all
 PACKED_COMMIT = "BENCHBOOK_COMMIT"
 # More than a driver keeps on an idle device, less than any context.
 EMPTY_BYTES = 256 * 2**20
+# Records and predictions are what is being made; pages change no number.
+CHANGES_NUMBERS = ("snippets", "scripts", ":!snippets/records", ":!snippets/predictions")
 STATE_FIELDS = ("driver", "power_limit_watts", "clocks_mhz", "temperature_celsius")
 
 
@@ -24,10 +26,14 @@ def commit(root: Path) -> tuple[str | None, bool]:
     if head is None:
         packed = os.environ.get(PACKED_COMMIT, "")
         return (packed if re.fullmatch("[0-9a-f]{40}", packed) else None), False
-    # Records and predictions are what is being made; pages change no number.
-    made = (":!snippets/records", ":!snippets/predictions")
-    changed = _git(root, "status", "--porcelain", "--", "snippets", "scripts", *made)
-    return head, bool(changed)
+    return head, bool(_git(root, "status", "--porcelain", "--", *CHANGES_NUMBERS))
+
+
+def differ(root: Path, one: str | None, other: str | None) -> bool:
+    """Whether what could change a number differs between two commits; so it does where nothing tells."""
+    if one == other or one is None or other is None:
+        return one != other
+    return _git(root, "diff", "--quiet", one, other, "--", *CHANGES_NUMBERS) is None
 
 
 def _git(root: Path, *arguments: str) -> str | None:

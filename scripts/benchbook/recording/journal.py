@@ -73,6 +73,12 @@ class Journal:
         self.again.add((variant, number))
         self._append({"variant": variant, "round": number, "again": why})
 
+    def modify(self) -> None:
+        """Write down that it is gone on with after a change: it is of no one commit any more."""
+        if not self.header["campaign"]["modified"]:
+            self.header["campaign"]["modified"] = True
+            self._append({"modified": True})
+
     def start(self) -> None:
         """Begin the file anew with the header."""
         with writing(self.shown or self.path.name):
@@ -149,10 +155,12 @@ def read_journal(path: Path, shown: str = "") -> Journal | None:
         finished = [
             Finished(run["variant"], run["round"], run["place"], result_from(run["result"]))
             for run in runs
-            if not {"cut", "again"} & run.keys()
+            if not {"cut", "again", "modified"} & run.keys()
         ]
         cuts = {str(run["variant"]) for run in runs if "cut" in run}
         again = {(str(run["variant"]), int(run["round"])) for run in runs if "again" in run}
+        if any("modified" in run for run in runs):
+            header["campaign"]["modified"] = True
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     journal = Journal(path, header, finished, cuts, again, shown)

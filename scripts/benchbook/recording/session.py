@@ -23,7 +23,7 @@ from benchbook.content.project import Project
 from benchbook.content.records import Campaign
 from benchbook.content.script import Script, Variant
 from benchbook.machines.accelerators import Accelerators
-from benchbook.machines.circumstances import DeviceWatch, commit
+from benchbook.machines.circumstances import DeviceWatch, commit, differ
 from benchbook.machines.nvml import Identity, open_nvml
 from benchbook.recording import campaign as campaigns
 from benchbook.recording.hosts import Hosts, preload_names
@@ -228,8 +228,9 @@ class Session:
                 again = result.outcome == CRASHED and (turn.variant, turn.round) not in journal.done
                 self._say(task.script, turn.variant, turn.place + 1, total, result, again)
 
-        # Gone on with after a change, it is of no one commit any more.
-        journal.header["campaign"]["modified"] |= at_commit[1]
+        opened = journal.header["campaign"]
+        if at_commit[1] or differ(self.project.root, opened["commit"], at_commit[0]):
+            journal.modify()
 
         def run(variant: Variant, limit: float) -> Result:
             self._idle = False
