@@ -15,7 +15,7 @@ import pytest
 from benchbook.checking import bundles
 from benchbook.checking.bundles import import_at, import_bundles
 from benchbook.checking.checks import check_project
-from benchbook.checking.origins import differing_key
+from benchbook.content.machines import differing_key
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.content.records import dump_record, load_record, record_from

@@ -8,6 +8,7 @@ import json
 import math
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -428,6 +429,63 @@ def test_a_campaign_that_is_gone_on_with_at_another_commit_says_so_where_code_ch
     git(project.root, "checkout", "--quiet", first)
     assert record(project) == 0
     assert (only_campaign(project).commit, only_campaign(project).modified) == (first, modified)
+
+
+def on_another(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
+    """From now on this machine has another processor, memory or kernel, and its name all the same."""
+    there = replace(HERE, **changes)
+    monkeypatch.setattr(recording, "describe", lambda *_: there)
+
+
+OTHERS: dict[str, dict[str, Any]] = {
+    "model": {"cpu": replace(HERE.cpu, model="Another 9000")},
+    "vendor": {"cpu": replace(HERE.cpu, vendor="AnotherVendor")},
+    "flags": {"cpu": replace(HERE.cpu, flags=["avx9"])},
+    "memory": {"memory_bytes": 2**50},
+    "kernel": {"system": {**HERE.system, "kernel": "99.0"}},
+}
+
+
+@pytest.mark.parametrize("changed", OTHERS)
+def test_a_campaign_is_not_gone_on_with_on_other_hardware(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], changed: str
+) -> None:
+    add_script(project.root, PLAIN, TIMED)
+    stopped(project, monkeypatch, 2)
+    on_another(monkeypatch, **OTHERS[changed])
+    stopped(project, monkeypatch, 2)
+    said = capsys.readouterr().err
+    assert "is of other code, parameters, packages or circumstances; a new campaign begins" in said
+
+
+def test_a_machine_that_is_here_is_not_described_as_another(
+    project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    add_script(project.root, PLAIN, SWEEP, "guide/one.py")
+    bundle = tmp_path / "here.json"
+    assert (record(project), record(project, bundle=bundle, everything=True)) == (0, 0)
+    described = project.records / HERE.name / "machine.json"
+    before = described.read_bytes(), bundle.read_bytes()
+    add_script(project.root, PLAIN, SWEEP, "guide/two.py")
+    on_another(monkeypatch, **OTHERS["model"])
+    line = r"machine\.json:1: is of another machine than this \(its cpu model differs\); record with"
+    with pytest.raises(BenchbookError, match=line):
+        record(project)
+    with pytest.raises(BenchbookError, match=r"here\.json:1: holds records of another machine than this"):
+        record(project, bundle=bundle)
+    assert (described.read_bytes(), bundle.read_bytes()) == before
+    assert record(project, machine="cpu-another") == 0
+
+
+def test_what_another_machine_of_the_name_measured_is_not_taken_over(
+    project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    add_script(project.root, PLAIN, SWEEP)
+    assert record(project, bundle=tmp_path / "there.json") == 0
+    begun = [tmp_path / "there.json"]
+    assert Bundle(tmp_path / "b", Checkout(project, HERE), HERE, begun).load("guide/small.py") is not None
+    other = replace(HERE, **OTHERS["model"])
+    assert Bundle(tmp_path / "b", Checkout(project, other), other, begun).load("guide/small.py") is None
 
 
 def test_commits_of_which_nothing_tells_differ(tmp_path: Path) -> None:

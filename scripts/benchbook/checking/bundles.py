@@ -14,8 +14,6 @@ from typing import Any
 from benchbook.checking.origins import (
     changed_fields,
     commit_problems,
-    description_here,
-    differing_key,
     machine_origin_problems,
     model_problems,
     record_origin_problems,
@@ -31,7 +29,12 @@ from benchbook.checking.plausibility import (
 )
 from benchbook.checking.quotations import quotation_problems
 from benchbook.content.formats import from_table
-from benchbook.content.machines import MachineDescription, write_machine
+from benchbook.content.machines import (
+    MachineDescription,
+    description_here,
+    differing_key,
+    write_machine,
+)
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import (

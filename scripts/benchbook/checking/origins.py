@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,7 +14,13 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from benchbook.checking.plausibility import CLOCK_SKEW, TIME
 from benchbook.content.formats import from_table
-from benchbook.content.machines import MachineDescription, machine_table
+from benchbook.content.machines import (
+    MachineDescription,
+    description_here,
+    differing_key,
+    machine_table,
+    unreadable,
+)
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import OWNER_MARK, Publication, load_record, record_from
@@ -27,12 +32,6 @@ from benchbook.machines.description import MAINTAINERS, gigabytes, named, slug
 from benchbook.machines.gpus import Sheet, known_gpus, sheet_of
 from benchbook.query.freshness import input_digests, judge_record
 
-# What two descriptions of one machine agree on, whatever was updated between them. Where there is an
-# accelerator, it alone is the machine: the same model is lent in hosts of several makes.
-HARDWARE = ("name", "vendor", "memory_bytes", "count", "mig", "partition")
-PROCESSOR = ("model", "vendor", "cores")
-# Of two descriptions of one machine the memory differs by what firmware and kernel keep for themselves.
-MEMORY_AGREES = 0.05
 # What a person may have worded better; an import leaves it as it is.
 WORDING = ("title", "short")
 UNDER_A_NAME = "record with `--recorded-by` and your name"
@@ -243,7 +242,7 @@ def changed_fields(project: Project, machine: MachineDescription) -> list[tuple[
     try:
         here = _fields(machine_table(from_table(MachineDescription, known)))
     except (TypeError, ValueError, AttributeError) as error:
-        raise BenchbookError(_unreadable(project, machine.name, error)) from error
+        raise BenchbookError(unreadable(project, machine.name, error)) from error
     there = _fields(machine_table(machine))
     # A key with nothing in it says no more than none.
     pairs = ((key, here.get(key), there.get(key)) for key in {**here, **there} if key not in WORDING)
@@ -256,44 +255,6 @@ def _fields(table: Mapping[str, Any], above: str = "") -> dict[str, Any]:
     for key, value in table.items():
         found |= _fields(value, f"{above}{key}.") if isinstance(value, Mapping) else {f"{above}{key}": value}
     return found
-
-
-def differing_key(here: Mapping[str, Any], there: Mapping[str, Any]) -> str | None:
-    """In what two descriptions under one name are not of one machine; None if they are."""
-    return next((key for key, one, other in _compared(here, there) if one != other), None)
-
-
-def description_here(project: Project, name: str) -> Mapping[str, Any] | None:
-    """What the machine.json of a machine holds; None where there is none.
-
-    Raises:
-        BenchbookError: It cannot be read.
-    """
-    try:
-        table = json.loads((project.records / name / "machine.json").read_text("utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (OSError, ValueError, RecursionError) as error:
-        raise BenchbookError(_unreadable(project, name, error)) from error
-    if not isinstance(table, dict):
-        raise BenchbookError(_unreadable(project, name, "it is no table"))
-    return table
-
-
-def _unreadable(project: Project, name: str, error: object) -> Problem:
-    shown = project.relative(project.records / name / "machine.json")
-    return Problem(shown, 1, f"cannot be read ({error})", "restore the file")
-
-
-def _compared(here: Mapping[str, Any], there: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    yield from ((key, here.get(key), there.get(key)) for key in ("kind", "owner", "published"))
-    has_accelerator = here.get("accelerator") is not None and there.get("accelerator") is not None
-    part, keys = ("accelerator", HARDWARE) if has_accelerator else ("cpu", PROCESSOR)
-    one, other = here.get(part) or {}, there.get(part) or {}
-    yield from ((f"{part} {key}", one.get(key), other.get(key)) for key in keys)
-    sizes = [int(side.get("memory_bytes") or 0) for side in (here, there)]
-    if not has_accelerator and 0 < min(sizes) < max(sizes) * (1 - MEMORY_AGREES):
-        yield "memory", sizes[0], sizes[1]
 
 
 def record_origin_problems(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,8 +22,17 @@ from benchbook.content.formats import (
     Title,
     Value,
 )
+from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.project import Project
 from benchbook.content.records import MOST_NAMES, dump_json, write_text
 from benchbook.content.script import machine_kinds
+
+# What two descriptions of one machine agree on, whatever was updated between them. Where there is an
+# accelerator, it alone is the machine: the same model is lent in hosts of several makes.
+HARDWARE = ("name", "vendor", "memory_bytes", "count", "mig", "partition")
+PROCESSOR = ("model", "vendor", "cores")
+# Of two descriptions of one machine the memory differs by what firmware and kernel keep for themselves.
+MEMORY_AGREES = 0.05
 
 # Some ten times what the largest has that is sold: a device, a host, accelerators and cores of one machine.
 DeviceBytes = Annotated[int, Limit(ge=0, le=4 * 2**40)]
@@ -137,3 +146,42 @@ def write_machine(path: Path, machine: MachineDescription) -> None:
         kept = json.loads(path.read_text("utf-8"))
     words = {key: kept[key] for key in ("title", "short") if key in kept}
     write_text(path, dump_machine(replace(machine, **words)))
+
+
+def differing_key(here: Mapping[str, Any], there: Mapping[str, Any]) -> str | None:
+    """In what two descriptions under one name are not of one machine; None if they are."""
+    return next((key for key, one, other in _compared(here, there) if one != other), None)
+
+
+def description_here(project: Project, name: str) -> Mapping[str, Any] | None:
+    """What the machine.json of a machine holds; None where there is none.
+
+    Raises:
+        BenchbookError: It cannot be read.
+    """
+    try:
+        table = json.loads((project.records / name / "machine.json").read_text("utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError, RecursionError) as error:
+        raise BenchbookError(unreadable(project, name, error)) from error
+    if not isinstance(table, dict):
+        raise BenchbookError(unreadable(project, name, "it is no table"))
+    return table
+
+
+def unreadable(project: Project, name: str, error: object) -> Problem:
+    """That the machine.json of a machine cannot be read."""
+    shown = project.relative(project.records / name / "machine.json")
+    return Problem(shown, 1, f"cannot be read ({error})", "restore the file")
+
+
+def _compared(here: Mapping[str, Any], there: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    yield from ((key, here.get(key), there.get(key)) for key in ("kind", "owner", "published"))
+    has_accelerator = here.get("accelerator") is not None and there.get("accelerator") is not None
+    part, keys = ("accelerator", HARDWARE) if has_accelerator else ("cpu", PROCESSOR)
+    one, other = here.get(part) or {}, there.get(part) or {}
+    yield from ((f"{part} {key}", one.get(key), other.get(key)) for key in keys)
+    sizes = [int(side.get("memory_bytes") or 0) for side in (here, there)]
+    if not has_accelerator and 0 < min(sizes) < max(sizes) * (1 - MEMORY_AGREES):
+        yield "memory", sizes[0], sizes[1]

@@ -124,6 +124,8 @@ def record_command(
             verification.print_verification(found_again, here.name, plan_json, console)
             _report(console, found_again.problems)
             return 0 if found_again.holds else 1
+        if not smallest:
+            store.hold_machine()
         if chosen.problems and not chosen.tasks:
             # Nothing ran, which does not mean that all is fresh.
             problems = []

@@ -9,7 +9,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from benchbook.content.records import Campaign
 from benchbook.content.script import Script, Variant
 from benchbook.machines.accelerators import Accelerators
 from benchbook.machines.circumstances import DeviceWatch, commit, differ
+from benchbook.machines.description import gigabytes
 from benchbook.machines.nvml import Identity, open_nvml
 from benchbook.recording import campaign as campaigns
 from benchbook.recording.hosts import Hosts, preload_names
@@ -209,6 +210,10 @@ class Session:
         }
         key = {
             "machine": self.machine.name,
+            # Machines of one name are lent with other processors, and updated.
+            "processor": asdict(self.machine.cpu),
+            "memory": gigabytes(self.machine.memory_bytes),
+            "kernel": self.machine.system.get("kernel"),
             "packages": packages,
             "device": [state["driver"], state["power_limit_watts"]],
             "recorded_by": self.recorded_by,

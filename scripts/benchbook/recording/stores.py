@@ -6,11 +6,18 @@ import contextlib
 import gzip
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from benchbook.content.machines import MachineDescription, machine_table, write_machine
+from benchbook.content.formats import from_table
+from benchbook.content.machines import (
+    MachineDescription,
+    description_here,
+    differing_key,
+    machine_table,
+    write_machine,
+)
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import (
@@ -31,6 +38,9 @@ DAMAGE = (
     *(OSError, EOFError, zlib.error, RecursionError),
     *(ValueError, KeyError, TypeError, AttributeError),
 )
+
+
+OF_ITS_OWN = "record with `--recorded-by` and your name, or under another name with `--machine`"
 
 
 class UnwritableError(BenchbookError):
@@ -55,6 +65,13 @@ def writing(shown: str) -> Iterator[None]:
 class Store(Protocol):
     """Where records are looked up and put."""
 
+    def hold_machine(self) -> None:
+        """See that what is there is of this machine, before anything is measured for it.
+
+        Raises:
+            BenchbookError: It is of another machine of the same name.
+        """
+
     def load(self, script: str) -> Record | None:
         """What is known of "guide/script.py" on this machine."""
 
@@ -71,6 +88,14 @@ class Checkout:
 
     def __init__(self, project: Project, machine: MachineDescription) -> None:
         self._project, self._machine = project, machine
+
+    def hold_machine(self) -> None:
+        """See that what is there is of this machine."""
+        known = description_here(self._project, self._machine.name)
+        if known is not None and (odd := differing_key(known, machine_table(self._machine))):
+            path = self._project.records / self._machine.name / "machine.json"
+            what = f"is of another machine than this (its {odd} differs)"
+            raise BenchbookError(Problem(self._project.relative(path), 1, what, OF_ITS_OWN))
 
     def load(self, script: str) -> Record | None:
         """What is known of "guide/script.py" on this machine."""
@@ -111,15 +136,17 @@ class Bundle:
         self, path: Path, checkout: Checkout, machine: MachineDescription, begun: Sequence[Path] = ()
     ) -> None:
         self._path, self._checkout, self._machine = path, checkout, machine
-        named, records = self._begun(path)
-        if named not in {"", machine.name}:
-            what = f"holds records of {named}, not of {machine.name}"
+        described, records = self._begun(path)
+        if described and described["name"] != machine.name:
+            what = f"holds records of {described['name']}, not of {machine.name}"
             raise BenchbookError(Problem(path.name, 1, what, "name another file"))
+        self._described = described
         self._records = {record.script: record for record in records}
         for earlier in begun:
-            named, records = self._begun(earlier)
+            described, records = self._begun(earlier)
             # What another machine measured is not part of this one's bundle.
-            for record in records if named == machine.name else ():
+            same = described.get("name") == machine.name and not self._differing(described)
+            for record in records if same else ():
                 known = self._records.get(record.script)
                 if known is None or _extent(record) > _extent(known):
                     self._records[record.script] = record
@@ -159,14 +186,26 @@ class Bundle:
                 beside.unlink(missing_ok=True)
             raise
 
+    def hold_machine(self) -> None:
+        """See that what is there is of this machine; the records of the checkout, too."""
+        if odd := self._differing(self._described):
+            what = f"holds records of another machine than this (its {odd} differs)"
+            raise BenchbookError(Problem(self._path.name, 1, what, "name another file"))
+        self._checkout.hold_machine()
+
+    def _differing(self, described: Mapping[str, Any]) -> str | None:
+        """In what the machine of a bundle is not this one."""
+        return differing_key(described, machine_table(self._machine)) if described else None
+
     @staticmethod
-    def _begun(path: Path) -> tuple[str, list[Record]]:
-        """The name of the machine of a bundle and its records; empty where there is no such file."""
+    def _begun(path: Path) -> tuple[dict[str, Any], list[Record]]:
+        """The machine of a bundle and its records; empty where there is no such file."""
         try:
             table: dict[str, Any] = json.loads(read_packed(path, LARGEST_BUNDLE))
-            return str(table["machine"]["name"]), [record_from(record) for record in table["records"]]
+            machine = machine_table(from_table(MachineDescription, table["machine"]))
+            return machine, [record_from(record) for record in table["records"]]
         except FileNotFoundError:
-            return "", []
+            return {}, []
         except DAMAGE as error:
             what = f"is there and is not a bundle ({error})"
             raise BenchbookError(Problem(path.name, 1, what, "name another file")) from error
