@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import math
@@ -700,6 +701,52 @@ def test_two_recordings_at_once_would_spoil_each_other(project: Project) -> None
     add_script(project.root, BODY, SWEEP)
     with only_recording(project), pytest.raises(BenchbookError, match="another recording"):
         record(project)
+
+
+def ends_meanwhile(monkeypatch: pytest.MonkeyPatch, other: Callable[[], object]) -> None:
+    """Another recording, which was under way, comes to its end just before the next one can begin."""
+    lock = recording.only_recording
+
+    def late(project: Project, bundle: Path | None) -> contextlib.AbstractContextManager[None]:
+        monkeypatch.setattr(recording, "only_recording", lock)
+        other()
+        return lock(project, bundle)
+
+    monkeypatch.setattr(recording, "only_recording", late)
+
+
+def test_what_another_recording_wrote_last_is_kept_and_not_measured_again(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, BODY, SWEEP, name="guide/one.py")
+    add_script(project.root, BODY, SWEEP, name="guide/two.py")
+    path = tmp_path / "here.json"
+    ends_meanwhile(monkeypatch, lambda: record(project, "guide/one.py", bundle=path))
+    assert record(project, "guide/two.py", bundle=path) == 0
+    held = json.loads(path.read_text("utf-8"))["records"]
+    assert [each["script"] for each in held] == ["guide/one.py", "guide/two.py"]
+    ends_meanwhile(monkeypatch, lambda: record(project))
+    capsys.readouterr()
+    assert record(project) == 0
+    assert "everything is fresh" in capsys.readouterr().err
+
+
+def test_recordings_of_two_checkouts_into_one_bundle_would_lose_records(
+    project: Project, tmp_path: Path
+) -> None:
+    add_script(project.root, BODY, SWEEP)
+    other, path = small_project(tmp_path / "other"), tmp_path / "out/here.json"
+    refused = r"here\.json:1: another recording writes this bundle; wait"
+    with only_recording(other, path), pytest.raises(BenchbookError, match=refused):
+        record(project, bundle=path)
+    assert record(project, bundle=path) == 0
+    assert [each.name for each in path.parent.iterdir()] == ["here.json"]
+
+
+def test_a_plan_waits_for_no_recording(project: Project, tmp_path: Path) -> None:
+    add_script(project.root, BODY, SWEEP)
+    with only_recording(project, tmp_path / "here.json"):
+        assert record(project, plan=True, bundle=tmp_path / "here.json") == 0
 
 
 # Bundles

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -28,7 +29,7 @@ from benchbook.query.freshness import kinds_of
 from benchbook.recording import verification
 from benchbook.recording.hosts import interpreter
 from benchbook.recording.plan import Plan, Task, expected_minutes, left, make_plan, matrix, rounded_minutes
-from benchbook.recording.session import Session
+from benchbook.recording.session import Session, only_recording
 from benchbook.recording.stores import Bundle, Checkout, Store
 
 INTERRUPTED = 130
@@ -89,55 +90,58 @@ def record_command(
     console = Console(stderr=True, highlight=False)
     planned = planned_machine(project, machine) if plan and machine is not None else None
     here, found = (planned, None) if planned is not None else this_machine(machine, recorded_by)
-    store: Store = Checkout(project, here)
-    if bundle is not None:
-        bundle = bundle / f"{here.name}.json.gz" if bundle.is_dir() else bundle
-        store = Bundle(bundle, Checkout(project, here), here, begun)
-    chosen = make_plan(
-        project,
-        scripts,
-        here,
-        lambda script: store.load(script.reference),
-        which="all" if everything or verify else "stale",
-        variant=variant,
-        repeats=repeats,
-        smallest=smallest,
-    )
-    if plan:
-        _print_plan(chosen, here, plan_json, runners)
-        return _report(console, chosen.problems)
-    session = Session(
-        project=project,
-        machine=here,
-        found=found,
-        store=store,
-        console=console,
-        ends=None if budget_seconds is None else time.monotonic() + budget_seconds,
-        shared=shared,
-        recorded_by=recorded_by or MAINTAINERS,
-        environment=HIDDEN if here.kind == "cpu" and machine is not None else {},
-    )
-    before = _interrupt_once()
-    try:
-        if verify:
-            found_again = verification.verify(session, chosen, bool(scripts), variant)
-            verification.print_verification(found_again, here.name, plan_json, console)
-            _report(console, found_again.problems)
-            return 0 if found_again.holds else 1
-        if not smallest:
-            store.hold_machine()
-        if chosen.problems and not chosen.tasks:
-            # Nothing ran, which does not mean that all is fresh.
-            problems = []
-        else:
-            problems = session.smallest(chosen.tasks) if smallest else session.record(chosen.tasks)
-    except KeyboardInterrupt:
-        console.print("interrupted; finished runs are kept, the same command goes on from them")
-        return INTERRUPTED
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    return _report(console, (*chosen.problems, *problems))
+    if bundle is not None and bundle.is_dir():
+        bundle = bundle / f"{here.name}.json.gz"
+    # What is known is read under the lock: whoever held it before has written.
+    with contextlib.nullcontext() if plan or smallest else only_recording(project, bundle):
+        store: Store = Checkout(project, here)
+        if bundle is not None:
+            store = Bundle(bundle, Checkout(project, here), here, begun)
+        chosen = make_plan(
+            project,
+            scripts,
+            here,
+            lambda script: store.load(script.reference),
+            which="all" if everything or verify else "stale",
+            variant=variant,
+            repeats=repeats,
+            smallest=smallest,
+        )
+        if plan:
+            _print_plan(chosen, here, plan_json, runners)
+            return _report(console, chosen.problems)
+        session = Session(
+            project=project,
+            machine=here,
+            found=found,
+            store=store,
+            console=console,
+            ends=None if budget_seconds is None else time.monotonic() + budget_seconds,
+            shared=shared,
+            recorded_by=recorded_by or MAINTAINERS,
+            environment=HIDDEN if here.kind == "cpu" and machine is not None else {},
+        )
+        before = _interrupt_once()
+        try:
+            if verify:
+                found_again = verification.verify(session, chosen, bool(scripts), variant)
+                verification.print_verification(found_again, here.name, plan_json, console)
+                _report(console, found_again.problems)
+                return 0 if found_again.holds else 1
+            if not smallest:
+                store.hold_machine()
+            if chosen.problems and not chosen.tasks:
+                # Nothing ran, which does not mean that all is fresh.
+                problems = []
+            else:
+                problems = session.smallest(chosen.tasks) if smallest else session.record(chosen.tasks)
+        except KeyboardInterrupt:
+            console.print("interrupted; finished runs are kept, the same command goes on from them")
+            return INTERRUPTED
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        return _report(console, (*chosen.problems, *problems))
 
 
 def planned_machine(project: Project, name: str) -> MachineDescription | None:

@@ -73,9 +73,7 @@ class Session:
         if not tasks:
             self.console.print(f"{self.machine.name}: everything is fresh")
             return []
-        watch = self._watch()
-        with only_recording(self.project):
-            return self._record(tasks, watch)
+        return self._record(tasks, self._watch())
 
     def rerun(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Variant, list[Finished]]]:
         """Run every task again, its variants in turns as a recording does; of each variant what came of it.
@@ -86,7 +84,7 @@ class Session:
             BenchbookError: Others use the device, and that was not asked for; or a script cannot be run.
         """
         self._watch()
-        with only_recording(self.project), self._hosts(tasks) as hosts:
+        with self._hosts(tasks) as hosts:
             for task in tasks:
                 variants = {variant.name: variant for variant in task.variants}
                 repeats = {name: variant.repeats for name, variant in variants.items()}
@@ -307,23 +305,57 @@ def runs_left(task: Task, journal: Journal | None) -> int:
 
 
 @contextlib.contextmanager
-def only_recording(project: Project) -> Iterator[None]:
-    """Hold off another recording in the same checkout: two at once would spoil each other's times.
+def only_recording(project: Project, bundle: Path | None = None) -> Iterator[None]:
+    """Hold off another recording in the same checkout, and one from elsewhere into the same bundle.
+
+    Two at once would spoil each other's times, and each would write over what the other wrote since it began.
 
     Raises:
         BenchbookError: One is under way, or there is no writing there.
     """
-    with writing(LOCK):
-        project.journal.mkdir(parents=True, exist_ok=True)
-        lock = (project.journal / "lock").open("w")
-    with lock as file:
+    what = "another recording is under way in this checkout"
+    here = Problem(LOCK, 1, what, "wait for it to end, or end it")
+    with contextlib.ExitStack() as held:
+        held.enter_context(_only_holder(project.journal / "lock", here))
+        if bundle is not None:
+            what = "another recording writes this bundle"
+            there = Problem(bundle.name, 1, what, "wait for it to end, or name another file")
+            held.enter_context(_only_holder(bundle.with_name(f".{bundle.name}.lock"), there))
+        yield
+
+
+@contextlib.contextmanager
+def _only_holder(path: Path, taken: Problem) -> Iterator[None]:
+    """Hold the lock that `path` is, a file that goes with it; `taken` is said where another process does.
+
+    Raises:
+        BenchbookError: Another process holds it, or it cannot be written.
+    """
+    with writing(taken.path):
+        if not path.parent.is_dir():
+            path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("w")
+    with file:
         try:
             # Released with the process, however that ends.
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            what = "another recording is under way in this checkout"
-            raise BenchbookError(Problem(LOCK, 1, what, "wait for it to end, or end it")) from error
-        yield
+            raise BenchbookError(taken) from error
+        # Who held it may have ended, and removed it, since it was opened: then another may hold a new one.
+        if not _is_file_at(file.fileno(), path):
+            raise BenchbookError(taken)
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def _is_file_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _package_names(script: Script) -> list[str]:
