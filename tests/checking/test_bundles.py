@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import copy
+import errno
 import gzip
+import itertools
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +16,7 @@ from typing import Any, cast
 import pytest
 
 from benchbook.checking import bundles
-from benchbook.checking.bundles import import_at, import_bundles
+from benchbook.checking.bundles import Imported, import_at, import_bundles
 from benchbook.checking.checks import check_project
 from benchbook.content.machines import differing_key
 from benchbook.content.problems import BenchbookError
@@ -840,6 +843,55 @@ def test_bundles_of_several_runners_are_put_in_place_together(project: Project, 
         f"snippets/records/{GUEST}/sums/add.json",
         f"snippets/records/{GUEST}/sums/sub.json",
     ]
+
+
+def contents(project: Project) -> dict[Path, bytes | None]:
+    """Whatever lies among the records, with what is not to be seen, and the folders."""
+    found = sorted(project.records.rglob("*"))
+    return {path: path.read_bytes() if path.is_file() else None for path in found}
+
+
+@pytest.mark.parametrize("refused", ["fsync", "replace"])
+@pytest.mark.parametrize("after", range(4))
+@pytest.mark.parametrize("revision", [None, "HEAD"])
+def test_a_disk_that_fills_up_while_an_import_writes_leaves_everything_as_it_was(
+    project: Project,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    refused: str,
+    after: int,
+    revision: str | None,
+) -> None:
+    write(project.snippets / "sums/sub.py", SCRIPT)
+    write(project.snippets / "more/sub.py", SCRIPT)
+    import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle_of()))])
+    committed(project, "2026-01-01")
+    before = contents(project)
+    further = later(bundle_of())
+    (first,) = further["records"]
+    further["records"] += [copy.deepcopy(first) | {"script": name} for name in ("sums/sub.py", "more/sub.py")]
+    path = write(tmp_path / "further.json", packed(further))
+    writes, real = itertools.count(), getattr(os, refused)
+
+    def full(*arguments: Any) -> None:
+        place = os.readlink(f"/proc/self/fd/{arguments[0]}") if refused == "fsync" else arguments[0]
+        if Path(place).is_relative_to(project.root) and next(writes) == after:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, refused, full)
+        said = r"snippets/records:1: cannot be written \(No space left on device\), and nothing was imported;"
+        with pytest.raises(BenchbookError, match=said):
+            take(project, path, revision)
+    assert contents(project) == before
+    assert len(take(project, path, revision).written) == 4
+
+
+def take(project: Project, path: Path, revision: str | None) -> Imported:
+    if revision is None:
+        return import_bundles(project, [path], replacing=True, machine=GUEST)
+    return import_at(project, [path], revision, replacing=True, machine=GUEST)
 
 
 def test_one_bad_bundle_keeps_all_of_them_out(project: Project, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from benchbook.content.machines import (
     CpuDescription,
     MachineDescription,
     dump_machine,
-    write_machine,
+    text_over,
 )
 from benchbook.content.problems import BenchbookError
 from benchbook.content.validation import machine_problems
@@ -307,7 +307,5 @@ def test_what_nothing_tells_is_null() -> None:
 def test_wording_that_a_person_improved_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "machine.json"
     here = machine("cpu", None)
-    write_machine(path, here)
-    path.write_text(path.read_text("utf-8").replace("16-core CPU, 64 GB", "A quiet corner"), "utf-8")
-    write_machine(path, here)
-    assert json.loads(path.read_text("utf-8"))["title"] == "A quiet corner"
+    path.write_text(text_over(path, here).replace("16-core CPU, 64 GB", "A quiet corner"), "utf-8")
+    assert json.loads(text_over(path, here))["title"] == "A quiet corner"

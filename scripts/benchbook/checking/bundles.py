@@ -33,7 +33,7 @@ from benchbook.content.machines import (
     MachineDescription,
     description_here,
     differing_key,
-    write_machine,
+    text_over,
 )
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
@@ -44,12 +44,12 @@ from benchbook.content.records import (
     bundle_digest,
     campaigns_of,
     described_campaigns,
+    dump_record,
     load_record,
     read_packed,
     record_from,
     record_table,
-    write_record,
-    write_text,
+    write_files,
 )
 from benchbook.content.revisions import laid_out
 from benchbook.content.script import Script, read_script
@@ -143,10 +143,26 @@ def import_bundles(
     ]
     if problems:
         raise BenchbookError(*problems)
-    written = [name for one in placed for name in one.write(project)]
+    written = _put(project, {path: text for one in placed for path, text in one.texts(project).items()})
     replaced = dict.fromkeys(line for one in placed for line in one.found.replaced)
     added = dict.fromkeys(line for one in placed for line in (*one.found.added, *one.found.joined))
-    return Imported(tuple(dict.fromkeys(written)), tuple(replaced), tuple(added))
+    return Imported(written, tuple(replaced), tuple(added))
+
+
+def _put(project: Project, texts: Mapping[Path, str]) -> tuple[str, ...]:
+    """Put files in place, all or none; their paths in the project.
+
+    Raises:
+        BenchbookError: One cannot be written; then everything is as it was.
+    """
+    try:
+        write_files({path: text.encode() for path, text in texts.items()})
+    except OSError as error:
+        shown = project.relative(project.records)
+        what = f"cannot be written ({error.strerror or error}), and nothing was imported"
+        fix = "make room there, or make it writable, and import again"
+        raise BenchbookError(Problem(shown, 1, what, fix)) from error
+    return tuple(project.relative(path) for path in texts)
 
 
 def import_at(
@@ -176,8 +192,7 @@ def import_at(
                 raise BenchbookError(
                     *(Problem(revision, 1, f"they would change {line}", fix) for line in changed)
                 )
-        for name in done.written:
-            write_text(project.root / name, (there.root / name).read_text("utf-8"))
+        _put(project, {project.root / name: (there.root / name).read_text("utf-8") for name in done.written})
     return done
 
 
@@ -211,14 +226,11 @@ class _Placed:
         for line in () if replacing or named else self.found.joined:
             yield Problem(self.path, 1, f"it would add {line}", fix)
 
-    def write(self, project: Project) -> Iterator[str]:
-        """Put it in place; the paths written."""
+    def texts(self, project: Project) -> dict[Path, str]:
+        """The files that it becomes, with what each holds."""
         described = project.records / self.machine.name / "machine.json"
-        write_machine(described, self.machine)
-        yield project.relative(described)
-        for target, record in self.records.items():
-            write_record(target, record)
-            yield project.relative(target)
+        records = {target: dump_record(record) for target, record in self.records.items()}
+        return {described: text_over(described, self.machine), **records}
 
 
 def _laid_over(project: Project, path: str, bundle: dict[str, Any]) -> _Placed:

@@ -24,7 +24,7 @@ from benchbook.content.formats import (
 )
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
-from benchbook.content.records import MOST_NAMES, dump_json, write_text
+from benchbook.content.records import MOST_NAMES, dump_json
 from benchbook.content.script import machine_kinds
 
 # What two descriptions of one machine agree on, whatever was updated between them. Where there is an
@@ -139,13 +139,13 @@ def machine_table(machine: MachineDescription) -> dict[str, Any]:
     return {"schema": table.pop("schema"), **table}
 
 
-def write_machine(path: Path, machine: MachineDescription) -> None:
-    """Put the description in place, keeping the wording of an earlier one: a person may have improved it."""
+def text_over(path: Path, machine: MachineDescription) -> str:
+    """The text of a description with the wording of the one in `path`: a person may have improved it."""
     kept: Mapping[str, Any] = {}
     with contextlib.suppress(OSError, ValueError):
         kept = json.loads(path.read_text("utf-8"))
     words = {key: kept[key] for key in ("title", "short") if key in kept}
-    write_text(path, dump_machine(replace(machine, **words)))
+    return dump_machine(replace(machine, **words))
 
 
 def differing_key(here: Mapping[str, Any], there: Mapping[str, Any]) -> str | None:

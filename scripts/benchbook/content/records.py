@@ -8,8 +8,10 @@ import json
 import os
 import tempfile
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import date
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any, Literal
@@ -433,18 +435,54 @@ def read_packed(path: Path, at_most: int) -> bytes:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file whole or not at all: a reader, or a crash, never meets half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    write_files({path: text.encode()})
+
+
+def write_files(contents: Mapping[Path, bytes]) -> None:
+    """Write files whole, and all of them or none.
+
+    All lie beside their places before the first is put there; where one cannot be, those before it go back.
+
+    Raises:
+        OSError: One cannot be written; then everything is as it was.
+    """
+    with ExitStack() as folders, ExitStack() as beside, ExitStack() as placed:
+        written = []
+        for path, content in contents.items():
+            _make_folder(path.parent, folders)
+            # Where it is alone, nothing can fail once it is in its place.
+            before = path.read_bytes() if len(contents) > 1 and path.exists() else None
+            kept = None if before is None else _write_beside(path, before, beside)
+            written.append((path, _write_beside(path, content, beside), kept))
+        for path, new, old in written:
+            os.replace(new, path)
+            placed.callback(partial(os.replace, old, path) if old else path.unlink)
+        placed.pop_all()
+        folders.pop_all()
+
+
+def _make_folder(folder: Path, made: ExitStack) -> None:
+    """Make a folder, with those above it, which go again with `made`."""
+    for one in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
+        one.mkdir(exist_ok=True)
+        made.callback(_remove_empty, one)
+
+
+def _remove_empty(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()
+
+
+def _write_beside(path: Path, content: bytes, beside: ExitStack) -> Path:
+    """Write what is to be put at `path` into a file beside it, which goes with `beside`."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    beside.callback(Path(name).unlink, missing_ok=True)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.chmod(name, 0o644)
+    return Path(name)
 
 
 def write_record(path: Path, record: Record) -> None:

@@ -16,7 +16,7 @@ from benchbook.content.machines import (
     description_here,
     differing_key,
     machine_table,
-    write_machine,
+    text_over,
 )
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
@@ -25,12 +25,12 @@ from benchbook.content.records import (
     Campaign,
     Record,
     bundle_digest,
+    dump_record,
     load_record,
     read_packed,
     record_from,
     record_table,
-    write_record,
-    write_text,
+    write_files,
 )
 
 # What reading a file that is not a bundle can raise.
@@ -106,17 +106,10 @@ class Checkout:
         """Put a record in place, whole; the name of the file, for messages."""
         path = self._project.record_path(self._machine.name, record.script)
         described = self._project.records / self._machine.name / "machine.json"
-        known = described.exists()
         with writing(self._project.relative(path)):
-            try:
-                write_machine(described, self._machine)
-                write_record(path, record)
-            except OSError:
-                if not known:
-                    # A machine without a record would be a half of what was to be written.
-                    with contextlib.suppress(OSError):
-                        described.unlink(missing_ok=True)
-                raise
+            # A machine without a record would be a half of what was to be written.
+            texts = {described: text_over(described, self._machine), path: dump_record(record)}
+            write_files({place: text.encode() for place, text in texts.items()})
         return self._project.relative(path)
 
 
@@ -166,25 +159,13 @@ class Bundle:
             "machine": machine,
             "records": records,
         }
-        text = json.dumps(table, ensure_ascii=False, allow_nan=False)
+        content = json.dumps(table, ensure_ascii=False, allow_nan=False).encode()
+        packed = self._path.name.endswith(".gz")
+        # No moment in the header: the same records make the same file.
+        content = gzip.compress(content, mtime=0) if packed else content + b"\n"
         with writing(self._path.name):
-            if self._path.name.endswith(".gz"):
-                self._write_packed(text)
-            else:
-                write_text(self._path, text + "\n")
+            write_files({self._path: content})
         return self._path.name
-
-    def _write_packed(self, text: str) -> None:
-        beside = self._path.with_name(f".{self._path.name}.part")
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            # No moment in the header: the same records make the same file.
-            beside.write_bytes(gzip.compress(text.encode(), mtime=0))
-            beside.replace(self._path)
-        except OSError:
-            with contextlib.suppress(OSError):
-                beside.unlink(missing_ok=True)
-            raise
 
     def hold_machine(self) -> None:
         """See that what is there is of this machine; the records of the checkout, too."""
