@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -14,13 +14,22 @@ from benchbook.calculator.listing import (
     derivable,
     load_coefficients,
     points_path,
+    published_parameters,
+    unowned_files,
 )
-from benchbook.calculator.points import load_points
+from benchbook.calculator.memory_model import weight_bytes
+from benchbook.calculator.points import errors, load_points
 from benchbook.content.predictions import PREDICTOR
-from benchbook.content.problems import Problem
+from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 
 SCHEMA = 3
+# Bytes per parameter of what is not quantized, adapters left out.
+WIDTHS = {"fp32": 4, "bf16": 2, "fp32 lora": 4, "bf16 lora": 2}
+# By what share weights may be off: models are counted without the head that fine-tuning puts on them.
+OFF_WEIGHTS = 0.02
+# And the calculator off the predictor, at a recorded point; a test holds it to less.
+OFF_POINTS = 0.05
 
 
 def config_digest(config: Mapping[str, Any]) -> str:
@@ -33,7 +42,13 @@ def stale_coefficients(project: Project, name: str) -> str | None:
     path = coefficients_path(project, name)
     if not path.is_file():
         return "never derived"
-    found = load_coefficients(path)
+    try:
+        return _staleness(project, name, load_coefficients(path))
+    except BenchbookError:
+        return "not of the form that such files have"
+
+
+def _staleness(project: Project, name: str, found: Mapping[str, Any]) -> str | None:
     if found.get("schema") != SCHEMA:
         return "in another form"
     if found.get("predictor") != PREDICTOR:
@@ -47,13 +62,57 @@ def coefficient_problems(project: Project) -> Iterator[Problem]:
     """What is wrong with the coefficients of `project`."""
     # A handbook without models has no calculator.
     names = derivable(project) if (project.snippets / "models").is_dir() else []
+    parameters = published_parameters(project)
+    wrong: set[str] = set()
     for name in names:
-        if reason := stale_coefficients(project, name):
-            shown = project.relative(coefficients_path(project, name))
-            fix = f"run `benchbook coefficients {name}`"
-            yield Problem(shown, 1, f"the coefficients of {name} are stale: {reason}", fix)
-    points = load_points(project)
+        for problem in _file_problems(project, name, parameters.get(name)):
+            wrong.add(name)
+            yield problem
+    for path in unowned_files(project):
+        fix = "remove it, or list its model in snippets/models/models.toml"
+        yield Problem(project.relative(path), 1, "is of no model and of no family", fix)
+    yield from _point_problems(project, wrong)
+
+
+def _file_problems(project: Project, name: str, parameters: int | None) -> Iterator[Problem]:
+    """What is wrong with the coefficients of a model or a family."""
+    path = coefficients_path(project, name)
+    shown, fix = project.relative(path), f"run `benchbook coefficients {name}`"
+    try:
+        found = load_coefficients(path) if path.is_file() else {}
+    except BenchbookError as error:
+        yield from error.problems
+        return
+    if reason := _staleness(project, name, found) if found else "never derived":
+        yield Problem(shown, 1, f"the coefficients of {name} are stale: {reason}", fix)
+    elif parameters is not None:
+        for kind, width in WIDTHS.items():
+            published = width * parameters
+            counted = weight_bytes(found, kind) if kind in found["weights"] else published
+            if abs(counted / published - 1) > OFF_WEIGHTS:
+                what = f"weights.{kind} is {counted:.0f} B, and {parameters} parameters take {published}"
+                yield Problem(shown, 1, what, fix)
+
+
+def _point_problems(project: Project, wrong: Collection[str]) -> Iterator[Problem]:
+    """What is wrong with the points, and which models, but those `wrong` anyway, they contradict."""
+    try:
+        points = load_points(project)
+        known = [one for one in points.points if one.model not in wrong] if points else []
+        found = errors(project, known)
+    except BenchbookError as unreadable:
+        yield from unreadable.problems
+        return
     if points and points.predictor != PREDICTOR:
         what = "these points are stale: the predictor's rules changed"
         fix = f"run `benchbook coefficients --points {len(points.points)}`"
         yield Problem(project.relative(points_path(project)), 1, what, fix)
+        return
+    worst: dict[str, float] = {}
+    for point, error in zip(known, found, strict=True):
+        worst[point.model] = max(worst.get(point.model, 0.0), abs(error.requested))
+    for name, share in worst.items():
+        if share > OFF_POINTS:
+            what = f"the coefficients of {name} are {share:.0%} off a prediction in points.json"
+            fix = f"run `benchbook coefficients {name}`, or predict the points anew"
+            yield Problem(project.relative(coefficients_path(project, name)), 1, what, fix)

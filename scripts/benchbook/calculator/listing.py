@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from benchbook.calculator.stored import read_coefficients
 from benchbook.content.project import Project
 
 SITE_FOLDER = "assets/coefficients"
@@ -70,17 +71,40 @@ def listed_models(project: Project) -> tuple[ListedModel, ...]:
 
 
 def load_coefficients(path: Path) -> dict[str, Any]:
-    """The coefficients in a file."""
-    coefficients: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    return coefficients
+    """The coefficients in a file.
+
+    Raises:
+        BenchbookError: It is not of the form that such files have.
+    """
+    return read_coefficients(path)
+
+
+def published_parameters(project: Project) -> dict[str, int]:
+    """How many parameters each model has, as published."""
+    path = project.snippets / "models" / "models.toml"
+    table: Mapping[str, Any] = tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
+    return {name: entry["parameters"] for name, entry in table.items() if "parameters" in entry}
+
+
+def unowned_files(project: Project) -> list[Path]:
+    """The files among the coefficients that are of no model and no family, nor the points."""
+    owned = {points_path(project), *(coefficients_path(project, name) for name in derivable(project))}
+    found = sorted((project.snippets / "coefficients").rglob("*"))
+    return [path for path in found if path.is_file() and path not in owned]
 
 
 def coefficient_files(project: Project) -> dict[str, str]:
-    """The coefficients, by their path below `SITE_FOLDER`, without the blanks that make them readable."""
+    """The coefficients, by their path below `SITE_FOLDER`, without the blanks that make them readable.
+
+    Raises:
+        BenchbookError: A file is not of the form that such files have.
+    """
     source = project.snippets / "coefficients"
+    paths = (coefficients_path(project, name) for name in derivable(project))
     return {
         path.relative_to(source).as_posix(): _compact(path, path.stat().st_mtime_ns)
-        for path in sorted(source.glob("*/*.json"))
+        for path in sorted(paths)
+        if path.is_file()
     }
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
+from typing import Annotated, Any, get_args
 
-from benchbook.predictor.workload import rows_of_a_chunk
+from benchbook.content.formats import Count, OneOf, Stored
+from benchbook.predictor.workload import Optimizer, rows_of_a_chunk
 
 Coefficients = Mapping[str, Any]
 PARTS = (
@@ -18,7 +19,7 @@ _Read = Callable[[Sequence[float]], float]
 
 
 @dataclass(frozen=True)
-class Setup:
+class Setup(Stored):
     """What a reader chooses.
 
     Parameters:
@@ -38,19 +39,19 @@ class Setup:
         chunked: Make the loss by chunks of tokens, never all logits at once.
     """
 
-    mode: str
-    precision: str
-    attention: str
-    batch: int
-    sequence: int
-    optimizer: str = "adamw_fused"
+    mode: Annotated[str, OneOf(("training", "inference"))]
+    precision: Annotated[str, OneOf(("fp32", "bf16_autocast", "bf16"))]
+    attention: Annotated[str, OneOf(("sdpa", "eager"))]
+    batch: Count
+    sequence: Count
+    optimizer: Annotated[str, OneOf(get_args(Optimizer))] = "adamw_fused"
     checkpointing: bool = False
-    accumulation: int = 1
-    gpus: int = 1
-    sharding: str = "ddp"
-    tokens: int = 1
-    method: str = "full"
-    rank: int = 16
+    accumulation: Count = 1
+    gpus: Count = 1
+    sharding: Annotated[str, OneOf(("ddp", "zero1", "zero2", "zero3"))] = "ddp"
+    tokens: Count = 1
+    method: Annotated[str, OneOf(("full", "lora", "qlora"))] = "full"
+    rank: Count = 16
     chunked: bool = False
 
     @property
@@ -97,6 +98,12 @@ def calculate(
     """
     compute = _training if setup.mode == "training" else _inference
     return max(compute(coefficients, setup, dimensions or {}), key=lambda peak: peak.total)
+
+
+def weight_bytes(coefficients: Coefficients, name: str) -> float:
+    """Bytes of a model's weights of the kind `name`, those of adapters left out."""
+    nothing = dict.fromkeys(coefficients["variables"], 0)
+    return _reader(coefficients, nothing)(coefficients["weights"][name])
 
 
 def _reader(coefficients: Coefficients, point: Mapping[str, float]) -> _Read:

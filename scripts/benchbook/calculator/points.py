@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from benchbook.calculator.listing import coefficients_path, load_coefficients, points_path
+from benchbook.calculator.listing import coefficients_path, listed_models, load_coefficients, points_path
 from benchbook.calculator.memory_model import Coefficients, Setup, calculate
+from benchbook.calculator.stored import read_derived
+from benchbook.content.formats import Count, Label, Limit, Many, Short, Stored
+from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import dump_json, write_text
 
 SCHEMA = 2
+PREDICT_POINTS = "run `benchbook coefficients --points 200`"
+AtLeastOne = Annotated[int, Limit(ge=1, le=10**18)]
 
 
 @dataclass(frozen=True)
-class Point:
+class Point(Stored):
     """One setup of one model, and what was predicted of it.
 
     Parameters:
@@ -29,31 +33,35 @@ class Point:
         allocated: The most bytes of the blocks that torch's allocator gives them.
     """
 
-    model: str
+    model: Label
     setup: Setup
-    requested: int
-    allocated: int
+    requested: AtLeastOne
+    allocated: AtLeastOne
 
 
 @dataclass(frozen=True)
-class Points:
+class Points(Stored):
     """What one run of the command predicted, and with what."""
 
-    predictor: int
-    torch: str
-    transformers: str
-    points: tuple[Point, ...]
-    schema: int = SCHEMA
+    predictor: Count
+    torch: Short
+    transformers: Short
+    points: Many[Point]
+    schema: Count = SCHEMA
+
+    def __post_init__(self) -> None:
+        if not self.points:
+            raise ValueError("it holds no points")
 
 
 def load_points(project: Project) -> Points | None:
-    """The recorded points; None if there are none."""
+    """The recorded points; None if there are none.
+
+    Raises:
+        BenchbookError: The file is not of the form of points.
+    """
     path = points_path(project)
-    if not path.is_file():
-        return None
-    table = json.loads(path.read_text("utf-8"))
-    points = [Point(**{**one, "setup": Setup(**one["setup"])}) for one in table["points"]]
-    return Points(**{**table, "points": tuple(points)})
+    return read_derived(path, Points, PREDICT_POINTS)[1] if path.is_file() else None
 
 
 def write_points(project: Project, points: Points) -> Path:
@@ -77,8 +85,24 @@ def error(point: Point, coefficients: Coefficients) -> Error:
 
 
 def errors(project: Project, points: Sequence[Point]) -> list[Error]:
-    """How far the calculator is from the predictor, point by point."""
-    return [error(one, _coefficients(coefficients_path(project, one.model))) for one in points]
+    """How far the calculator is from the predictor, point by point.
+
+    Raises:
+        BenchbookError: One is of a model or of a setup that has no coefficients.
+    """
+    return [_error(project, place, one) for place, one in enumerate(points)]
+
+
+def _error(project: Project, place: int, point: Point) -> Error:
+    path, shown = coefficients_path(project, point.model), project.relative(points_path(project))
+    if point.model not in {one.name for one in listed_models(project)}:
+        what = f"points.{place} is of {point.model}, which has no coefficients"
+        raise BenchbookError(Problem(shown, 1, what, PREDICT_POINTS))
+    try:
+        return error(point, _coefficients(path))
+    except KeyError as unknown:
+        what = f"points.{place} is of {point.setup.key!r}, of which {point.model} has no coefficients"
+        raise BenchbookError(Problem(shown, 1, what, PREDICT_POINTS)) from unknown
 
 
 @cache

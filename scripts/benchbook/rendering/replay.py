@@ -208,11 +208,16 @@ class Replay:
         build = self._current()
         site = Path(config.site_dir)
         write_error_texts(build.library.project, site)
+        try:
+            coefficients = coefficient_files(build.library.project)
+        except BenchbookError as error:
+            coefficients = {}
+            build.problems.update(error.problems)
         write_files(site / "assets", {"gpus.json": json.dumps(offered_gpus(), separators=(",", ":"))})
         for name, files in (
             (choice.FOLDER, self._data),
             (downloads.FOLDER, self._downloads.files(build.library)),
-            (SITE_FOLDER, coefficient_files(build.library.project)),
+            (SITE_FOLDER, coefficients),
         ):
             if self.serving:
                 self._folders.place(site, name, files)

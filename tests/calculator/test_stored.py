@@ -1,0 +1,217 @@
+"""What the calculator computes from has a form and a size that can be true, or check and site name the file."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchbook.calculator.checking import coefficient_problems, stale_coefficients
+from benchbook.calculator.listing import coefficient_files, coefficients_path, load_coefficients, points_path
+from benchbook.calculator.points import load_points
+from benchbook.content.problems import BenchbookError
+from benchbook.content.project import Project
+from builders import write
+
+HANDBOOK = Project(Path(__file__).parents[2])
+NAME = "gpt2"
+Table = dict[str, Any]
+Damage = Callable[[Table], object]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A checkout with one model, its coefficients, and the points of it."""
+    project = Project(tmp_path)
+    config = f"snippets/models/{NAME}.json"
+    write(tmp_path / config, (HANDBOOK.root / config).read_text("utf-8"))
+    models = 'title = "GPT-2"\nkind = "decoder"\nparameters = 124_439_808\n'
+    write(tmp_path / "snippets/models/models.toml", f"[{NAME}]\n{models}")
+    path = coefficients_path(project, NAME)
+    path.parent.mkdir(parents=True)
+    shutil.copy(coefficients_path(HANDBOOK, NAME), path)
+    points = json.loads(points_path(HANDBOOK).read_text("utf-8"))
+    points["points"] = [point for point in points["points"] if point["model"] == NAME]
+    write(points_path(project), json.dumps(points))
+    return project
+
+
+def said(project: Project) -> list[str]:
+    """What the check says, families left out: there are none."""
+    return [str(one) for one in coefficient_problems(project) if "never derived" not in one.what]
+
+
+def change(path: Path, damage: Damage) -> None:
+    table = json.loads(path.read_text("utf-8"))
+    damage(table)
+    write(path, json.dumps(table))
+
+
+def scaled(value: Any, by: float) -> Any:
+    """Every factor of the sums in a table, times `by`."""
+    if isinstance(value, dict):
+        return {key: scaled(item, by) for key, item in value.items()}
+    if value and isinstance(value[0], dict):
+        return [
+            {key: item if key == "at" else scaled(item, by) for key, item in one.items()} for one in value
+        ]
+    return [item if place % 2 == 0 else item * by for place, item in enumerate(value)]
+
+
+def test_what_was_derived_has_that_form(project: Project) -> None:
+    assert said(project) == []
+    for path in sorted((HANDBOOK.snippets / "coefficients").glob("*/*.json")):
+        assert load_coefficients(path) == json.loads(path.read_text("utf-8"))
+
+
+def test_a_model_need_have_no_loss_by_chunks_and_no_states_in_pages(project: Project) -> None:
+    def older(table: Table) -> None:
+        del table["head"]
+        table["training"] = {key: item for key, item in table["training"].items() if "chunked" not in key}
+        for part in ("training", "optimizers"):
+            table[part] = {key: item for key, item in table[part].items() if "paged" not in key}
+
+    change(coefficients_path(project, NAME), older)
+    assert said(project) == []
+
+
+def first(moments: list[Table]) -> Table:
+    return moments[0]
+
+
+DAMAGES: dict[str, tuple[Damage, str]] = {
+    "a key missing": (lambda t: t.pop("terms"), "terms: "),
+    "a key too many": (lambda t: t.update(extra=1), "extra: there is no such key"),
+    "a text for a number": (lambda t: t["weights"].update(fp32=["0", 1]), "weights.fp32.0: "),
+    "less than nothing": (lambda t: t["weights"].update(fp32=[0, -1]), "greater than or equal to 0"),
+    "no weights": (lambda t: t["weights"].update(fp32=[]), "weights has no 'fp32', which the setup"),
+    "a term that there is not": (lambda t: t["weights"].update(fp32=[99, 1]), "weights.fp32 is no sum of"),
+    "half a pair": (
+        lambda t: first(t["training"]["fp32 sdpa"]).update(activations=[0]),
+        "training.fp32 sdpa.activations is no sum of",
+    ),
+    "a power missing": (lambda t: t["terms"][0].pop(), "another number of powers than there are variables"),
+    "a variable that nobody chooses": (
+        lambda t: t.update(variables=["batch", "sequence", "chunk", "magic"]),
+        "variables are batch, sequence, chunk, magic",
+    ),
+    "no setup": (
+        lambda t: t["training"].update({"fp8 sdpa": []}),
+        "training has 'fp8 sdpa', which is no setup",
+    ),
+    "no moment": (lambda t: t["training"].update({"fp32 sdpa": []}), "does not end with the one step"),
+    "a setup missing": (
+        lambda t: t["training"].pop("fp32 sdpa accumulation"),
+        "training has no 'fp32 sdpa accumulation', which the setup 'fp32 sdpa' needs",
+    ),
+    "an optimizer missing": (lambda t: t["optimizers"].pop("bf16 sgd"), "optimizers has no 'bf16 sgd'"),
+    "no training": (lambda t: t.update(training={}), "training has no setup in fp32"),
+    "nothing of a prompt": (
+        lambda t: t["inference"]["fp32 sdpa"].update(prefill=[]),
+        "inference.fp32 sdpa.prefill: List should have at least 1 item",
+    ),
+    "no head to chunk by": (lambda t: t.pop("head"), "of which the file does not say how large they are"),
+    "no positions": (lambda t: t.update(positions=0), "positions: "),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_file_is_named_by_the_check_and_by_the_site(project: Project, damage: str) -> None:
+    apply, reason = DAMAGES[damage]
+    path = coefficients_path(project, NAME)
+    change(path, apply)
+    (line,) = said(project)
+    assert line.startswith(f"snippets/coefficients/models/{NAME}.json:1: ")
+    assert reason in line
+    assert line.endswith(f"; run `benchbook coefficients {NAME}`")
+    with pytest.raises(BenchbookError) as caught:
+        coefficient_files(project)
+    assert str(caught.value) == line
+    # And derived anew.
+    assert stale_coefficients(project, NAME) == "not of the form that such files have"
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"schema": 3, "schema": 3}', '{"schema": NaN}'])
+def test_a_file_that_is_no_table_is_named(project: Project, text: str) -> None:
+    write(coefficients_path(project, NAME), text)
+    (line,) = said(project)
+    assert line.endswith(f"; run `benchbook coefficients {NAME}`")
+
+
+@pytest.mark.parametrize("place", ["models/zz.json", "families/zz.json", "zz.json", "models/gpt2.json.bak"])
+def test_a_file_of_no_model_is_refused_and_does_not_reach_the_site(project: Project, place: str) -> None:
+    write(project.snippets / "coefficients" / place, "{")
+    fix = "remove it, or list its model in snippets/models/models.toml"
+    assert said(project) == [
+        f"snippets/coefficients/{place}:1: is of no model and of no family; {fix}",
+    ]
+    assert list(coefficient_files(project)) == [f"models/{NAME}.json"]
+
+
+@pytest.mark.parametrize("kind", ["fp32", "bf16", "fp32 lora", "bf16 lora"])
+def test_weights_are_those_of_as_many_parameters_as_were_published(project: Project, kind: str) -> None:
+    def smaller(table: Table) -> None:
+        table["weights"][kind] = scaled(table["weights"][kind], 0.1)
+
+    change(coefficients_path(project, NAME), smaller)
+    width = 4 if "fp32" in kind else 2
+    line = f"weights.{kind} is {12443980.8 * width:.0f} B, and 124439808 parameters take {124439808 * width}"
+    assert line in said(project)[0]
+
+
+def test_coefficients_that_contradict_a_recorded_point_are_named(project: Project) -> None:
+    def smaller(table: Table) -> None:
+        table["training"] = scaled(copy.deepcopy(table["training"]), 0.1)
+
+    change(coefficients_path(project, NAME), smaller)
+    (line,) = said(project)
+    assert f"the coefficients of {NAME} are " in line
+    assert "off a prediction in points.json; run" in line
+
+
+POINTS: dict[str, tuple[Damage, str]] = {
+    "nothing requested": (
+        lambda t: t["points"][0].update(requested=0),
+        "points.0.requested: Input should be",
+    ),
+    "nothing allocated": (
+        lambda t: t["points"][0].update(allocated=0),
+        "points.0.allocated: Input should be",
+    ),
+    "no sample": (lambda t: t["points"][0]["setup"].update(batch=0), "points.0.setup.batch: Input should be"),
+    "no optimizer": (
+        lambda t: t["points"][0]["setup"].update(optimizer="magic"),
+        "points.0.setup.optimizer: Input should be",
+    ),
+    "no points": (lambda t: t.update(points=[]), "the file: it holds no points"),
+    "a key too many": (lambda t: t.update(extra=1), "extra: there is no such key"),
+    "no such model": (
+        lambda t: t["points"][0].update(model="zz"),
+        "points.0 is of zz, which has no coefficients",
+    ),
+    "no such setup": (
+        lambda t: t["points"][0]["setup"].update(mode="inference", precision="bf16_autocast"),
+        f"of which {NAME} has no coefficients",
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", POINTS)
+def test_damaged_points_are_named(project: Project, damage: str) -> None:
+    apply, reason = POINTS[damage]
+    change(points_path(project), apply)
+    (line,) = said(project)
+    assert line.startswith("snippets/coefficients/points.json:1: ")
+    assert reason in line
+    assert line.endswith("; run `benchbook coefficients --points 200`")
+
+
+def test_points_are_read_as_they_were_written() -> None:
+    points = load_points(HANDBOOK)
+    assert points is not None
+    assert len(points.points) == len(json.loads(points_path(HANDBOOK).read_text("utf-8"))["points"])
