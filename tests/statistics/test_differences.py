@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from benchbook.content.records import Run, VariantRecord
 from benchbook.content.units import UNITS
 from benchbook.statistics.differences import (
+    EXACT_RANKS,
     QuantitySamples,
     compare_quantity,
     quantities,
@@ -70,6 +72,14 @@ def test_p_is_a_share_and_symmetric(first: list[float], second: list[float]) -> 
     p = rank_sum_p(first, second)
     assert 0 < p <= 1
     assert p == pytest.approx(rank_sum_p(second, first))
+
+
+def test_many_samples_are_as_good_by_the_normal_distribution() -> None:
+    draw = random.Random(4)
+    first = [draw.choice([1.0, 2.0, draw.random()]) for _ in range(EXACT_RANKS // 2)]
+    second = [draw.random() + 0.1 for _ in range(EXACT_RANKS // 2)]
+    assert rank_sum_p([*first, 1.0], second) == pytest.approx(rank_sum_p(first, second), abs=0.02)
+    assert rank_sum_p([1.0] * EXACT_RANKS, [1.0] * EXACT_RANKS) == 1
 
 
 def test_nothing_is_a_multiple_of_nothing() -> None:

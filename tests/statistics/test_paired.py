@@ -1,14 +1,23 @@
 """Intervals of a median and the chance of seeing it without a difference."""
 
+import bisect
 import itertools
 import math
 import random
+import tracemalloc
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchbook.statistics.paired import EXACT, bootstrap_medians, median_interval, ratio_interval, sign_flip_p
+from benchbook.statistics.paired import (
+    EXACT,
+    EXACT_RESAMPLES,
+    bootstrap_medians,
+    median_interval,
+    ratio_interval,
+    sign_flip_p,
+)
 from benchbook.statistics.summary import median
 
 whole = st.lists(st.integers(-9, 9), min_size=1, max_size=5)
@@ -75,6 +84,40 @@ def test_many_pairs_are_as_good_by_the_normal_distribution() -> None:
     values = [draw.gauss(0.3, 1) for _ in range(EXACT)]
     assert sign_flip_p([*values, 0.0]) == pytest.approx(sign_flip_p(values), abs=0.02)
     assert sign_flip_p([0.0] * (EXACT + 1)) == 1
+
+
+def test_more_values_than_are_counted_have_the_interval_of_the_normal_distribution() -> None:
+    values = [float(value) for value in range(EXACT_RESAMPLES)]
+    exact, near = median_interval(values), median_interval([*values, values[-1]])
+    assert near == pytest.approx(exact, abs=1)
+    lower, upper = median_interval([float(value) for value in range(1100)])
+    assert (lower, upper) == pytest.approx((549.5 - 33, 549.5 + 33), abs=1)
+
+
+@given(
+    st.lists(st.floats(0.1, 1e9), min_size=1, max_size=9),
+    st.lists(st.floats(0.1, 10), min_size=1, max_size=9),
+)
+def test_the_interval_of_a_ratio_is_that_of_all_pairs_of_medians(
+    first: list[float], second: list[float]
+) -> None:
+    below = bootstrap_medians(second)
+    pairs = sorted((a / b, p * q) for a, p in bootstrap_medians(first) for b, q in below)
+    sums = list(itertools.accumulate(chance for _, chance in pairs))
+    ends = [pairs[bisect.bisect_left(sums, share - 1e-12)][0] for share in (0.025, 0.975)]
+    assert ratio_interval(first, second) == pytest.approx(tuple(ends), rel=1e-15)
+
+
+def test_the_interval_of_a_ratio_of_many_samples_needs_no_more_memory_than_they() -> None:
+    draw = random.Random(5)
+    first, second = ([draw.gauss(10, 1) for _ in range(100)] for _ in range(2))
+    bootstrap_medians(first)
+    tracemalloc.start()
+    lower, upper = ratio_interval(first, second)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert 0.9 < lower < 1 < upper < 1.1
+    assert peak < 4 * 2**20
 
 
 @given(st.lists(st.floats(0.1, 10), min_size=1, max_size=6), st.floats(0.1, 10))

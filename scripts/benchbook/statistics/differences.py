@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist, variance
 from typing import Literal
 
 from benchbook.content.records import Run, VariantRecord
@@ -18,6 +20,9 @@ Agreement = Literal["same", "differs", "undecided"]
 NEARLY = 0.001
 # Two sessions differ in temperature, clocks and neighbours: asv's factor and its p, between two campaigns.
 SMALLEST_FACTOR, LARGEST_P = 1.1, 0.002
+# Up to so many samples together every division of their ranks is counted; beyond, the normal distribution is
+# as good.
+EXACT_RANKS = 64
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,7 @@ def _scatters(samples: Sequence[float]) -> bool:
 
 
 def rank_sum_p(first: Sequence[float], second: Sequence[float]) -> float:
-    """The exact two-sided p of the rank-sum test, ties sharing their mean rank.
+    """The two-sided p of the rank-sum test, ties sharing their mean rank; exact up to `EXACT_RANKS` samples.
 
     Wilcoxon (1945), "Individual Comparisons by Ranking Methods"; Mann and Whitney (1947): the share of all
     ways to divide the ranks whose sum lies at least as far from the middle as the one that was observed.
@@ -91,15 +96,24 @@ def rank_sum_p(first: Sequence[float], second: Sequence[float]) -> float:
     # Twice the mean rank of each value is a whole number.
     double = {value: pooled.index(value) + 1 + len(pooled) - pooled[::-1].index(value) for value in pooled}
     ranks = [double[value] for value in pooled]
+    middle = len(first) * (len(pooled) + 1)
+    observed = abs(sum(double[value] for value in first) - middle)
+    if len(pooled) > EXACT_RANKS:
+        return _normal_p(observed, ranks, len(first))
     ways: list[dict[int, int]] = [{0: 1}] + [{} for _ in first]
     for rank in ranks:
         for size in range(len(first), 0, -1):
             for total, count in ways[size - 1].items():
                 ways[size][total + rank] = ways[size].get(total + rank, 0) + count
     sums = ways[len(first)]
-    middle = len(first) * (len(pooled) + 1)
-    observed = abs(sum(double[value] for value in first) - middle)
     return sum(count for total, count in sums.items() if abs(total - middle) >= observed) / sum(sums.values())
+
+
+def _normal_p(observed: float, ranks: Sequence[int], drawn: int) -> float:
+    """How likely a sum of `drawn` of many ranks is to lie at least `observed` from its mean."""
+    # The variance of a sum that is drawn without replacement.
+    spread = math.sqrt(variance(ranks) * drawn * (len(ranks) - drawn) / len(ranks))
+    return 1.0 if spread == 0 else 2 * NormalDist().cdf(-observed / spread)
 
 
 # What the system charges, by the page, and what is seen of the device between two looks.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate
 from statistics import NormalDist
 
 Interval = tuple[float, float]
@@ -12,6 +14,9 @@ Interval = tuple[float, float]
 LEVEL = 0.95
 # Up to so many pairs, every choice of signs is counted; beyond, the normal distribution is as good.
 EXACT = 32
+# Likewise up to so many values, the chance of every median that a resample can have: of more, a binomial is
+# as the normal distribution, and the two in the middle of an even number are as good as one.
+EXACT_RESAMPLES = 128
 
 
 def median_interval(values: Sequence[float], level: float = LEVEL) -> Interval:
@@ -35,13 +40,8 @@ def ratio_interval(first: Sequence[float], second: Sequence[float], level: float
     """
     if min(*first, *second, math.inf) <= 0:
         raise ValueError("a ratio needs positive samples")
-    below = bootstrap_medians(second)
-    ratios = sorted(
-        (above / under, chance * other)
-        for above, chance in bootstrap_medians(first)
-        for under, other in below
-    )
-    return _at(ratios, (1 - level) / 2), _at(ratios, (1 + level) / 2)
+    above, below = bootstrap_medians(first), bootstrap_medians(second)
+    return _ratio_at(above, below, (1 - level) / 2), _ratio_at(above, below, (1 + level) / 2)
 
 
 def bootstrap_medians(values: Sequence[float]) -> list[tuple[float, float]]:
@@ -55,17 +55,28 @@ def bootstrap_medians(values: Sequence[float]) -> list[tuple[float, float]]:
     """
     if not values:
         raise ValueError("no samples")
-    ordered, count = sorted(values), len(values)
-    middle = (count + 1) // 2
-    tails = [_tail(count, middle, place / count) for place in range(count + 1)]
+    ordered = sorted(values)
+    return sorted(
+        ((ordered[place] if place == other else (ordered[place] + ordered[other]) / 2), chance)
+        for place, other, chance in _middles(len(values))
+    )
+
+
+@lru_cache(maxsize=32)
+def _middles(count: int) -> tuple[tuple[int, int, float], ...]:
+    """Which two places of `count` values in order can be the middle of a resample, each with its chance."""
+    if count > EXACT_RESAMPLES:
+        tails = [_normal_tail(count, place) for place in range(count + 1)]
+        return tuple((place, place, tails[place + 1] - tails[place]) for place in range(count))
+    tails = [_tail(count, (count + 1) // 2, place / count) for place in range(count + 1)]
     found = []
     for place in range(1, count + 1):
         alone = tails[place] - tails[place - 1]
         for other, chance in _next_to(count, place) if count % 2 == 0 else ():
             alone -= chance
-            found.append(((ordered[place - 1] + ordered[other - 1]) / 2, chance))
-        found.append((ordered[place - 1], alone))
-    return sorted(found)
+            found.append((place - 1, other - 1, chance))
+        found.append((place - 1, place - 1, alone))
+    return tuple(found)
 
 
 def _next_to(count: int, place: int) -> Iterator[tuple[int, float]]:
@@ -83,6 +94,49 @@ def _tail(count: int, least: int, share: float) -> float:
         math.comb(count, hits) * share**hits * (1 - share) ** (count - hits)
         for hits in range(least, count + 1)
     )
+
+
+def _normal_tail(count: int, place: int) -> float:
+    """The chance that more than half of a resample of `count` come from the first `place`."""
+    if place in (0, count):
+        return float(place == count)
+    return NormalDist().cdf((place - count / 2) / math.sqrt(place * (1 - place / count)))
+
+
+def _ratio_at(
+    above: Sequence[tuple[float, float]], below: Sequence[tuple[float, float]], share: float
+) -> float:
+    """The least ratio of a value of `above` to one of `below` that `share` of all pairs are at or below.
+
+    The pairs of two distributions are too many to write down, and not needed to count those below a ratio.
+    """
+    tops, bottoms = [value for value, _ in above], [value for value, _ in below]
+    sums = [0.0, *accumulate(chance for _, chance in above)]
+
+    def counted(ratio: float) -> float:
+        """The share of the pairs whose ratio is `ratio` at most."""
+        total, place = 0.0, 0
+        for bottom, chance in below:
+            while place < len(tops) and tops[place] / bottom <= ratio:
+                place += 1
+            total += chance * sums[place]
+        return total
+
+    lower, upper = tops[0] / bottoms[-1], tops[-1] / bottoms[0]
+    if counted(lower) >= share - 1e-12:
+        return lower
+    # Halve until no number is between: the upper end is a ratio of the two then.
+    while lower < (middle := _between(lower, upper)) < upper:
+        if counted(middle) >= share - 1e-12:
+            upper = middle
+        else:
+            lower = middle
+    return upper
+
+
+def _between(lower: float, upper: float) -> float:
+    """A number between two positive ones: what is far apart is halved by its magnitude."""
+    return lower + (upper - lower) / 2 if upper < 2 * lower else math.sqrt(lower) * math.sqrt(upper)
 
 
 def _at(distribution: Sequence[tuple[float, float]], share: float) -> float:
