@@ -381,6 +381,10 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         lambda b: renamed(b, GUEST, "Ada\u200b"),
         "owner: it holds what is not seen",
     ),
+    "runs without end": (
+        lambda b: variant(b).update(runs=[variant(b)["runs"][0] | {"place": n} for n in range(65)]),
+        "variants.default.runs: Tuple should have at most 64 items",
+    ),
     "a history without end": (
         lambda b: b["records"][0].update(
             history=[
@@ -407,6 +411,16 @@ def test_times_that_never_scatter_are_not_believed(project: Project, tmp_path: P
     for run in variant(bundle)["runs"]:
         run["metrics"]["total"] = 1.5
     assert "is the same in 3 runs" in refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
+
+
+def test_seeds_without_end_are_refused(project: Project, tmp_path: Path) -> None:
+    seeded = SCRIPT.replace('{ unit = "count" }', '{ unit = "count", seeds = true }')
+    write(project.snippets / "sums/add.py", seeded)
+    bundle = bundle_of(seeded)
+    for run in variant(bundle)["runs"]:
+        run["metrics"]["total"] = list(range(101))
+    said = refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
+    assert "total has 101 seeds, and 100 are the most that a script takes" in said
 
 
 def test_a_time_that_no_clock_tells_is_not_believed(project: Project, tmp_path: Path) -> None:

@@ -182,7 +182,7 @@ def test_two_points_of_a_matrix_must_differ_in_a_parameter() -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["ranks = 0", 'repeats = "many"', "environment = { A = 1 }", 'meters = ["x"]']
+    "key", ["ranks = 0", 'repeats = "many"', "repeats = 65", "environment = { A = 1 }", 'meters = ["x"]']
 )
 def test_what_a_point_sets_beside_parameters_is_what_a_script_may_set(key: str) -> None:
     (problem,) = problems(with_table(f"[[tool.benchbook.matrix]]\nsteps = 1\n{key}"))

@@ -97,6 +97,13 @@ def test_a_metric_of_seeds_that_is_one_number_names_its_line(
     assert "small.py:15: the metric `losses` does not have a number for each seed" in said
 
 
+def test_seeds_without_end_are_not_recorded(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    body = "# %% losses\nlosses = [1.0] * 101\nothers = [1.0]\n\n# %% checks\nassert losses"
+    add_script(project.root, body, SEEDS)
+    assert recording.record_command(project, []) == 1
+    assert "the metric `losses` has 101 seeds" in capsys.readouterr().err
+
+
 def test_a_record_from_before_the_seeds_were_told_apart_still_shows(project: Project) -> None:
     record(project)
     claim(project)

@@ -15,6 +15,7 @@ from benchbook.content.units import UNITS, Dimension
 from benchbook.content.validation import RECORD_AGAIN
 from benchbook.machines.gpus import Sheet, sheet_of
 from benchbook.recording.estimate import WIDER, work_of
+from benchbook.recording.jobs import MOST_SEEDS
 
 # Some kernels count a process's pages in batches: two readings, one behind the other, need not quite agree.
 SLACK = 0.95
@@ -118,6 +119,7 @@ def plausibility_problems(
         for what in (
             *_odd_memory(variant["runs"], machine),
             *_odd_parameters(variant["runs"]),
+            *_odd_seeds(variant["runs"], known),
             *_odd_numbers(variant["runs"], known),
             *_odd_metrics(variant["runs"], known, machine, sheet),
             *_odd_times(variant["runs"], known, table["campaigns"][variant["campaign"]]),
@@ -350,6 +352,14 @@ def _odd_parameters(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if held is not None and not isinstance(held, list) and known and max(known) < held:
             yield f"its parameters take {held} B, and no cell allocated more than {max(known)} B"
             return
+
+
+def _odd_seeds(runs: Sequence[Mapping[str, Any]], declared: Mapping[str, Metric]) -> Iterator[str]:
+    """More seeds than any script takes."""
+    for name in (name for name, metric in declared.items() if metric.seeds):
+        values = (run["metrics"][name] for run in runs)
+        if (most := max(len(value) if isinstance(value, list) else 0 for value in values)) > MOST_SEEDS:
+            yield f"{name} has {most} seeds, and {MOST_SEEDS} are the most that a script takes"
 
 
 def _odd_numbers(runs: Sequence[Mapping[str, Any]], declared: Mapping[str, Metric]) -> Iterator[str]:

@@ -18,6 +18,7 @@ from benchbook.cli.problems import print_problems, printable
 from benchbook.cli.translations import new, translations
 from benchbook.content.problems import BenchbookError, Problem, lacking
 from benchbook.content.project import find_project
+from benchbook.content.records import MOST_RUNS
 
 # The exit code where the content is not right; typer's own is 2 where the words of the command are not.
 NOT_RIGHT = 1
@@ -53,7 +54,7 @@ def record(
     ] = False,
     everything: Annotated[bool, typer.Option("--all", help="whatever is fresh too")] = False,
     machine: Annotated[str | None, typer.Option(help="the name to record this machine under")] = None,
-    repeats: Annotated[int | None, typer.Option(min=1, help="runs per variant")] = None,
+    repeats: Annotated[int | None, typer.Option(min=1, max=MOST_RUNS, help="runs per variant")] = None,
     bundle: Annotated[
         Path | None,
         typer.Option(help="write one file instead, or one into this folder, named after the machine"),

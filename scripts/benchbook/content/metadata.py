@@ -13,6 +13,7 @@ from typing import Any, TypeGuard
 from benchbook.content.arithmetic import NotArithmeticError, names_in
 from benchbook.content.positions import toml_error_line, toml_key_lines
 from benchbook.content.problems import Problem, did_you_mean
+from benchbook.content.records import MOST_RUNS
 from benchbook.content.units import UNITS
 
 # The regular expression that PEP 723 prescribes.
@@ -147,6 +148,10 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
+def _is_repeats(value: object) -> bool:
+    return _is_count(value) and value <= MOST_RUNS  # type: ignore[operator]
+
+
 def _is_worth(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 9
 
@@ -182,7 +187,7 @@ KEYS: dict[str, tuple[Callable[[object], bool], str]] = {
     "needs": (_is_needs, f"a list of {', '.join(NEEDS)}"),
     "ranks": (_is_count, "a whole number of processes, 1 or more"),
     "timeout": (_is_seconds, "a number of seconds"),
-    "repeats": (_is_count, "a whole number of runs, 1 or more"),
+    "repeats": (_is_repeats, f"a whole number of runs, 1 to {MOST_RUNS}"),
     "environment": (_is_environment, 'a table of strings, such as { OMP_NUM_THREADS = "2" }'),
     "meters": (_is_meters, f"a list of {', '.join(METERS_ON_REQUEST)}"),
     "inputs": (_is_inside, "a list of paths below the script's folder"),
@@ -234,7 +239,7 @@ def _problems(table: Mapping[str, Any], path: str, lines: Mapping[str, int]) -> 
             yield Problem(
                 path, at(kind), f"[tool.benchbook.on] `{kind}` is not a table", "set parameters below it"
             )
-        elif "repeats" in override and not _is_count(override["repeats"]):
+        elif "repeats" in override and not _is_repeats(override["repeats"]):
             what = f"[tool.benchbook.on.{kind}] has the `repeats` {override['repeats']!r}"
             yield Problem(path, at("repeats"), what, f"make it {KEYS['repeats'][1]}")
 
@@ -288,7 +293,7 @@ def _metric_problems(name: str, declared: object, path: str, line: int) -> Itera
         if key == "unit":
             continue
         if key == "repeats":
-            if not _is_count(value):
+            if not _is_repeats(value):
                 what = f"`repeats` of the metric `{name}` is {value!r}"
                 yield Problem(path, line, what, f"make it {KEYS['repeats'][1]}")
         elif key not in allowed:

@@ -66,8 +66,10 @@ Positive = Annotated[int, Limit(gt=0, le=10**9)] | Annotated[float, Limit(gt=0, 
 MOST_CAMPAIGNS = 1000
 # A page draws every point of a series, of every run: ten thousand are more than anyone sees.
 LONGEST_SERIES = 10_000
-# Eight runs tell a time, and no machine of one description has so many accelerators.
-MOST_RUNS = MOST_RANKS = 1000
+# Eight runs tell a time, and what is compared takes the square of them.
+MOST_RUNS = 64
+# No machine of one description has so many accelerators.
+MOST_RANKS = 1000
 # So many names of one kind (meters, regions, variants, instruction sets, other processes) are none any more.
 MOST_NAMES = 1000
 Samples = Annotated[list[Value], Limit(min_length=1, max_length=LONGEST_SERIES, fail_fast=True)]

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-from benchbook.recording.jobs import FAILED, OUT_OF_MEMORY, Failure
+from benchbook.recording.jobs import FAILED, MOST_SEEDS, OUT_OF_MEMORY, Failure
 from benchbook.statistics.summary import median
 
 LONGEST = 500
@@ -125,11 +125,15 @@ def read_blocks(name: str, value: Any, source: str) -> list[float]:
 
 
 def check_seeds(name: str, value: Any, source: str) -> None:
-    """Raise MetricError unless the metric, as `read_metrics` found it, has a number for each seed."""
+    """Raise MetricError unless the metric, as `read_metrics` found it, has a number for each of few seeds."""
     if isinstance(value, list) and not any(isinstance(item, bool) for item in value):
-        return
-    fix = "give it a list with the number of each seed, or leave `seeds` out of its declaration"
-    what = f"the metric `{name}` does not have a number for each seed"
+        if len(value) <= MOST_SEEDS:
+            return
+        fix = f"take {MOST_SEEDS} at most, or leave `seeds` out of its declaration"
+        what = f"the metric `{name}` has {len(value)} seeds"
+    else:
+        fix = "give it a list with the number of each seed, or leave `seeds` out of its declaration"
+        what = f"the metric `{name}` does not have a number for each seed"
     raise MetricError(Failure(assigned_on(name, source), what, fix))
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 # How a run ended. All but FAILED describe what the variant does, and are recorded as such.
 OK, OUT_OF_MEMORY, TIMED_OUT, CRASHED, FAILED = "ok", "out of memory", "timed out", "crashed", "failed"
+# Each seed is a sample of its own: of so many a claim has no use.
+MOST_SEEDS = 100
 
 
 @dataclass(frozen=True)
