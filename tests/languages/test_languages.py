@@ -58,6 +58,13 @@ def test_a_check_of_the_tree_finds_what_a_language_lacks(tmp_path: Path) -> None
     assert any("not valid YAML" in problem.what for problem in check_project(project).problems)
 
 
+def test_the_file_of_a_language_repeats_nothing_under_a_name(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    write(tmp_path / "docs/ja/_language.yml", "strings: {}\nlabels: &x {a: b}\nunits: *x\n")
+    said = [problem for problem in check_project(project).problems if problem.path == "docs/ja/_language.yml"]
+    assert (2, "holds `&x`, which repeats a value under a name") in [(one.line, one.what) for one in said]
+
+
 def test_every_meter_has_a_label(language: Language) -> None:
     assert all(name in language.labels for name in METERS)
 

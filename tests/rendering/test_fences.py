@@ -303,6 +303,10 @@ def test_a_cell_no_page_can_show_as_it_stands_is_refused(project: Project) -> No
         (f"`#!value {ONE}#peak_memory / {ONE}#step_time`", "is in B"),
         ("```table\nscript: memory/losses.py\n```", "the table has no `rows:`"),
         ("```chart\nscript: [\n```", "the chart is not valid YAML"),
+        (
+            "```chart\nscript: a\nmetric: *x\n```",
+            "the chart holds `*x`, which repeats a value under a name in",
+        ),
     ],
 )
 def test_what_cannot_be_resolved_is_a_box_and_a_problem_with_its_line(

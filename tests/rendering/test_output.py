@@ -45,7 +45,7 @@ def test_questioning_a_number_fills_in_the_page() -> None:
 
 
 def test_synonyms_come_from_lists_and_are_named_once() -> None:
-    assert synonyms(["OOM", "out of memory"], None, ["OOM"]) == "OOM · out of memory"
+    assert synonyms(["OOM", "out of memory", ["words"]], None, ["OOM"]) == "OOM · out of memory"
 
 
 def test_what_no_page_loads_is_left_out() -> None:

@@ -219,6 +219,11 @@ def test_the_policy_lets_our_own_scripts_run_and_nothing_else() -> None:
         ("template: base.html", "unknown key `template`"),
         ("author: {a: '\"><script>poisoned=1</script>'}", "unknown key `author`"),
         ("title: {a: b}", "`title:` is not text"),
+        ("synonyms: [[x, x]]", "`synonyms:` is no list of words"),
+        ("synonyms: words", "`synonyms:` is no list of words"),
+        (f"synonyms: [{'x' * 101}]", "`synonyms:` has an entry of 101 characters"),
+        (f"synonyms: [{'x, ' * 101}]", "`synonyms:` has 101 entries"),
+        ("draft: [x]", "`draft:` is no yes or no"),
     ],
 )
 def test_the_head_of_a_page_says_what_pages_say_and_nothing_else(entry: str, what: str) -> None:
@@ -312,4 +317,23 @@ def test_a_placeholder_is_a_name_that_english_has(tmp_path: Path, text: str) -> 
 def test_a_key_that_yaml_has_twice_is_refused() -> None:
     with pytest.raises(InvalidYamlError, match="the key `style` is there twice"):
         parse_yaml("style: a\nstrings: {}\nstyle: b\n")
-    assert parse_yaml("a: &x {b: 1}\nc: {<<: *x, b: 2}\n") == {"a": {"b": 1}, "c": {"b": 2}}
+    assert parse_yaml("a: {b: 1}\nc: {<<: {b: 1}, b: 2}\n") == {"a": {"b": 1}, "c": {"b": 2}}
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what"),
+    [
+        ("a: 1\nb: &x [1]\n", 2, "holds `&x`, which repeats a value under a name"),
+        ("a:\n  - *x\n", 2, "holds `*x`, which repeats a value under a name"),
+        ("a: !!bool maybe", 1, "holds the tag `tag:yaml.org,2002:bool`"),
+        ("a: " + "[" * 100_000, 1, "nests deeper than 30 levels"),
+        ("- " * 100_000, 1, "nests deeper than 30 levels"),
+        ("made: 2026-02-31", 1, "is not valid YAML"),
+        ("made: " + "9" * 5000, 1, "is not valid YAML"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_yaml_is_data_that_is_as_large_as_it_looks(text: str, line: int, what: str) -> None:
+    with pytest.raises(InvalidYamlError) as caught:
+        parse_yaml(text)
+    assert (caught.value.line, caught.value.what) == (line, what)

@@ -8,6 +8,9 @@ import yaml
 
 # The safe loader written in C, several times as fast, where PyYAML was built with libyaml.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# No file of ours nests so deep; the loader follows each level by a call, and C has room for some thousands.
+_DEEPEST = 30
+WRITE_OUT = "write each value out where it stands"
 
 
 class _Loader(_LOADER):  # type: ignore[misc, valid-type]
@@ -27,37 +30,74 @@ class _Loader(_LOADER):  # type: ignore[misc, valid-type]
 
 
 class InvalidYamlError(Exception):
-    """A text is not YAML; `line` is where, counted from 1, and `why` is what the parser says."""
+    """A text is not YAML, or more than data.
 
-    def __init__(self, line: int, why: str) -> None:
+    Parameters:
+        line: Where, counted from 1.
+        why: What the parser says.
+        what: What is told of the text.
+        fix: What to do about it.
+    """
+
+    def __init__(
+        self, line: int, why: str, what: str = "is not valid YAML", fix: str = "fix its syntax"
+    ) -> None:
         super().__init__(f"line {line}: {why}")
         self.line = line
         self.why = why
+        self.what = what
+        self.fix = fix
 
 
 def parse_yaml(text: str) -> Any:
     """The value that `text` holds.
 
     Raises:
-        InvalidYamlError: It is not YAML.
+        InvalidYamlError: It is not YAML, or says more than what it holds: aliases, tags.
     """
     try:
+        _refuse_more_than_data(text, tags=False)
         return yaml.load(text, Loader=_Loader)
     except yaml.YAMLError as error:
         raise _invalid(error) from error
+    except ValueError as error:
+        # A date that no calendar has, or a number without end.
+        raise InvalidYamlError(1, str(error)) from error
 
 
 def parse_nodes(text: str) -> yaml.Node | None:
     """The nodes of `text` with the marks where they begin; None if it holds nothing.
 
     Raises:
-        InvalidYamlError: It is not YAML.
+        InvalidYamlError: It is not YAML, or holds aliases.
     """
     try:
+        _refuse_more_than_data(text, tags=True)
         node: yaml.Node | None = yaml.compose(text, Loader=_LOADER)
     except yaml.YAMLError as error:
         raise _invalid(error) from error
     return node
+
+
+def _refuse_more_than_data(text: str, tags: bool) -> None:
+    """Raise InvalidYamlError for what makes little text a large value, or one that is not what it looks like.
+
+    An alias repeats what may hold aliases itself: ten lines of them are a value that no memory holds.
+    """
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        odd = None
+        if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
+            mark = "*" if isinstance(event, yaml.AliasEvent) else "&"
+            odd = f"holds `{mark}{event.anchor}`, which repeats a value under a name"
+        elif not tags and (tag := getattr(event, "tag", None)) is not None:
+            odd = f"holds the tag `{tag}`"
+        elif depth > _DEEPEST:
+            odd = f"nests deeper than {_DEEPEST} levels"
+        if odd is not None:
+            line = event.start_mark.line + 1 if event.start_mark else 1
+            raise InvalidYamlError(line, f"it {odd}", odd, WRITE_OUT)
 
 
 def _invalid(error: yaml.YAMLError) -> InvalidYamlError:

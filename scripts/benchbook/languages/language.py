@@ -326,7 +326,7 @@ def _read(path: Path, shown: str) -> dict[str, Any]:
         fix = "copy it from docs/en/ and translate it"
         raise BenchbookError(Problem(shown, 1, "there is no such file", fix)) from error
     except InvalidYamlError as error:
-        raise BenchbookError(Problem(shown, error.line, "is not valid YAML", "fix its syntax")) from error
+        raise BenchbookError(Problem(shown, error.line, error.what, error.fix)) from error
     if not isinstance(table, dict):
         raise BenchbookError(Problem(shown, 1, "is not a mapping", "begin it with `strings:`"))
     return table

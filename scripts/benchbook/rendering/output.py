@@ -83,5 +83,7 @@ def is_unused(path: str) -> bool:
 
 def synonyms(*sources: object) -> str:
     """The search words of `sources` (lists of strings, or nothing), each once, in order."""
-    words = (str(word) for source in sources if isinstance(source, list) for word in source)
+    words = (
+        word for source in sources if isinstance(source, list) for word in source if isinstance(word, str)
+    )
     return " · ".join(dict.fromkeys(words))

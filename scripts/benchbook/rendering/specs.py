@@ -111,9 +111,7 @@ def _parsed(text: str, what: str) -> Any:
     try:
         return parse_yaml(text)
     except InvalidYamlError as error:
-        raise UnresolvedError(
-            f"the {what} is not valid YAML in its line {error.line}", "fix its syntax"
-        ) from None
+        raise UnresolvedError(f"the {what} {error.what} in its line {error.line}", error.fix) from None
 
 
 def variants_of(spec: Mapping[str, Any], script: Script) -> tuple[Variant, ...]:

@@ -15,6 +15,8 @@ from benchbook.content.problems import Problem, did_you_mean
 from benchbook.content.readings import differences, html_items, page_items, site_reading
 from benchbook.content.safe_html import (
     FRONT_MATTER,
+    LONGEST_SYNONYM,
+    MOST_SYNONYMS,
     SLOT,
     WRITE_MARKDOWN,
     holds_markup,
@@ -183,10 +185,27 @@ def front_matter_problems(page: PageSource, text: str, path: str) -> Iterator[Pr
             continue
         if key in ("title", "description") and not isinstance(value, str):
             yield Problem(path, line_of_entry(key, text), f"`{key}:` is not text", "write it in words")
+        if key == "synonyms" and (wrong := _odd_synonyms(value)):
+            fix = f"write {MOST_SYNONYMS} at most, of {LONGEST_SYNONYM} characters each"
+            yield Problem(path, line_of_entry(key, text), f"`synonyms:` {wrong}", fix)
+        if key == "draft" and not isinstance(value, bool):
+            yield Problem(
+                path, line_of_entry(key, text), "`draft:` is no yes or no", "write `true`, or no line"
+            )
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, str) and (holds_markup(one) or unsafe_address(one)):
                 what = f"`{key}:` holds markup or an address, and is plain text"
                 yield Problem(path, line_of_entry(key, text), what, "write it in words")
+
+
+def _odd_synonyms(value: object) -> str | None:
+    """What `synonyms:` is in place of a list of words; None if it is one."""
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        return "is no list of words"
+    if len(value) > MOST_SYNONYMS:
+        return f"has {len(value)} entries"
+    longest = max(map(len, value), default=0)
+    return f"has an entry of {longest} characters" if longest > LONGEST_SYNONYM else None
 
 
 def preamble_problems(page: PageSource, path: str) -> Iterator[Problem]:

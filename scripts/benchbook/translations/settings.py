@@ -302,7 +302,7 @@ def load_rules(project: Project, code: str) -> Rules:
         table = parse_yaml(text)
         blocks = adapter(_Blocks).validate_python(table if isinstance(table, dict) else {})
     except InvalidYamlError as error:
-        raise BenchbookError(Problem(shown, error.line, "is not valid YAML", "fix its syntax")) from error
+        raise BenchbookError(Problem(shown, error.line, error.what, error.fix)) from error
     except ValidationError as error:
         problems = (
             Problem(shown, yaml_line(text, keys), f"{'.'.join(map(str, keys))}: {message}", LIKE_NEIGHBOURS)
