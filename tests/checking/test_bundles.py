@@ -175,7 +175,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     ),
     "a calendar that is not": (
         lambda b: campaign(b).update(started="2026-13-45T03:04:05Z"),
-        "which is not a moment",
+        "started: 2026-13-45T03:04:05Z is in no calendar",
     ),
     "the future": (
         lambda b: campaign(b).update(finished="2999-01-02T03:05:05Z"),
@@ -269,7 +269,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         lambda b: b["records"][0].update(
             history=[{"date": "2026-13-45", "campaign": "x", "variants": [], "medians": {}}]
         ),
-        "date is 2026-13-45, which is no date",
+        "date: 2026-13-45 is in no calendar",
     ),
     "no cells": (
         lambda b: [run.update(cells={}) for run in variant(b)["runs"]],

@@ -149,7 +149,13 @@ def test_a_publication_has_a_date_of_the_calendar(project: Project, published: s
 def test_a_publication_was_measured_on_a_day_of_the_calendar(project: Project, measured: str) -> None:
     bundle = quoted()
     bundle["records"][0]["campaigns"]["paper"]["measured"] = measured
-    assert f"measured is {measured}, which is no date" in refused(project, bundle)[0]
+    assert f"measured: {measured} is in no calendar" in refused(project, bundle)[0]
+
+
+def test_a_publication_was_taken_over_at_a_moment_of_the_calendar(project: Project) -> None:
+    bundle = quoted()
+    bundle["records"][0]["campaigns"]["paper"]["taken_over"] = "2026-02-31T00:00:00Z"
+    assert "taken_over: 2026-02-31T00:00:00Z is in no calendar" in refused(project, bundle)[0]
 
 
 @pytest.mark.parametrize("published", ["2999", "2999-01", "2999-01-01"])

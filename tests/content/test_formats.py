@@ -12,6 +12,8 @@ from pydantic import ValidationError
 
 import benchbook
 from benchbook.content.formats import (
+    Day,
+    Instant,
     KindBy,
     Label,
     Limit,
@@ -113,6 +115,14 @@ def test_a_line_of_text_holds_nothing_that_is_not_seen(kind: Any, one: str) -> N
     assert adapter(kind).validate_python("Größe 2, \u5927\u304d\u3044") != ""
     with pytest.raises(ValidationError):
         adapter(kind).validate_python(f"a{one}b")
+
+
+@pytest.mark.parametrize("one", ["2026-02-31", "0000-01-01", "2026-13-01"])
+def test_a_day_and_a_moment_are_of_the_calendar(one: str) -> None:
+    assert adapter(Day).validate_python("2024-02-29") == "2024-02-29"
+    for kind, said in ((Day, one), (Instant, f"{one}T10:00:00Z"), (Instant, "2026-02-28T99:00:00Z")):
+        with pytest.raises(ValidationError, match="is in no calendar"):
+            adapter(kind).validate_python(said)
 
 
 def test_without_pydantic_the_shape_is_held_to_too() -> None:

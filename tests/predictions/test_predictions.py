@@ -658,6 +658,10 @@ MISSHAPEN: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         lambda t: t["variants"]["mode=plain"].update(made="yesterday"),
         "variants.mode=plain.made: String should match",
     ),
+    "a moment of no calendar": (
+        lambda t: t["variants"]["mode=plain"].update(made="2026-02-31T10:00:00Z"),
+        "variants.mode=plain.made: 2026-02-31T10:00:00Z is in no calendar",
+    ),
     "fewer bytes reserved": (
         lambda t: t["variants"]["mode=plain"].update(peak_reserved=1),
         "it reserves less than it allocates",

@@ -543,6 +543,7 @@ def test_who_said_so_is_quoted_with_the_date(project: Project) -> None:
         ('quote = "x"', "`quote` and `date` of a source go together"),
         (f'quote = "{"x" * 201}", date = "2024"', "the quotation is"),
         ('quote = "x", date = "May 2024"', "the date of the source is 'May 2024'"),
+        ('quote = "x", date = "2026-02-31"', "the date of the source is '2026-02-31'"),
     ],
 )
 def test_a_quotation_that_is_not_one_is_named(project: Project, words: str, what: str) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from benchbook.checking.plausibility import CLOCK_SKEW, TIME
-from benchbook.content.formats import from_table
+from benchbook.checking.plausibility import CLOCK_SKEW
+from benchbook.content.formats import MOMENT, from_table
 from benchbook.content.machines import (
     MachineDescription,
     description_here,
@@ -325,12 +325,9 @@ def commit_problems(
                 what = f"campaign {name} was recorded from commit {commit[:12]}, which is not in this history"
                 yield Problem(path, 1, what, "fetch that commit, or record from one that is here")
             continue
-        try:
-            started = datetime.strptime(record["campaigns"][name]["started"], TIME).replace(tzinfo=UTC)
-        except ValueError:
-            continue
+        started = datetime.strptime(record["campaigns"][name]["started"], MOMENT).replace(tzinfo=UTC)
         if started < made[commit] - CLOCK_SKEW:
-            what = f"campaign {name} started at {started:{TIME}}, before its commit {commit[:12]} was made"
+            what = f"campaign {name} started at {started:{MOMENT}}, before its commit {commit[:12]} was made"
             yield Problem(path, 1, what, RECORD_AGAIN)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from benchbook.content.formats import MOMENT
 from benchbook.content.metadata import Metric
 from benchbook.content.positions import json_line
 from benchbook.content.problems import BenchbookError, Problem
@@ -24,7 +25,6 @@ SHARED_PAGES = 1.05
 # Clocks of two machines need not agree; time stamps are whole seconds.
 CLOCK_SKEW = timedelta(days=1)
 ROUNDING_SECONDS = 2.0
-TIME = "%Y-%m-%dT%H:%M:%SZ"
 # The metric by which a script tells how many bytes its model's parameters take on the device.
 PARAMETER_BYTES = "parameter_bytes"
 DEVICE_PEAKS = ("allocated_peak", "reserved_peak", "device_memory_peak")
@@ -143,11 +143,7 @@ def _odd_dates(campaign: Mapping[str, Any], now: datetime) -> Iterator[str]:
     for name in ("started", "finished"):
         if name not in campaign:
             return
-        try:
-            moments[name] = datetime.strptime(campaign[name], TIME).replace(tzinfo=UTC)
-        except ValueError:
-            yield f"it {name} at {campaign[name]}, which is not a moment"
-            return
+        moments[name] = datetime.strptime(campaign[name], MOMENT).replace(tzinfo=UTC)
     if moments["finished"] < moments["started"]:
         yield f"it finished at {campaign['finished']}, before it started at {campaign['started']}"
     elif moments["finished"] - moments["started"] > LONGEST_CAMPAIGN:
@@ -182,11 +178,10 @@ def _odd_length(table: Mapping[str, Any], path: str, text: str) -> Iterator[Prob
 
 
 def _lasted(campaign: Mapping[str, Any]) -> float | None:
-    """The seconds of a session; None of what is quoted, and where its moments are none."""
-    try:
-        began, ended = (datetime.strptime(campaign[key], TIME) for key in ("started", "finished"))
-    except (KeyError, ValueError):
+    """The seconds of a session; None of what is quoted."""
+    if "started" not in campaign:
         return None
+    began, ended = (datetime.strptime(campaign[key], MOMENT) for key in ("started", "finished"))
     return (ended - began).total_seconds()
 
 

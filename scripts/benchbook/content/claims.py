@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, cast
 
+from benchbook.content.formats import on_calendar
 from benchbook.content.machines import CAPABILITIES
 from benchbook.content.positions import toml_error_line, toml_line
 from benchbook.content.problems import BenchbookError, Problem, did_you_mean
@@ -346,10 +347,18 @@ def _source_problems(
     if quote is not None and not (_is_text(quote) and len(quote) <= LONGEST_QUOTE):
         fix = f"quote a sentence at most, of {LONGEST_QUOTE} characters"
         yield problem("quote", f"the quotation is {quote!r}", fix)
-    if date is not None and not (isinstance(date, str) and _DATE.match(date)):
+    if date is not None and not _is_date(date):
         yield problem(
             "date", f"the date of the source is {date!r}", 'write it as "2026", "2026-01" or "2026-01-31"'
         )
+
+
+def _is_date(value: object) -> bool:
+    """Whether it is a year, a month or a day of the calendar."""
+    try:
+        return isinstance(value, str) and bool(_DATE.match(value) and on_calendar(value))
+    except ValueError:
+        return False
 
 
 def _machine_problems(claim: Claim, known: Sequence[str]) -> Iterator[Problem]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
+from datetime import date, datetime
 from functools import cache
 from types import NoneType, UnionType
 from typing import (
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Build = Callable[[Any], Any]
+# How files write a moment, in UTC.
+MOMENT = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class Stored:
@@ -59,6 +62,29 @@ class Limit:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
         return {**handler(source), **self._limits}
+
+
+def on_calendar(text: str) -> str:
+    """A year, a month, a day or a moment, which pages write out.
+
+    Raises:
+        ValueError: No calendar has it.
+    """
+    try:
+        date.fromisoformat((text.partition("T")[0] + "-01-01")[: len("2022-02-09")])
+        if "T" in text:
+            datetime.strptime(text, MOMENT)
+    except ValueError:
+        raise ValueError(f"{text} is in no calendar") from None
+    return text
+
+
+class OnCalendar:
+    """That a text is a date of the calendar, as `on_calendar` has it."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        function = {"type": "no-info", "function": on_calendar}
+        return {"type": "function-after", "function": function, "schema": handler(source)}
 
 
 class OneOf:
@@ -120,8 +146,12 @@ Name = Annotated[str, Limit(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=80)]
 VariantName = Annotated[str, Limit(pattern=r"^(?:default|[A-Za-z0-9_.+=,-]+)$", max_length=200)]
 Commit = Annotated[str, Limit(pattern=r"^[0-9a-f]{40}$")]
 Digest = Annotated[str, Limit(pattern=r"^sha256:[0-9a-f]{64}$")]
-Day = Annotated[str, Limit(pattern=r"^[0-9]{4}-[0-9][0-9]-[0-9][0-9]$")]
-Instant = Annotated[str, Limit(pattern=r"^[0-9]{4}-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9]Z$")]
+Day = Annotated[str, Limit(pattern=r"^[0-9]{4}-[0-9][0-9]-[0-9][0-9]$"), OnCalendar()]
+Instant = Annotated[
+    str,
+    Limit(pattern=r"^[0-9]{4}-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9]Z$"),
+    OnCalendar(),
+]
 # What is not seen and does something: it breaks a line, turns the direction of a text, commands a terminal.
 # All of category Cc, and of Cf what has no shape, as ranges that all dialects of regular expressions read.
 INVISIBLE = (

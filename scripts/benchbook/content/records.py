@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
-from datetime import date
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -30,6 +29,7 @@ from benchbook.content.formats import (
     MachineName,
     Many,
     Name,
+    OnCalendar,
     OneOf,
     Reference,
     Short,
@@ -217,10 +217,7 @@ class PublicationSource(Stored):
         ),
     ]
     title: Annotated[str, Limit(pattern=r"^[^<>\x00-\x1f]+$", max_length=200)]
-    published: Annotated[str, Limit(pattern=r"^[0-9]{4}(-(0[1-9]|1[0-2])(-[0-9][0-9])?)?$")]
-
-    def __post_init__(self) -> None:
-        _check_date("published", self.published)
+    published: Annotated[str, Limit(pattern=r"^[0-9]{4}(-(0[1-9]|1[0-2])(-[0-9][0-9])?)?$"), OnCalendar()]
 
 
 @dataclass(frozen=True)
@@ -244,18 +241,6 @@ class Publication(Stored):
     state: State
     taken_over: Instant | None = None
 
-    def __post_init__(self) -> None:
-        if self.measured is not None:
-            _check_date("measured", self.measured)
-
-
-def _check_date(name: str, text: str) -> None:
-    """A year, a month or a day stands in the calendar: pages write it out."""
-    try:
-        date.fromisoformat((text + "-01-01")[: len("2022-02-09")])
-    except ValueError:
-        raise ValueError(f"{name} is {text}, which is no date") from None
-
 
 @dataclass(frozen=True)
 class HistoryLine(Stored):
@@ -265,9 +250,6 @@ class HistoryLine(Stored):
     campaign: CampaignName
     variants: Annotated[list[VariantName], Limit(max_length=MOST_NAMES, fail_fast=True)]
     medians: dict[VariantName, dict[Name, Value]]
-
-    def __post_init__(self) -> None:
-        _check_date("date", self.date)
 
 
 @dataclass(frozen=True)

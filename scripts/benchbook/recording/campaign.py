@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from benchbook.content.formats import MOMENT
 from benchbook.content.problems import Problem
 from benchbook.content.records import (
     Campaign,
@@ -25,7 +26,7 @@ from benchbook.content.records import (
 from benchbook.content.script import Script, Variant
 from benchbook.recording.hosts import HostError, Hosts, preload_names
 from benchbook.recording.jobs import CRASHED, FAILED, OK, TIMED_OUT, Failure, Job, Result
-from benchbook.recording.journal import TIME, Finished, Journal
+from benchbook.recording.journal import Finished, Journal
 from benchbook.recording.plan import Task
 from benchbook.statistics.summary import median
 
@@ -411,4 +412,4 @@ def now() -> datetime:
 
 def stamp(moment: datetime) -> str:
     """`moment` as records write it."""
-    return moment.strftime(TIME)
+    return moment.strftime(MOMENT)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from benchbook.content.formats import MOMENT
 from benchbook.content.records import write_text
 from benchbook.recording.jobs import Result, result_from
 from benchbook.recording.stores import writing
@@ -17,7 +18,6 @@ from benchbook.recording.stores import writing
 # A campaign may be interrupted, not spread over a month: seven days at most, of which the last belongs to the
 # session that goes on with it.
 LONGEST = timedelta(days=6)
-TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def open_journal(path: Path, header: dict[str, Any], now: datetime, shown: str =
 def _differs(old: Mapping[str, Any], new: Mapping[str, Any], now: datetime) -> str:
     """Why a journal is not gone on with; empty if it is."""
     try:
-        started = datetime.strptime(old["campaign"]["started"], TIME).replace(tzinfo=UTC)
+        started = datetime.strptime(old["campaign"]["started"], MOMENT).replace(tzinfo=UTC)
         same = old["key"] == new["key"]
         wanted = all(old["variants"].get(name) == variant for name, variant in new["variants"].items())
     except (AttributeError, KeyError, TypeError, ValueError):
