@@ -36,6 +36,16 @@ def problems(text: str, folder: Path) -> list[str]:
             "```table\nlinks:\n  a: sums.md#adding\n  b: sums.md#ading\n```",
             "docs/ja/index.md:4: `sums.md` has no section `#ading` to link to",
         ),
+        (
+            "```table\nlinks:\n  a: https://example.org/\n```",
+            "docs/ja/index.md:3: `https://example.org/` is no page that a row leads to; name a page of ours",
+        ),
+        ("```table\nlinks: {a: 'https://['}\n```", "docs/ja/index.md:2: `https://[` is no page that a row"),
+        ("```table\nlinks: {a: /sum.md}\n```", "docs/ja/index.md:2: there is no page `sum.md` to link to"),
+        (
+            "```table\nlinks: {a: su%6Ds.md}\n```",
+            "docs/ja/index.md:2: there is no page `su%6Ds.md` to link to",
+        ),
         ("![x](picture.svg)", "docs/ja/index.md:1: there is no file `picture.svg` to link to; add it"),
     ],
 )
@@ -51,6 +61,7 @@ def test_a_dead_link_is_named_with_its_line(text: str, problem: str, tmp_path: P
         "[x](https://example.org/sum.md#a), [y](mailto:a@example.org), [z](/elsewhere)",
         "`[x](sum.md)`",
         "![x](there.svg)",
+        "```table\nlinks: {a: /sums.md#adding, b: index.md}\n```",
     ],
 )
 def test_other_links_are_left_alone(text: str, tmp_path: Path) -> None:

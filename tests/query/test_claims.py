@@ -551,3 +551,9 @@ def test_a_quotation_that_is_not_one_is_named(project: Project, words: str, what
     quoted = 'quote = "Checkpointing costs a third of the time.", date = "2024-05"'
     path.write_text(path.read_text("utf-8").replace(quoted, words), "utf-8")
     assert any(what in problem.what for problem in about_claims(project))
+
+
+def test_the_address_of_a_source_can_be_taken_apart(project: Project) -> None:
+    path = project.snippets / "memory/claims.toml"
+    path.write_text(re.sub(r'url = "https://[^"]*"', 'url = "https://["', path.read_text("utf-8")), "utf-8")
+    assert any("the source has no address" in problem.what for problem in about_claims(project))

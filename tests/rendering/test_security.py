@@ -73,6 +73,9 @@ HOSTILE = {
     "A paragraph.\n{: #__search }": "`#__search`",
     '<div id="BB-page"></div>': "`#BB-page`",
     '<div id="claim-one"></div>': "`#claim-one`",
+    "See [it](https://[).": "`https://[`",
+    "![it](//[x)": "`//[x`",
+    "See [it](https://a\u2100b/).": "`https://a\u2100b/`",
     "<details ontoggle=poisoned=1 open>x</details>": "`ontoggle=`",
 }
 

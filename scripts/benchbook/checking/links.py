@@ -9,11 +9,12 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from benchbook.content.claims import claim_anchor
-from benchbook.content.page_source import PageSource, claim_sentences
+from benchbook.content.page_source import ROW, PageSource, claim_sentences
 from benchbook.content.problems import Problem, did_you_mean
 
 # A scheme, or an address from the root of a host: not ours to follow.
 _ELSEWHERE = re.compile(r"(?:[a-z][a-z0-9+.-]*:|/)", re.IGNORECASE)
+_SCHEME = re.compile(r"(?:[a-z][a-z0-9+.-]*:|//)", re.IGNORECASE)
 
 # The ids of the headings and claims of each page, which has one name in every language.
 Anchors = Mapping[str, frozenset[str]]
@@ -41,11 +42,12 @@ def link_problems(page: PageSource, name: str, folder: Path, path: str, known: A
         path: The page's path, for messages.
         known: The pages there are, which every language shows, and their sections.
     """
-    for line, address in _links(page):
+    for line, address, of_row in _links(page):
         target, _, anchor = address.partition("#")
-        target = (
-            posixpath.normpath(posixpath.join(posixpath.dirname(name), unquote(target))) if target else name
-        )
+        if of_row and _SCHEME.match(target):
+            yield Problem(path, line, f"`{address}` is no page that a row leads to", "name a page of ours")
+            continue
+        target = _row_target(target, name) if of_row else _target(unquote(target), name)
         if target not in known:
             if target.endswith(".md"):
                 fix = did_you_mean(target, known, "page")
@@ -59,8 +61,21 @@ def link_problems(page: PageSource, name: str, folder: Path, path: str, known: A
             yield Problem(path, line, f"`{target}` has no section `#{anchor}` to link to", fix)
 
 
-def _links(page: PageSource) -> Iterator[tuple[int, str]]:
-    """Line and address of every link and image that stays within the site."""
+def _target(address: str, name: str) -> str:
+    """What an address on the page `name` leads to, from the folder of its language."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(name), address)) if address else name
+
+
+def _row_target(address: str, name: str) -> str:
+    """The same for the link of a row, as the build resolves it: a slash leads from that folder."""
+    return posixpath.normpath(address.lstrip("/")) if address.startswith("/") else _target(address, name)
+
+
+def _links(page: PageSource) -> Iterator[tuple[int, str, bool]]:
+    """Line and address of every link and image that stays within the site, and whether it is a row's.
+
+    A row leads to pages of the site alone.
+    """
     for token in page.inlines():
         assert token.map is not None
         line = token.map[0] + 1
@@ -70,5 +85,6 @@ def _links(page: PageSource) -> Iterator[tuple[int, str]]:
             attribute = {"link_open": "href", "image": "src"}.get(child.type)
             if attribute is not None:
                 address = str(child.attrGet(attribute) or "")
-                if address and not _ELSEWHERE.match(address):
-                    yield line, address
+                of_row = ROW in token.meta
+                if address and (of_row or not _ELSEWHERE.match(address)):
+                    yield line, address, of_row

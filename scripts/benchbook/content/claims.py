@@ -18,6 +18,7 @@ from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
 from benchbook.content.records import is_published
 from benchbook.content.references import Reference, UnresolvedError, parse_reference
+from benchbook.content.safe_html import unsafe_address
 from benchbook.content.tolerances import SMALLEST_RATIO, TOLERANCES
 from benchbook.content.units import UNITS, Unit
 
@@ -339,7 +340,8 @@ def _source_problems(
             yield problem(key, f"a source has no key `{key}`", f"it has {', '.join(SOURCE_KEYS)}")
     if not _is_text(source.get("title")):
         yield problem("source", "the source has no title", 'add title = "..."')
-    if not str(source.get("url", "")).startswith("https://"):
+    url = str(source.get("url", ""))
+    if not url.startswith("https://") or unsafe_address(url):
         yield problem("url", "the source has no address", 'add url = "https://..."')
     quote, date = source.get("quote"), source.get("date")
     if (quote is None) != (date is None):

@@ -16,6 +16,8 @@ from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
 # The keys of a fence under which a page has words of its own: plain text, and the targets of links.
 WORDS = ("caption", "title", "notes", "marks")
 _LINKS = "links"
+# What marks the link of a row of a table.
+ROW = "row"
 _MARKS = "marks"
 _NOTES = "notes"
 CLAIM = "claim"
@@ -179,7 +181,7 @@ def _said(key: str, text: str) -> Token:
     if key == _LINKS:
         opening = Token("link_open", "a", 1, attrs={"href": text})
         children = [opening, Token("text", "", 0, content=key), Token("link_close", "a", -1)]
-        return Token("inline", "", 0, content=f"[{key}]({text})", children=children)
+        return Token("inline", "", 0, content=f"[{key}]({text})", children=children, meta={ROW: True})
     children = []
     for place, part in enumerate(text.split("`") if key == _NOTES else [text]):
         if place % 2:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from html.parser import HTMLParser
 from typing import Any
+from urllib.parse import urlsplit
 
 WRITE_MARKDOWN = "write plain Markdown or an admonition (`!!! tip`); link to pages, sections and https alone"
 # Where a link may lead: to a page, a section, a file beside it, or another site over TLS.
@@ -110,12 +111,17 @@ def unsafe_words(what: str) -> str:
 
 
 def unsafe_address(address: str, *, within: bool = False) -> str | None:
-    """The scheme by which a link would lead where none may; None of one that is in order.
+    """The scheme by which a link would lead where none may, or what no address is; None of one in order.
 
     Parameters:
         address: As it is written, entities and all.
         within: Whether it has to stay within the site: a picture is loaded from there alone.
     """
+    try:
+        # MkDocs takes each address apart, and dies of one that it cannot.
+        urlsplit(html.unescape(address))
+    except ValueError:
+        return address
     found = _SCHEME.match(_INVISIBLE.sub("", html.unescape(address)))
     if found is None or (not within and (found[1] or "").lower() in SCHEMES):
         return None

@@ -293,8 +293,9 @@ def stray_problems(section: Section, english: str, complete: bool, path: str) ->
         for piece in unit.pieces:
             if piece.kind in ("link", "image"):
                 # Without the history, a link may lead where another one of the page does.
-                host = urlsplit(piece.text).netloc
-                new = is_new(piece.text) if complete else is_new(host) or bool(unsafe_address(piece.text))
+                new = is_new(piece.text)
+                if not complete:
+                    new = bool(unsafe_address(piece.text)) or is_new(urlsplit(piece.text).netloc)
             else:
                 new = complete and piece.kind in ("code", "value") and is_new(piece.text)
             if new:
