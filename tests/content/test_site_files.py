@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -11,9 +13,12 @@ import pytest
 from benchbook.checking.checks import check_project
 from benchbook.content.problems import Problem
 from benchbook.content.project import Project
-from benchbook.content.site_files import site_file_problems
+from benchbook.content.site_files import LOADED, OTHERS_FOLDERS, site_file_problems
 from builders import make_project, write
 
+ROOT = Path(__file__).resolve().parents[2]
+# The endings of what can load a file.
+LOADS = frozenset({".html", ".js", ".py", ".yml"})
 SVG = 'xmlns="http://www.w3.org/2000/svg"'
 # One of every kind of part that a picture may have.
 PICTURE = (
@@ -102,6 +107,44 @@ def test_a_picture_of_shapes_is_in_order(project: Project) -> None:
     assert problems_of(project, PICTURE.encode()) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("stylesheets/main.57a0d79d.min.css", "lies where the theme or the build puts files of its own"),
+        ("Images/favicon.png", "lies where the theme or the build puts files of its own"),
+        ("data/memory/en/cpu-test.png", "lies where the theme or the build puts files of its own"),
+        ("more/site.css", "is a style or a script that no page loads"),
+        ("evil.js", "is a style or a script that no page loads"),
+    ],
+)
+def test_no_file_takes_the_place_of_another_and_none_is_loaded_by_nobody(
+    project: Project, name: str, what: str
+) -> None:
+    write(project.docs / "assets" / name, "")
+    write(project.docs / "assets/site.css", "")
+    write(project.docs / "assets/pictures/a.png", "")
+    (problem,) = site_file_problems(project)
+    assert (problem.path, problem.what.startswith(what)) == (f"docs/assets/{name}", True)
+
+
+def test_what_the_theme_ships_lies_in_folders_of_its_own() -> None:
+    pytest.importorskip("material")
+    (package,) = find_spec("material").submodule_search_locations  # type: ignore[union-attr, misc]
+    assert {path.name for path in Path(package, "templates/assets").iterdir()} <= OTHERS_FOLDERS
+
+
+def test_every_style_and_script_of_the_site_is_loaded() -> None:
+    assets = ROOT / "docs/assets"
+    assert {path.name for path in assets.iterdir() if path.suffix in (".css", ".js")} == LOADED
+    sources = [
+        ROOT / "mkdocs.yml",
+        *assets.glob("*.js"),
+        *(ROOT / "scripts/benchbook/rendering").rglob("*.*"),
+    ]
+    text = "\n".join(path.read_text("utf-8") for path in sources if path.suffix in LOADS)
+    assert [name for name in sorted(LOADED) if not re.search(rf"[\"'/]{re.escape(name)}[\"']?", text)] == []
+
+
 REFUSED = {
     "a script": (f"<svg {SVG}>\n<script>1</script></svg>", 2, "holds `<script`"),
     "a script behind a prefix with a hyphen": (
@@ -115,6 +158,16 @@ REFUSED = {
         "holds `<iframe`",
     ),
     "an element in other letters": (f"<svg {SVG}><SCRIPT/></svg>", 1, "holds `<SCRIPT`"),
+    "an element of another language with a name of ours": (
+        '<g xmlns="http://www.w3.org/1999/xhtml">Sign in again.</g>',
+        1,
+        "holds `<g`",
+    ),
+    "no namespace": ("<svg><g/></svg>", 1, "holds `<svg`"),
+    "another root": (f"<g {SVG}/>", 1, "holds `<g`"),
+    "bare words": (f"<svg {SVG}>\n<g>Sign in again.</g></svg>", 2, "holds `Sign in again.`"),
+    "quoted words": (f"<svg {SVG}><![CDATA[Sign in again.]]></svg>", 1, "holds `Sign in again.`"),
+    "words behind a name": (f"<svg {SVG}><title>A mark</title>Sign in</svg>", 1, "holds `Sign in`"),
     "words": (f"<svg {SVG}><text>42 ms</text></svg>", 1, "holds `<text`"),
     "what listens": (f'<svg {SVG}>\n<g\n onload="1"/></svg>', 2, "holds `onload=`"),
     "what leads away": (

@@ -250,9 +250,21 @@ def test_a_number_is_one_however_it_is_set() -> None:
     ("name", "text", "what"),
     [
         ("assets/evil.html", "<script>1</script>", "is of a kind that the site has none of (.html)"),
-        ("assets/evil.svg", "<svg xmlns='x' onload='poisoned=1'/>", "holds `onload=`"),
-        ("assets/evil.svg", "<svg><script>1</script></svg>", "holds `<script`"),
-        ("assets/evil.svg", "<svg><style>@import url(x)</style></svg>", "holds `<style`"),
+        (
+            "assets/evil.svg",
+            "<svg xmlns='http://www.w3.org/2000/svg' onload='poisoned=1'/>",
+            "holds `onload=`",
+        ),
+        (
+            "assets/evil.svg",
+            "<svg xmlns='http://www.w3.org/2000/svg'><script>1</script></svg>",
+            "holds `<script`",
+        ),
+        (
+            "assets/evil.svg",
+            "<svg xmlns='http://www.w3.org/2000/svg'><style>@import url(x)</style></svg>",
+            "holds `<style`",
+        ),
         ("en/evil.html", "<p>x</p>", "is neither a page of a language nor a file of the site"),
         ("en/evil.markdown", "12 GB", "is neither a page of a language nor a file of the site"),
         ("evil.md", "# x", "is neither a page of a language nor a file of the site"),

@@ -16,9 +16,22 @@ ASSETS = "assets"
 LANGUAGE = "_language.yml"
 # Styles, scripts and pictures of the site; a picture of vectors is a document, and may hold scripts.
 SUFFIXES = frozenset({".css", ".js", ".png", ".svg", ".webp", ".woff2"})
+# The styles and scripts that mkdocs.yml, the templates and each other load: no other has a reader.
+_STYLES = "blocks.css calculator.css site.css"
+_SCRIPTS = (
+    "blocks.js calculator.js choice.js dimensions.js errors.js gpu_field.js gpus.js keeping.js "
+    "memory_model.js search.js site.js"
+)
+LOADED = frozenset(f"{_STYLES} {_SCRIPTS}".split())
+# Where the theme and the build put files of their own, whose place one of ours at the same path would take.
+OTHERS_FOLDERS = frozenset({"coefficients", "data", "images", "javascripts", "stylesheets"})
+# So much of the words in a picture is told.
+_SHOWN = 40
 # Endings by which files are found and read.
 _READ = frozenset({".json", ".md", ".py", ".toml", ".yml"})
-# What a picture of vectors is drawn with; text in it would be words that no check reads.
+# What a picture of vectors is drawn with; text in it would be words that no check reads, but for its name.
+_SVG = "http://www.w3.org/2000/svg"
+_WORDED = frozenset({"desc", "title"})
 _SHAPES = "circle ellipse line path polygon polyline rect"
 _ELEMENTS = frozenset(f"{_SHAPES} desc g svg title".split())
 _PLACES = "cx cy d height points r rx ry transform viewBox width x x1 x2 y y1 y2"
@@ -58,14 +71,20 @@ def site_file_problems(project: Project) -> Iterator[Problem]:
         folder, _, rest = path.relative_to(project.docs).as_posix().partition("/")
         shown = path.relative_to(project.root).as_posix()
         if folder == ASSETS and rest:
-            yield from _asset_problems(path, shown)
+            yield from _asset_problems(path, rest, shown)
         elif folder not in project.languages or not (path.suffix == ".md" or rest == LANGUAGE):
             fix = f"put pages into docs/<language>/ as .md, and pictures into docs/{ASSETS}/"
             yield Problem(shown, 1, "is neither a page of a language nor a file of the site", fix)
 
 
-def _asset_problems(path: Path, shown: str) -> Iterator[Problem]:
-    if path.suffix not in SUFFIXES:
+def _asset_problems(path: Path, name: str, shown: str) -> Iterator[Problem]:
+    if (folder := name.partition("/")[0].casefold()) in OTHERS_FOLDERS:
+        what = f"lies where the theme or the build puts files of its own ({ASSETS}/{folder}/)"
+        yield Problem(shown, 1, what, "put it into another folder")
+    elif path.suffix in (".css", ".js") and name not in LOADED:
+        fix = "remove it; a new one is loaded by a template, and named in `LOADED` of content/site_files.py"
+        yield Problem(shown, 1, "is a style or a script that no page loads", fix)
+    elif path.suffix not in SUFFIXES:
         what = f"is of a kind that the site has none of ({path.suffix or 'no ending'})"
         yield Problem(shown, 1, what, f"use one of {', '.join(sorted(SUFFIXES))}")
     elif path.suffix == ".svg" and (refused := _refused_in(path.read_bytes())) is not None:
@@ -99,12 +118,24 @@ def _refused_in(source: bytes) -> tuple[int, str, str] | None:
     parser.XmlDeclHandler = refusing(_held_in_declaration)
     parser.StartDoctypeDeclHandler = refusing(lambda *_: "<!DOCTYPE")
     parser.ProcessingInstructionHandler = refusing(lambda target, _: f"<?{target}")
-    parser.StartElementHandler = refusing(_held_in_element)
+    open_elements: list[str] = []
+
+    def begun(name: str, attributes: Mapping[str, str]) -> str | None:
+        held = _held_in_element(name, attributes, is_root=not open_elements)
+        open_elements.append(name.rpartition(" ")[2])
+        return held
+
+    def said(text: str) -> str | None:
+        return text.strip()[:_SHOWN] or None if open_elements[-1] not in _WORDED else None
+
+    parser.StartElementHandler = refusing(begun)
+    parser.EndElementHandler = lambda _: open_elements.pop()
+    parser.CharacterDataHandler = refusing(said)
     try:
         parser.Parse(text, True)
     except _RefusedError as error:
         line, held = error.args
-        what = f"holds `{held}`, and opened alone a picture is a page that can run it"
+        what = f"holds `{held}`, and opened alone a picture is a page that runs or shows it"
         return line, what, "draw with shapes and attributes alone"
     except expat.ExpatError as error:
         what = f"is not XML ({expat.ErrorString(error.code)})"
@@ -116,10 +147,10 @@ def _held_in_declaration(version: str, encoding: str | None, standalone: int) ->
     return f'encoding="{encoding}"' if encoding is not None and encoding.lower() != "utf-8" else None
 
 
-def _held_in_element(name: str, attributes: Mapping[str, str]) -> str | None:
+def _held_in_element(name: str, attributes: Mapping[str, str], is_root: bool) -> str | None:
     # A name has that of its namespace before it: by whatever prefix it was written, it ends the same.
-    element = name.rpartition(" ")[2]
-    if element not in _ELEMENTS:
+    namespace, _, element = name.rpartition(" ")
+    if namespace != _SVG or element not in _ELEMENTS or is_root != (element == "svg"):
         return f"<{element}"
     for full_name, value in attributes.items():
         attribute = full_name.rpartition(" ")[2]
