@@ -20,7 +20,7 @@ SUFFIXES = frozenset({".css", ".js", ".png", ".svg", ".webp", ".woff2"})
 _STYLES = "blocks.css calculator.css site.css"
 _SCRIPTS = (
     "blocks.js calculator.js choice.js dimensions.js errors.js gpu_field.js gpus.js keeping.js "
-    "memory_model.js search.js site.js"
+    "memory_model.js picture.js search.js site.js"
 )
 LOADED = frozenset(f"{_STYLES} {_SCRIPTS}".split())
 # Where the theme and the build put files of their own, whose place one of ours at the same path would take.
