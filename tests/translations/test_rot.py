@@ -52,6 +52,12 @@ DAMAGES = {
         "zh", "训练占用的显存更少", "训练占用的 GPU内存更少", "`GPU内存` is no", "write `显存`"
     ),
     # One device for another.
+    "a hundred for one": Damage(
+        "ja", "- GPU 1 枚：", "- GPU 百枚：", "the number `百` is not in the English section", "say the same"
+    ),
+    "seven for one": Damage(
+        "ja", "- GPU 1 枚：", "- GPU 七 台：", "the number `七` is not in the English section", "say the same"
+    ),
     "TPU as GPU": Damage(
         "ar",
         "إن كانت وحدات TPU جديدة",

@@ -18,6 +18,7 @@ from benchbook.translations.settings import (
     Register,
     Rules,
     Term,
+    foreign_renderings,
     glossary_gaps,
     load_rules,
 )
@@ -415,6 +416,61 @@ def test_rules_that_cannot_be_read_are_one_problem_and_no_flood(tmp_path: Path, 
     problems = [one for one in found.errors if one.path.endswith("_language.yml")]
     assert [(one.path, one.what) for one in problems] == [(f"docs/{code}/_language.yml", "is not valid YAML")]
     assert all(code == "ja" and one.path == "docs/en/a.md" for one in found.errors if one not in problems)
+
+
+@pytest.mark.parametrize(
+    ("code", "entry", "what"),
+    [
+        ("ja", "numerals: {1: [一, 七]}", "`七` does not mean 1"),
+        ("ja", "numerals: {1: [七つ]}", "`七つ` does not mean 1"),
+        ("ja", "numerals: {1: [ななつ]}", "`ななつ` does not mean 1"),
+        ("ja", "numerals: {1: [単], 2: [単]}", "`単` means 1 and 2"),
+        (
+            "ja",
+            "magnitudes: {1000: [千, を超える数]}",
+            "`を超える数` is no word that multiplies a number by 1000",
+        ),
+        ("ja", "magnitudes: {1000: [万]}", "`万` is no word that multiplies a number by 1000"),
+        ("ar", "numerals: {1: [واحد, سبع]}", "`سبع` does not mean 1"),
+        ("ar", "numerals: {1: [سبع وحدات]}", "`سبع وحدات` does not mean 1"),
+        ("ar", "magnitudes: {1000: [وحدة]}", "`وحدة` is no word that multiplies a number by 1000"),
+        ("en", "numerals: {1: [one], 7: [One]}", "`One` means 1 and 7"),
+        ("de", "magnitudes: {1000: [mehr als so viele]}", "is no word that multiplies a number by 1000"),
+    ],
+)
+def test_a_word_for_a_number_means_that_number_and_no_other(
+    tmp_path: Path, code: str, entry: str, what: str
+) -> None:
+    match = "text" if code == "ja" else "words"
+    write(tmp_path / f"docs/{code}/_language.yml", f"glossary: {{match: {match}}}\n{entry}\n")
+    with pytest.raises(BenchbookError) as raised:
+        load_rules(Project(tmp_path), code)
+    assert what in str(raised.value)
+    assert raised.value.problems[0].line == 2
+
+
+def test_words_for_numbers_may_be_many_and_made_of_others(tmp_path: Path) -> None:
+    entries = (
+        "numerals: {1: [واحد, واحدة], 13: [ثلاثة عشر], 60: [ستون, ستين]}\nmagnitudes: {1000: [ألف, آلاف]}\n"
+    )
+    write(tmp_path / "docs/ar/_language.yml", entries)
+    write(tmp_path / "docs/de/_language.yml", "magnitudes: {1000: [Tausend]}\n")
+    for code in ("ar", "de"):
+        assert 1000 in load_rules(Project(tmp_path), code).magnitudes
+
+
+def test_the_latin_words_of_a_rendering_are_those_of_an_english_term(tmp_path: Path) -> None:
+    terms = "glossary:\n  terms:\n    PyTorch: {find: [PyTorch, torch]}\n    offload: {find: [offload]}\n"
+    write(tmp_path / "docs/en/_language.yml", terms)
+    renderings = "    PyTorch:\n      approved: [PyTorch, torch, ｓudo curl]\n    offload: {approved: [CPU へ（offload）]}\n"
+    for code in ("ja", "de"):
+        write(tmp_path / f"docs/{code}/_language.yml", f"glossary:\n  terms:\n{renderings}")
+    project = Project(tmp_path)
+    found = foreign_renderings({code: load_rules(project, code) for code in project.languages}, project)
+    # A language in Latin letters has words of its own.
+    assert [(one.path, one.line, one.what) for one in found] == [
+        ("docs/ja/_language.yml", 4, "`ｓudo curl` for `PyTorch` holds `curl`, which no English term has")
+    ]
 
 
 @pytest.mark.parametrize("many", [1, 2, 15, 90])

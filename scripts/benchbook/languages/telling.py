@@ -45,6 +45,22 @@ IDEOGRAPHS = {
     "两": 2,
     "両": 2,
 }
+# Numbers in ideographs: `九十`, `四二`, and `两`.
+IDEOGRAPHIC = re.compile(f"[{''.join(IDEOGRAPHS)}]+")
+_ONES = {
+    "en": "zero one two three four five six seven eight nine ten",
+    "ar": "صفر واحد اثنان ثلاثة أربعة خمسة ستة سبعة ثمانية تسعة عشرة",
+    "ar, of what is feminine": "صفر واحدة اثنتان ثلاث أربع خمس ست سبع ثمان تسع عشر",
+    "ar, in other cases": "صفر واحد اثنين ثلاثة أربعة خمسة ستة سبعة ثماني تسعة عشرة",
+    "ja": "ゼロ ひとつ ふたつ みっつ よっつ いつつ むっつ ななつ やっつ ここのつ とお",
+}
+# What words for numbers mean, whatever a language's file says of them.
+NUMERALS = {word: number for words in _ONES.values() for number, word in enumerate(words.split())}
+# Words that multiply the number before them, of the languages whose numbers no ideographs say.
+MAGNITUDES: dict[str, dict[str, int]] = {
+    "ar": {"ألف": 10**3, "آلاف": 10**3, "مليون": 10**6, "ملايين": 10**6, "مليار": 10**9, "مليارات": 10**9},
+    "en": {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12},
+}
 # It ends a number; an ASCII one would be read as part of it.
 _WIDE_COMMA = "，"
 # An address that nothing but one looks like; in code such as `torch.compile` a dot leads nowhere.
@@ -56,6 +72,23 @@ BARE_ADDRESS = re.compile(
 # What else a dot may make one of, and Latin words in a row, as in a command.
 _ADDRESS = re.compile(rf"{BARE_ADDRESS.pattern}|{_HOST}(?::[^\s)]*)?")
 _LATIN = re.compile(r"(?<![A-Za-z0-9_.+=-])[A-Za-z][A-Za-z0-9_.+=-]*(?:[ \u00a0/|]+[A-Za-z0-9_.+=~-]+)+")
+
+
+def ideographic(digits: Sequence[int]) -> set[str]:
+    """What a run of ideographs may be: `四十二` is 42 and so is `四二`; `二三` is two or three."""
+    if len(digits) == 2 and digits[1] == digits[0] + 1 < 10:
+        return {str(digit) for digit in digits}
+    if all(digit < 10 for digit in digits):
+        return {str(int("".join(map(str, digits))))}
+    whole = part = last = 0
+    for digit in digits:
+        if digit < 10:
+            last = digit
+        elif digit < 10_000:
+            part, last = part + (last or 1) * digit, 0
+        else:
+            whole, part, last = whole + ((part + last) or 1) * digit, 0, 0
+    return {str(whole + part + last)}
 
 
 @cache

@@ -9,18 +9,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 
 from benchbook.content.problems import Problem
-from benchbook.languages.telling import IDEOGRAPHS, folded, typed_pattern, typed_places, unit_pattern
+from benchbook.languages.telling import (
+    IDEOGRAPHS,
+    folded,
+    ideographic,
+    typed_pattern,
+    typed_places,
+    unit_pattern,
+)
 from benchbook.translations.sections import Section, TextRun
-from benchbook.translations.settings import Rules
+from benchbook.translations.settings import DEVICES, Rules
 
 # Digits that are not part of a name such as bf16 or GPT-2, in text that is folded.
 _NUMBER = re.compile(r"(?<![A-Za-z_.\d])(?<![A-Za-z]-)\d(?:[\d.,\u066b\u066c]*\d)?")
 # Numbers in ideographs: `九十`, `四二`, but not the words for a pair.
 _RUN = re.compile(f"[{''.join(letter for letter in IDEOGRAPHS if letter not in '两両')}]+")
+# What is counted by: `百枚`, `七台`.
+_COUNTER = re.compile(r"\s*[枚台个個回次本块张倍件人つ]")
 # The whole that a fraction is of, behind which its part stands.
 _FRACTION = re.compile(r"分[之の]\s*\Z")
 _GROUPS = re.compile(r"[,\u066c](?=\d{3}(?!\d))")
-_DEVICE = re.compile(r"(?<![A-Za-z])(CPU|GPU|TPU|NPU)s?(?![A-Za-z])")
+_DEVICE = re.compile(rf"(?<![A-Za-z])({'|'.join(DEVICES)})s?(?![A-Za-z])")
 # A name is written with a capital behind another letter, or with digits: AdamW, DDP, bf16.
 _NAME = re.compile(
     r"(?<![A-Za-z\d])(?=[A-Za-z\d]*[A-Za-z])(?:[A-Za-z]+[A-Z\d][A-Za-z\d]*|[A-Z]{2,})(?![A-Za-z\d])"
@@ -65,36 +74,20 @@ def unsaid_numbers(
 
 
 def _spelled(text: str, rules: Rules) -> Iterator[tuple[int, str, set[str]]]:
-    """Numbers in words that measure something or are no single ideograph: place, words, what they may be."""
+    """Numbers in words that measure, count or are no single ideograph: place, words, what they may be."""
     unit = unit_pattern(rules.unit_words)
     for found in _RUN.finditer(text):
         digits = [IDEOGRAPHS[letter] for letter in found[0]]
-        counted = unit.match(text, found.end()) or _FRACTION.search(text[: found.start()])
+        behind = unit.match(text, found.end()) or _COUNTER.match(text, found.end())
+        counted = behind or _FRACTION.search(text[: found.start()])
         if counted or (len(digits) > 1 and any(1 < digit < 10 for digit in digits)):
-            yield found.start(), found[0], _ideographic(digits)
+            yield found.start(), found[0], ideographic(digits)
     if rules.matching.by == "words":
         for number, names in rules.numerals.items():
             for name in names:
                 for start, end in rules.matching.places(name, text):
                     if number > 1 and (behind := unit.match(text, end)):
                         yield start, text[start : behind.end()], {str(number)}
-
-
-def _ideographic(digits: Sequence[int]) -> set[str]:
-    """What a run of ideographs may be: `四十二` is 42 and so is `四二`; `二三` is two or three."""
-    if len(digits) == 2 and digits[1] == digits[0] + 1 < 10:
-        return {str(digit) for digit in digits}
-    if all(digit < 10 for digit in digits):
-        return {str(int("".join(map(str, digits))))}
-    whole = part = last = 0
-    for digit in digits:
-        if digit < 10:
-            last = digit
-        elif digit < 10_000:
-            part, last = part + (last or 1) * digit, 0
-        else:
-            whole, part, last = whole + ((part + last) or 1) * digit, 0, 0
-    return {str(whole + part + last)}
 
 
 def lost_numbers(

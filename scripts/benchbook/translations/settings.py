@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +21,11 @@ from benchbook.content.validation import adapter, shape_errors
 from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
 from benchbook.languages.language import FALLBACK, FILE, unit_words
 from benchbook.languages.language import script_of as script_of
+from benchbook.languages.telling import IDEOGRAPHIC, IDEOGRAPHS, MAGNITUDES, NUMERALS, ideographic
 
+# What every language calls so, whether a term is of it or not.
+DEVICES = ("CPU", "GPU", "TPU", "NPU")
+_LATIN = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 LIKE_NEIGHBOURS = "fix it as its neighbours are"
 # What is left of a word once a prefix is taken off has at least this many letters.
 _STEM = 2
@@ -328,6 +333,9 @@ def load_rules(project: Project, code: str) -> Rules:
         tuple(glossary.suffixes),
         tuple(glossary.alike.items()),
     )
+    if odd := list(_odd_numbers(blocks, code, matching)):
+        fix = "put it below the number that it says, and below that alone"
+        raise BenchbookError(*(Problem(shown, yaml_line(text, keys), what, fix) for keys, what in odd))
     return Rules(
         code,
         matching,
@@ -340,6 +348,68 @@ def load_rules(project: Project, code: str) -> Rules:
         blocks.charset,
         unit_words(project.docs, code),
     )
+
+
+def _odd_numbers(
+    blocks: _Blocks, code: str, matching: Matching
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Words for numbers that mean another one, or two: by them, numbers are told from other numbers."""
+    meant: dict[str, int] = {}
+    for title, table in (("numerals", blocks.numerals), ("magnitudes", blocks.magnitudes)):
+        for number, words in table.items():
+            for word in words:
+                known = meant.setdefault(unicodedata.normalize("NFKC", word).casefold(), number)
+                if known != number:
+                    yield (title, number), f"`{word}` means {known} and {number}"
+                elif title == "magnitudes" and not _multiplies(word, number, code, matching):
+                    yield (title, number), f"`{word}` is no word that multiplies a number by {number}"
+                elif not _means(word, number, matching):
+                    yield (title, number), f"`{word}` does not mean {number}"
+
+
+def _means(word: str, number: int, matching: Matching) -> bool:
+    """Whether nothing in a word for a number says another one."""
+    for run in IDEOGRAPHIC.findall(word):
+        if str(number) not in ideographic([IDEOGRAPHS[letter] for letter in run]):
+            return False
+    parts = words_of(word)
+    if number > 10 and len(parts) > 1:
+        return True  # `ثلاثة عشر` is made of three and ten
+    said = frozenset().union(*(matching.stems(part, matching.prefixes, ()) for part in parts))
+    return all(number == known for name, known in NUMERALS.items() if matching.stems(name, (), ()) & said)
+
+
+def _multiplies(word: str, number: int, code: str, matching: Matching) -> bool:
+    """Whether a word behind a number multiplies it; of languages that nobody listed, any single word may."""
+    if matching.by == "text":
+        run = IDEOGRAPHIC.fullmatch(word)
+        return run is not None and str(number) in ideographic([IDEOGRAPHS[letter] for letter in word])
+    listed = MAGNITUDES.get(code.partition("-")[0])
+    return words_of(word) == [word] if listed is None else listed.get(word) == number
+
+
+def foreign_renderings(rules: Mapping[str, Rules], project: Project) -> list[Problem]:
+    """Latin words of renderings that no English term has: text that holds them would pass for translated."""
+    if FALLBACK not in rules:
+        return []
+    terms = rules[FALLBACK].terms
+    english = {word for key, term in terms.items() for text in (key, *term.find) for word in _latin(text)}
+    english |= {name.casefold() for name in DEVICES}
+    problems = []
+    for code, its in rules.items():
+        path = project.docs / code / FILE
+        for key, term in its.terms.items() if its.script != "Latn" else ():
+            for rendering in term.approved:
+                if foreign := sorted(_latin(rendering) - english):
+                    line = yaml_line(path.read_text("utf-8"), ("glossary", "terms", key, "approved"))
+                    what = f"`{rendering}` for `{key}` holds `{foreign[0]}`, which no English term has"
+                    problems.append(Problem(project.relative(path), line, what, "translate it"))
+    return problems
+
+
+def _latin(text: str) -> set[str]:
+    """The Latin words of a text, in small letters, without the ending of a plural."""
+    return {word.casefold().removesuffix("s") for word in _LATIN.findall(unicodedata.normalize("NFKC", text))}
 
 
 def glossary_gaps(rules: Mapping[str, Rules], project: Project) -> list[Problem]:
