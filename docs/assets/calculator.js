@@ -11,6 +11,9 @@ const form = document.getElementById("calc");
 const fields = form.elements;
 const at = (id) => document.getElementById(`calc-${id}`);
 const OWN = "own";
+const BF16_FROM = 80; // the compute capability, times ten
+const TENSOR_CORES_FROM = 70;
+const LEAST = 0.001; // the smallest share that is told
 // What the address says besides the choices that have a default in the form.
 const FLAGS = ["checkpointing", "chunked"];
 const NUMBERS = ["batch", "sequence", "tokens", "accumulation", "gpus", "rank"];
@@ -22,6 +25,7 @@ const loaded = new Map();
 
 const whole = new Intl.NumberFormat(`${settings.language}-u-nu-latn`, { maximumFractionDigits: 0 });
 const rounded = new Intl.NumberFormat(`${settings.language}-u-nu-latn`, { minimumSignificantDigits: 3, maximumSignificantDigits: 3 });
+const finer = new Intl.NumberFormat(`${settings.language}-u-nu-latn`, { minimumSignificantDigits: 5, maximumSignificantDigits: 5 });
 const percent = new Intl.NumberFormat(`${settings.language}-u-nu-latn`, { style: "percent", maximumSignificantDigits: 2 });
 
 function make(name, attributes = {}, ...children) {
@@ -36,10 +40,10 @@ const isolated = (text) => make("bdi", { dir: "ltr" }, text);
 
 const number = (value) => isolated((Number.isInteger(value) || value >= 100 ? whole : rounded).format(value));
 
-function memory(bytes) {
+function memory(bytes, digits = rounded) {
   const [unit, size] = bytes >= GIB ? ["GiB", GIB] : bytes >= 2 ** 20 ? ["MiB", 2 ** 20] : ["KiB", 2 ** 10];
   const value = bytes / size;
-  const text = (Number.isInteger(value) || value >= 100 ? whole : rounded).format(value);
+  const text = (Number.isInteger(value) || (value >= 100 && digits === rounded) ? whole : digits).format(value);
   return make("data", { value: Math.round(bytes), dir: "ltr" }, `${text}\u00a0${unit}`);
 }
 
@@ -209,12 +213,22 @@ function showResult(found, asked, model) {
   } else {
     const most = largestThat((batch) => fitting(model, { ...asked, batch }, space));
     if (tells(wanted)) said.unshift(mark(wanted <= space, "strong"), " ");
-    said.push(text("calc_needed_of", { needed: memory(wanted), room: memory(space) }), " ");
+    // What differs must not read alike.
+    const digits = memory(wanted).textContent === memory(space).textContent ? finer : rounded;
+    said.push(text("calc_needed_of", { needed: memory(wanted, digits), room: memory(space, digits) }), " ");
     said.push(most ? text("calc_largest", { batch: number(most) }) : text("calc_largest_none"));
   }
   at("verdict").dataset.fits = space !== undefined && tells(wanted) ? wanted <= space : "";
   const movable = paged(model.coefficients, asked, model.dimensions);
   if (movable) said.push(" ", text("calc_paged", { size: memory(movable) }));
+  if (gpu?.capability < BF16_FROM) {
+    const older = words[gpu.capability < TENSOR_CORES_FROM ? "my_gpu_oldest" : "my_gpu_older"];
+    said.push(make("span", { class: "bb-older" }, older.replace("{name}", gpu.name)));
+  }
+  if (space !== undefined && wanted > space) {
+    const remedies = document.getElementById("change-first");
+    said.push(" ", make("a", { href: "#change-first" }, remedies.firstChild.textContent.trim()));
+  }
   at("verdict").replaceChildren(...said);
   showParts(found, wanted, space);
 }
@@ -240,7 +254,7 @@ function showParts(found, wanted, space) {
   const row = ([name, bytes]) => make("tr", { "data-part": name },
     make("th", { scope: "row" }, words[`calc_${name}`]),
     make("td", {}, memory(bytes)),
-    make("td", {}, isolated(percent.format(bytes / wanted))));
+    make("td", {}, isolated(bytes / wanted < LEAST ? `< ${percent.format(LEAST)}` : percent.format(bytes / wanted))));
   at("parts").replaceChildren(...[...parts, ["sum", wanted]].map(row));
 }
 

@@ -211,7 +211,7 @@ def test_what_is_proposed_leads_to_a_section_that_is_there(page: Page, site_url:
 def test_qlora_of_an_8b_on_24_gb_is_answered_in_two_taps(page: Page, site_url: str) -> None:
     page.goto(site_url + address("en", GUIDE))
     ready(page)
-    page.get_by_role("link", name="Llama 3.1 8B · QLoRA · 24 GB").click()
+    page.get_by_role("link", name="Llama 3.1 8B · QLoRA · 1 × 2048 · 24 GB").click()
     ready(page)
     expect(page.locator("#calc-verdict")).to_have_attribute("data-fits", "true")
     assert page.get_by_label("What trains").input_value() == "qlora"

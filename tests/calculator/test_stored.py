@@ -77,7 +77,8 @@ def test_a_model_need_have_no_loss_by_chunks_and_no_states_in_pages(project: Pro
             table[part] = {key: item for key, item in table[part].items() if "paged" not in key}
 
     change(coefficients_path(project, NAME), older)
-    assert said(project) == []
+    # Points of what it lacks are named, and nothing else.
+    assert all("has no coefficients" in problem for problem in said(project))
 
 
 def first(moments: list[Table]) -> Table:

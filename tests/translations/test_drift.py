@@ -26,6 +26,9 @@ from handbooks import build_site, edit
 from lessons import PAGE, Tree, copied_tree, small_site
 from repositories import commit_all, git
 
+# Of the Chinese page.
+SENTENCE = "像上面那样，把批大小除以进程数，让每个进程各算一份。"
+
 OTHERS = {"ar", "ja", "zh"}
 
 
@@ -180,7 +183,7 @@ OF_HISTORY = {
 def forge(tree: Tree, said: str) -> Path:
     """A Chinese page with something more in a section that its front matter calls left behind."""
     page = tree.project.docs / "zh" / PAGE
-    edit(page, "把批大小除以进程数。", f"把批大小除以进程数。{said}")
+    edit(page, SENTENCE, f"{SENTENCE}{said}")
     page.write_text(
         re.sub(r"(first-remedy: )'?\w+'?", r"\g<1>0123456789ab", page.read_text("utf-8")), "utf-8"
     )
@@ -202,7 +205,7 @@ def test_what_a_section_that_is_behind_holds_was_once_on_the_english_page(tree: 
     commit_all(tree.project.root)
     edit(tree.project.docs / "en" / PAGE, "Divide the batch by", "First divide the batch by")
     commit_all(tree.project.root)
-    edit(tree.project.docs / "zh" / PAGE, "把批大小除以进程数。", f"把批大小除以进程数。{said}")
+    edit(tree.project.docs / "zh" / PAGE, SENTENCE, f"{SENTENCE}{said}")
     assert any(what in one.what for one in tree.new()[0])
 
 
@@ -210,7 +213,7 @@ def test_what_english_said_once_may_stand_in_a_section_that_is_behind(tree: Tree
     said = "Divide the batch by 7, with `--old` and [this](https://old.example/)"
     edit(tree.project.docs / "en" / PAGE, "Divide the batch by", said)
     chinese = "把批大小除以进程数，用 7、`--old` 和[这个](https://old.example/)。"
-    edit(tree.project.docs / "zh" / PAGE, "把批大小除以进程数。", chinese)
+    edit(tree.project.docs / "zh" / PAGE, SENTENCE, chinese)
     commit_all(tree.project.root)
     accept(tree.project, "zh", None, all_languages=False)
     edit(tree.project.docs / "en" / PAGE, said, "First divide the batch by")

@@ -41,7 +41,7 @@ Positive = Annotated[list[Annotated[float, Limit(ge=0, le=LARGEST)]], Limit(max_
 
 
 @dataclass(frozen=True)
-class StoredMoment(Stored):
+class PeakMoment(Stored):
     """What is held at a moment of a generation, by part."""
 
     gradients: Sum | None = None
@@ -53,7 +53,7 @@ class StoredMoment(Stored):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingMoment(StoredMoment):
+class TrainingMoment(PeakMoment):
     """What is held at a moment of a training step, and what computes then."""
 
     at: Literal["forward", "backward", "step"]
@@ -63,8 +63,8 @@ class TrainingMoment(StoredMoment):
 class StoredGeneration(Stored):
     """The moments of a prompt and of a further token."""
 
-    prefill: Annotated[list[StoredMoment], Limit(min_length=1)]
-    decode: Annotated[list[StoredMoment], Limit(min_length=1)]
+    prefill: Annotated[list[PeakMoment], Limit(min_length=1)]
+    decode: Annotated[list[PeakMoment], Limit(min_length=1)]
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ from benchbook.content.records import (
     read_packed,
     record_from,
     record_table,
-    write_files,
+    write_together,
 )
 from benchbook.content.revisions import laid_out
 from benchbook.content.script import Script, read_script
@@ -156,7 +156,7 @@ def _put(project: Project, texts: Mapping[Path, str]) -> tuple[str, ...]:
         BenchbookError: One cannot be written; then everything is as it was.
     """
     try:
-        write_files({path: text.encode() for path, text in texts.items()})
+        write_together({path: text.encode() for path, text in texts.items()})
     except OSError as error:
         shown = project.relative(project.records)
         what = f"cannot be written ({error.strerror or error}), and nothing was imported"

@@ -419,10 +419,10 @@ def read_packed(path: Path, at_most: int) -> bytes:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file whole or not at all: a reader, or a crash, never meets half of it."""
-    write_files({path: text.encode()})
+    write_together({path: text.encode()})
 
 
-def write_files(contents: Mapping[Path, bytes]) -> None:
+def write_together(contents: Mapping[Path, bytes]) -> None:
     """Write files whole, and all of them or none.
 
     All lie beside their places before the first is put there; where one cannot be, those before it go back.

@@ -30,7 +30,7 @@ from benchbook.content.records import (
     read_packed,
     record_from,
     record_table,
-    write_files,
+    write_together,
 )
 
 # What reading a file that is not a bundle can raise.
@@ -109,7 +109,7 @@ class Checkout:
         with writing(self._project.relative(path)):
             # A machine without a record would be a half of what was to be written.
             texts = {described: text_over(described, self._machine), path: dump_record(record)}
-            write_files({place: text.encode() for place, text in texts.items()})
+            write_together({place: text.encode() for place, text in texts.items()})
         return self._project.relative(path)
 
 
@@ -164,7 +164,7 @@ class Bundle:
         # No moment in the header: the same records make the same file.
         content = gzip.compress(content, mtime=0) if packed else content + b"\n"
         with writing(self._path.name):
-            write_files({self._path: content})
+            write_together({self._path: content})
         return self._path.name
 
     def hold_machine(self) -> None:

@@ -194,7 +194,7 @@ def _tries(models: tuple[ListedModel, ...]) -> list[tuple[str, str]]:
     return [
         (
             urlencode({"model": model, "method": method, **_TRIED, "gpu": gpu}),
-            f"{titles[model]} · {_METHODS[method]} · {gpu} GB",
+            f"{titles[model]} · {_METHODS[method]} · {_TRIED['batch']} × {_TRIED['sequence']} · {gpu} GB",
         )
         for model, method, gpu in _TRIES
         if model in titles
@@ -214,7 +214,15 @@ def _by_kind(models: tuple[ListedModel, ...], language: Language) -> list[tuple[
 def _settings(build: Build, gpus: list[dict[str, Any]]) -> str:
     """What the script must know, as JSON that no tag can end."""
     language = build.here.language
-    names = [*(f"calc_{name}" for name in _STRINGS), "comma", "fits", "fits_not", *GPU_STRINGS]
+    names = [
+        *(f"calc_{name}" for name in _STRINGS),
+        "comma",
+        "fits",
+        "fits_not",
+        *GPU_STRINGS,
+        "my_gpu_older",
+        "my_gpu_oldest",
+    ]
     settings = {
         "language": language.code,
         "folder": f"{build.here.root}assets/coefficients/",
