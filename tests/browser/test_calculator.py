@@ -188,6 +188,29 @@ def test_a_result_is_saved_as_a_picture_with_the_setup_in_words(page: Page, site
     assert "undefined" not in drawn
 
 
+@pytest.mark.parametrize(
+    ("gpu", "said"), [("t4-16", "Use fp16"), ("p100-16", "no tensor cores"), ("l4-24", "")]
+)
+def test_what_a_gpu_does_not_compute_is_said_with_the_verdict(
+    page: Page, site_url: str, gpu: str, said: str
+) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?gpu={gpu}")
+    ready(page)
+    remark = page.locator("#calc-verdict .bb-older")
+    expect(remark).to_have_count(1 if said else 0)
+    if said:
+        expect(remark).to_contain_text(said)
+
+
+def test_what_does_not_fit_leads_to_what_would(page: Page, site_url: str) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?gpu=4")
+    ready(page)
+    link = page.locator("#calc-verdict a")
+    expect(link).to_have_text("What to change first")
+    link.click()
+    assert page.url.endswith("#change-first")
+
+
 def test_changes_that_fit_stand_before_those_that_do_not(page: Page, site_url: str) -> None:
     page.goto(f"{site_url}{address('en', GUIDE)}?gpu=6")
     ready(page)
