@@ -89,6 +89,37 @@ FOUND = {
         ("勾配累積", "comparing_setups"),
     ),
 }
+# What people type, and the page that must come first.
+FIRST = {
+    "en": (("memory calculator", "memory_calculator"), ("VRAM", "memory_calculator")),
+    "ar": (
+        ("حاسبة الذاكرة", "memory_calculator"),
+        ("معدل التعلم", "comparing_setups"),
+        ("نفاد الذاكرة", "index"),
+        ("تجزؤ الذاكرة", "perf_train_gpu_one"),
+    ),
+    "zh": (
+        ("显存不足", "index"),
+        ("爆显存", "index"),
+        ("激活检查点", "perf_train_gpu_one"),
+        ("学习率预热", "comparing_setups"),
+        ("单卡多卡 loss 不一致", "comparing_setups"),
+        ("显存计算器", "memory_calculator"),
+        ("ZeRO-3", "memory_calculator"),
+        ("gradient_checkpointing", "perf_train_gpu_one"),
+        ("参数高效微调", "perf_train_gpu_one"),
+        ("7B 需要多少显存", "memory_calculator"),
+    ),
+    "ja": (
+        ("MoE", "perf_train_gpu_one"),
+        ("勾配チェックポイント", "perf_train_gpu_one"),
+        ("ハイパーパラメーター", "index"),
+        ("メモリの断片化", "perf_train_gpu_one"),
+        ("損失が NaN", "index"),
+        ("学習が遅い", "index"),
+        ("ＣＵＤＡ　ｏｕｔ　ｏｆ　ｍｅｍｏｒｙ", "error_texts"),
+    ),
+}
 # What finds several sections of the handbook.
 EXCERPTS = {
     "en": (
@@ -147,6 +178,13 @@ def test_a_query_finds_the_right_page_of_the_handbook_among_the_first_three(
         found = ask(page, query)
         assert ROOT_PATH + address(code, guide) in list(dict.fromkeys(found))[:3], query
         assert all(in_language(path, code) for path in found), query
+
+
+@pytest.mark.parametrize("code", FIRST)
+def test_what_people_type_finds_first_the_page_that_answers(page: Page, site_url: str, code: str) -> None:
+    page.goto(site_url + address(code))
+    for query, guide in FIRST[code]:
+        assert ask(page, query)[0] == ROOT_PATH + address(code, guide), query
 
 
 @pytest.mark.parametrize("code", TRANSLATIONS)
