@@ -25,6 +25,7 @@ from benchbook.content.schemas import schema
 from benchbook.machines.gpus import described
 from benchbook.predictions import making
 from benchbook.predictions.asking import Question
+from benchbook.predictions.freshness import stale_prediction
 from benchbook.predictor.room import ASSUMED_CONTEXT
 from builders import MACHINE, make_record, write
 from handbooks import edit
@@ -114,6 +115,29 @@ def test_a_model_is_taken_from_its_file_with_what_is_said_beside_it(tmp_path: Pa
     assert model == {"model_type": "llama", "num_hidden_layers": 8, "vocab_size": 9}
 
 
+RUNNING = f"""machines = ["{H200}"]
+
+[[script]]
+name = "add.py"
+run = {{ until = "add" }}
+values = {{ peak = "peak_allocated" }}
+"""
+
+
+def test_a_script_that_is_run_has_no_model_and_is_asked_anew_once_it_changes(tmp_path: Path) -> None:
+    project = adding(tmp_path, RUNNING)
+    before = questions(project)[H200, "mode=plain"]
+    path = project.snippets / "sums/add.py"
+    assert (before.kind, before.model, before.path) == ("run", {}, path)
+    answer = multiplied(dataclasses.replace(before, workload={"batch": 1}))
+    prediction = making.make_prediction(before, answer, STAMP, None)
+    assert stale_prediction(prediction, before) is None
+    edit(path, "# %% checks", "another = 1\n\n# %% checks")
+    changed = stale_prediction(prediction, questions(project)[H200, "mode=plain"])
+    assert changed is not None
+    assert changed.startswith("workload changed (code: sha256:")
+
+
 def test_a_gpu_that_nobody_measured_on_is_called_what_the_recorder_would_call_it() -> None:
     found = described(H200)
     assert found is not None
@@ -192,7 +216,12 @@ WRONG: dict[str, tuple[str, int, str, str]] = {
         "prediction_declarations.py",
     ),
     "on = ": ("off = ", 15, "script.case.off: there is no such key", "prediction_declarations.py"),
-    "training = { batch": ("inference = { batch", 4, "is asked as training and inference", "one of the two"),
+    "training = { batch": (
+        "inference = { batch",
+        4,
+        "is asked as training and inference",
+        "`run`, one of them",
+    ),
     "[[script.case]]": ("[[script.case]", 9, "is not valid TOML", "fix the TOML"),
 }
 

@@ -18,6 +18,9 @@
 place of `training`, has the fields of an inference. Beside `name`, `machines` replaces those of the file, and
 `where` leaves only some variants. `skip = "why"` in a case says why the predictor is not asked.
 
+`run = { until = "train" }` in place of both has no model: the script's own lines are run up to that cell, on
+tensors without values. They read none of them, and call what is trained `model`.
+
 A setting may stand in a JSON file among the script's inputs: `adapters = { file = "methods.json", at =
 ["$method", "adapters"] }` is what lies there below these keys, or nothing.
 
@@ -62,6 +65,7 @@ class Layer(Stored):
     config: dict[Name, Any] = field(default_factory=dict)
     training: dict[Name, Any] = field(default_factory=dict)
     inference: dict[Name, Any] = field(default_factory=dict)
+    run: dict[Name, Any] = field(default_factory=dict)
     values: dict[ValueName, Stands] = field(default_factory=dict)
 
 

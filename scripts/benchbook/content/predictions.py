@@ -70,8 +70,8 @@ class StoredPrediction(Stored):
         predictor: The version of the predictor's rules.
         packages: The versions of what it ran on.
         parameters: Those of the script, with the values that it has there.
-        model: The configuration.
-        kind: "training" or "inference".
+        model: The configuration; none of a script that makes its own.
+        kind: "training", "inference" or "run".
         workload: Its fields.
         values: Bytes by metric or meter ("train.allocated_peak").
         stands_for: The quantities whose sum each of them is.
@@ -96,7 +96,7 @@ class StoredPrediction(Stored):
     packages: dict[Short, Short]
     parameters: Parameters
     model: dict[Name, Any]
-    kind: Annotated[str, OneOf(("training", "inference"))]
+    kind: Annotated[str, OneOf(("training", "inference", "run"))]
     workload: dict[Name, Setting | dict[Name, Any]]
     values: dict[ValueName, Bytes]
     stands_for: dict[ValueName, Some[Quantity]]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import ValidationError
@@ -29,6 +31,8 @@ from benchbook.predictor.room import room_on
 from benchbook.predictor.workload import WORKLOADS, UnpredictableError
 
 MODELS = "models"
+# The kind of question whose model is the script's own.
+RUN = "run"
 # A setting that stands in a JSON file which the script reads: `{ file = "x.json", at = ["$axis", "key"] }`.
 IN_A_FILE = {"file", "at"}
 # Where in a script's declaration something is said: () for its own table, ("case", 0) for its first case.
@@ -46,11 +50,12 @@ class Question:
         machine: Where it would run.
         device: "cpu" or "cuda": whose kernels and allocator.
         parameters: With which values the script would run there.
-        model: The configuration, as in a config.json.
-        kind: "training" or "inference".
+        model: The configuration, as in a config.json; empty where the script makes its own.
+        kind: "training", "inference" or "run".
         workload: Its fields.
         values: By metric or meter ("train.allocated_peak"): the quantities whose sum stands for it.
         room: Bytes that torch's allocator can take of the machine's device; None where that is not known.
+        path: Where the script lies.
     """
 
     script: str
@@ -63,6 +68,7 @@ class Question:
     workload: dict[str, Any]
     values: dict[str, tuple[str, ...]]
     room: int | None = None
+    path: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -239,16 +245,18 @@ class _Reader:
         layers: Layers,
     ) -> Question | None:
         before = len(self.problems)
-        model = self._model(variant, layers)
         used = [kind for kind in WORKLOADS if any(getattr(layer, kind) for _, layer in layers)]
+        model = self._model(variant, layers) if used != [RUN] else {}
         if len(used) != 1:
             what = f"variant {variant.name} is asked as {' and '.join(used) or 'nothing'}"
-            self._problem((), "name", what, "give it `training` or `inference`, one of the two")
+            self._problem((), "name", what, "give it `training`, `inference` or `run`, one of them")
             return None
         (kind,) = used
         workload = {
             key: value for key, value in self._merged(kind, variant, layers).items() if value is not None
         }
+        if kind == RUN:
+            workload["code"] = self._code(script)
         if len(self.problems) > before:
             return None
         try:
@@ -283,9 +291,29 @@ class _Reader:
             asked["lora"] = {key: value for key, value in asked["lora"].items() if key != "four_bit"}
         parameters = dict(variant.parameters)
         room = self.rooms[machine] if device == "cuda" else None
+        path = self.project.snippets / script.reference
         return Question(
-            script.reference, variant.name, machine, device, parameters, model, kind, asked, values, room
+            script.reference,
+            variant.name,
+            machine,
+            device,
+            parameters,
+            model,
+            kind,
+            asked,
+            values,
+            room,
+            path,
         )
+
+    def _code(self, script: Script) -> str:
+        """`sha256:...` of what a script computes and of its inputs."""
+        folder = self.project.snippets / self.declaration.guide
+        whole = hashlib.sha256(script.code_digest.encode())
+        for name in sorted(script.metadata.inputs):
+            path = folder / name
+            whole.update(path.read_bytes() if path.is_file() else b"")
+        return f"sha256:{whole.hexdigest()}"
 
     def _model(self, variant: Variant, layers: Layers) -> dict[str, Any] | None:
         named = [(place, layer.model) for place, layer in layers if layer.model]

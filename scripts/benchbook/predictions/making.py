@@ -6,7 +6,7 @@ import datetime
 import importlib.metadata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchbook.content.formats import from_table
 from benchbook.content.prediction_declarations import load_declarations
@@ -25,9 +25,15 @@ from benchbook.content.predictions import (
 from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
 from benchbook.content.records import Record, load_record
+from benchbook.content.script import read_script
 from benchbook.predictions.asking import Asked, Question, ask
 from benchbook.predictions.freshness import measured_at, stale_prediction
 from benchbook.statistics.summary import median
+
+if TYPE_CHECKING:
+    from benchbook.predictor import Prediction
+    from benchbook.predictor.gpus import Gpu
+    from benchbook.predictor.workload import ScriptRun, Workload
 
 PACKAGES = ("torch", "transformers")
 
@@ -281,7 +287,6 @@ def ask_predictor(question: Question) -> Answer:
     Raises:
         BenchbookError: It cannot be predicted.
     """
-    from benchbook.predictor import predict
     from benchbook.predictor.gpus import H200, gpu_named
     from benchbook.predictor.workload import WORKLOADS, UnpredictableError
 
@@ -291,7 +296,7 @@ def ask_predictor(question: Question) -> Answer:
     except UnpredictableError:
         gpu = H200
     try:
-        said = predict(question.model, workload, question.device, gpu, question.room)
+        said = _predicted(question, workload, gpu)
     except UnpredictableError as error:
         guide = question.script.partition("/")[0]
         what = f"{question.script}, variant {question.variant}, on {question.machine}: {error.what}"
@@ -305,4 +310,18 @@ def ask_predictor(question: Question) -> Answer:
         moments,
         said.unexplained,
         said.fits,
+    )
+
+
+def _predicted(question: Question, workload: Workload | ScriptRun, gpu: Gpu) -> Prediction:
+    from benchbook.predictor import predict
+    from benchbook.predictor.running import predict_script
+    from benchbook.predictor.workload import ScriptRun
+
+    if not isinstance(workload, ScriptRun):
+        return predict(question.model, workload, question.device, gpu, question.room)
+    assert question.path is not None
+    script = read_script(question.path, question.path.parents[2])
+    return predict_script(
+        script, question.path, question.parameters, workload, question.device, gpu, question.room
     )

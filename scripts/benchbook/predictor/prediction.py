@@ -32,7 +32,7 @@ from benchbook.predictor.models import (
 )
 from benchbook.predictor.trace import Trace
 from benchbook.predictor.training import STEPS, make_optimizer, prepare, train
-from benchbook.predictor.workload import Device, Inference, Training, UnpredictableError, Workload
+from benchbook.predictor.workload import Device, Inference, ScriptRun, Training, UnpredictableError, Workload
 from benchbook.predictor.workspaces import Workspaces
 
 # The first pass of a step creates the gradients, the second adds to them, and so do all later ones.
@@ -111,7 +111,7 @@ def predict(
     return summed_up(trace, parameters, device, room)
 
 
-def check_attention(workload: Workload, device: Device) -> None:
+def check_attention(workload: Workload | ScriptRun, device: Device) -> None:
     """Refuse a CPU what only GPUs have."""
     if device == "cpu" and workload.attention not in ON_CPU:
         raise UnpredictableError(

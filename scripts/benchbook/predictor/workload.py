@@ -1,11 +1,11 @@
-"""What is to be predicted: a training step or a generation, and among how many ranks it is divided."""
+"""What is to be predicted: training, a generation or a script, and among how many ranks it is divided."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 
-from benchbook.content.formats import Count, Limit, Many, Name, Stored
+from benchbook.content.formats import Count, Limit, Many, Name, Short, Stored
 
 Precision = Literal["fp32", "bf16_autocast", "fp16_autocast", "bf16", "bf16_weights_autocast"]
 Optimizer = Literal[
@@ -141,8 +141,30 @@ class Inference(Stored):
         one_of("cache", self.cache, get_args(Cache))
 
 
+@dataclass(frozen=True)
+class ScriptRun(Stored):
+    """A script as it stands, which makes its own model and does its own work.
+
+    Parameters:
+        until: The last cell that is run: the one that trains.
+        code: The digest of the script and its inputs: of others, it is another question.
+        attention: As for training.
+    """
+
+    until: Name
+    code: Short = ""
+    attention: Attention = "sdpa"
+
+    def __post_init__(self) -> None:
+        one_of("attention", self.attention, get_args(Attention))
+
+
 Workload = Training | Inference
-WORKLOADS: dict[str, type[Workload]] = {"training": Training, "inference": Inference}
+WORKLOADS: dict[str, type[Workload | ScriptRun]] = {
+    "training": Training,
+    "inference": Inference,
+    "run": ScriptRun,
+}
 
 
 def at_least(name: str, value: int, least: int) -> None:
