@@ -345,12 +345,22 @@ function changes(asked, space, model) {
   return all.filter(({ change }) => peak(model, { ...asked, ...change }) !== null);
 }
 
-/** As many of `offered`, in their order, as it takes to fit, and none that is not needed; null if all do not. */
-function together(offered, asked, space, model) {
+// So many changes are tried in all combinations; of more, those that come first are taken.
+const COMBINED = 3;
+
+/** As few changes as it takes to fit, the first in their order; null if all do not. */
+function together(all, asked, space, model) {
   const merged = (taken) => Object.assign({}, ...taken.map((one) => one.change));
-  const enough = (taken) => fitting(model, { ...asked, ...merged(taken) }, space);
+  // With adapters, weights are never divided.
+  const goTogether = (taken) => !taken.some((one) => one.change.method) || !taken.some((one) => one.change.sharding === "zero3");
+  const enough = (taken) => goTogether(taken) && fitting(model, { ...asked, ...merged(taken) }, space);
+  for (let count = 2; count <= COMBINED; count++) {
+    const taken = combinations(all, count).find(enough);
+    if (taken) return { taken, change: merged(taken) };
+  }
   let taken = [];
-  for (const one of offered) {
+  for (const one of all) {
+    if (!goTogether([...taken, one])) continue;
     taken.push(one);
     if (!enough(taken)) continue;
     for (const early of taken) {
@@ -362,16 +372,21 @@ function together(offered, asked, space, model) {
   return null;
 }
 
+/** Each choice of `count` of `all`, in their order. */
+function combinations(all, count) {
+  if (count === 0) return [[]];
+  return all.flatMap((one, place) => combinations(all.slice(place + 1), count - 1).map((rest) => [one, ...rest]));
+}
+
 function showChanges(found, asked, model) {
   const space = room();
   const then = (change) => peak(model, { ...asked, ...change }).total;
   const fits = (one) => space !== undefined && needed(one.total) <= space;
-  const offered = changes(asked, space, model)
-    .map((one) => ({ ...one, names: [nameOf(one)], total: then(one.change) }))
-    .filter((one) => one.total < found.total);
+  const all = changes(asked, space, model).map((one) => ({ ...one, names: [nameOf(one)], total: then(one.change) }));
+  const offered = all.filter((one) => one.total < found.total);
   const rows = [...offered.filter(fits), ...offered.filter((one) => !fits(one))];
   if (space !== undefined && needed(found.total) > space && !offered.some(fits)) {
-    const both = together(offered, asked, space, model);
+    const both = together(all, asked, space, model);
     if (both) {
       const names = both.taken.flatMap((one, place) => [place ? words.comma : " ", nameOf(one)]);
       rows.unshift({ names: [words.calc_together, ...names], change: both.change, total: then(both.change) });
@@ -396,6 +411,8 @@ function nameOf({ name, holes }) {
 function apply(change) {
   const button = make("button", { type: "button" }, words.calc_apply);
   button.addEventListener("click", async () => {
+    // What a box says that cannot be chosen now is no part of what was promised.
+    if (fields.chunked.disabled) fields.chunked.checked = false;
     for (const [name, value] of Object.entries(change)) {
       if (FLAGS.includes(name)) fields[name].checked = value;
       else fields[name].value = value;

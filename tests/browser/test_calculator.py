@@ -144,7 +144,13 @@ def test_a_change_that_is_applied_holds_what_it_promised(page: Page, site_url: s
 
 
 @pytest.mark.parametrize(
-    "asked", ["model=llama-3.1-70b&gpus=4&sharding=zero3&gpu=80", "model=gemma-2-2b&gpu=8&batch=8"]
+    "asked",
+    [
+        "model=llama-3.1-70b&gpus=4&sharding=zero3&gpu=80",
+        "model=gemma-2-2b&gpu=8&batch=8",
+        "model=qwen3-30b-a3b&precision=fp32&batch=16&gpu=48",
+        "model=pythia-1.4b&attention=eager&chunked=1&precision=bf16_autocast&accumulation=4&gpu=8",
+    ],
 )
 def test_every_change_that_is_applied_comes_to_what_it_promised(
     page: Page, site_url: str, asked: str
@@ -234,7 +240,7 @@ def test_what_is_proposed_leads_to_a_section_that_is_there(page: Page, site_url:
 def test_qlora_of_an_8b_on_24_gb_is_answered_in_two_taps(page: Page, site_url: str) -> None:
     page.goto(site_url + address("en", GUIDE))
     ready(page)
-    page.get_by_role("link", name="Llama 3.1 8B · QLoRA · 1 × 2048 · 24 GB").click()
+    page.get_by_role("link", name="Llama 3.1 8B · QLoRA · 1 × 2048 · checkpointing · 24 GB").click()
     ready(page)
     expect(page.locator("#calc-verdict")).to_have_attribute("data-fits", "true")
     assert page.get_by_label("What trains").input_value() == "qlora"

@@ -194,7 +194,7 @@ def _tries(models: tuple[ListedModel, ...]) -> list[tuple[str, str]]:
     return [
         (
             urlencode({"model": model, "method": method, **_TRIED, "gpu": gpu}),
-            f"{titles[model]} · {_METHODS[method]} · {_TRIED['batch']} × {_TRIED['sequence']} · {gpu} GB",
+            f"{titles[model]} · {_METHODS[method]} · {_TRIED['batch']} × {_TRIED['sequence']} · checkpointing · {gpu} GB",
         )
         for model, method, gpu in _TRIES
         if model in titles
