@@ -123,6 +123,7 @@ def test_rounding_never_shows_a_hundred_for_less() -> None:
 def test_a_tiny_share_is_a_power_of_ten() -> None:
     locale = load_language(DOCS, "en").locale
     assert format_percent(7.2e-8, locale).replace("\u00a0", " ") == "7.2 × 10⁻⁶ %"
+    assert format_percent(-1e38, locale).replace("\u00a0", " ") == "−1 × 10⁴⁰ %"
     assert format_percent(0, locale) == "0%"
 
 
