@@ -191,10 +191,11 @@ def _sizes(gpus: list[dict[str, Any]]) -> list[dict[str, int]]:
 def _tries(models: tuple[ListedModel, ...]) -> list[tuple[str, str]]:
     """Setups to begin with: what the address says of each, and what it is called in every language."""
     titles = {one.name: one.title for one in models}
+    samples = f"{_TRIED['batch']} × {_TRIED['sequence']}"
     return [
         (
             urlencode({"model": model, "method": method, **_TRIED, "gpu": gpu}),
-            f"{titles[model]} · {_METHODS[method]} · {_TRIED['batch']} × {_TRIED['sequence']} · checkpointing · {gpu} GB",
+            " · ".join([titles[model], _METHODS[method], samples, "checkpointing", f"{gpu} GB"]),
         )
         for model, method, gpu in _TRIES
         if model in titles
