@@ -794,6 +794,18 @@ def test_a_bundle_that_was_damaged_is_not_gone_on_with(project: Project, tmp_pat
             Bundle(path, Checkout(project, HERE), HERE)
 
 
+def test_a_bundle_that_was_changed_since_is_not_sealed_anew(project: Project, tmp_path: Path) -> None:
+    add_script(project.root, BODY, SWEEP, name="guide/one.py")
+    path = tmp_path / "here.json"
+    record(project, "guide/one.py", bundle=path)
+    table = json.loads(path.read_text("utf-8"))
+    (campaign,) = table["records"][0]["campaigns"].values()
+    campaign["recorded_by"] = "somebody else"
+    path.write_text(json.dumps(table), "utf-8")
+    with pytest.raises(BenchbookError, match="was changed since it was written"):
+        Bundle(path, Checkout(project, HERE), HERE)
+
+
 # Circumstances
 
 

@@ -306,6 +306,8 @@ def test_a_file_that_would_run_or_that_nobody_checks_is_named(
         ":lang(xx) p::first-letter { line-height: 1 }",
         ":lang(xx) li { font-size: 0.8em }",
         ":lang(xx) { font-family: Wingdings }",
+        # Told at once: a class is read in one way only.
+        ":lang(xx) " + ".a-p" * 200 + "! { line-height: 2 }",
     ],
 )
 def test_the_style_of_a_language_is_of_its_letters_alone(style: str) -> None:

@@ -122,6 +122,11 @@ def _compare_histories(old: Record, new: Record, merged: Record, title: str, fou
     gone = [line.campaign for line in old.history if not any(_continues(line, one) for one in merged.history)]
     if gone:
         found.replaced.append(f"{title}: the history of campaign {few(list(dict.fromkeys(gone)))}")
+    # What a campaign was is known once it is done: its lines change only with what it has measured since.
+    done = {name for name, one in old.campaigns.items() if new.campaigns.get(name) == one}
+    forged = [line.campaign for line in merged.history if line.campaign in done and line not in old.history]
+    if forged and not set(new.variants) - set(old.variants):
+        found.replaced.append(f"{title}: the history of campaign {few(list(dict.fromkeys(forged)))}")
     known = {*old.campaigns, *new.campaigns, *(line.campaign for line in old.history)}
     strange = [line.campaign for line in new.history if line.campaign not in known]
     if strange:

@@ -35,9 +35,9 @@ _OF_OURS = frozenset({"line-break", "min-width", "overflow-wrap", "padding-inlin
 _OURS = re.compile(r"[.#](?:bb-|calc|site-)|\bdata\b|\[", re.IGNORECASE)
 # What a selector is made of: elements of text, classes, the language, and what groups or excludes these.
 _SELECTOR = re.compile(
-    r"(?:[\s>(),]|:(?:is|not|where)(?=\()|:lang\([\w-]+\)|:(?:first|last)-child|\[lang\]|\.[a-z][a-z-]*"
-    r"|\b(?:a|blockquote|body|caption|code|dd|dt|em|figcaption|h[1-6]|html|kbd|li|ol|p|pre|strong|summary|table|tbody|td"
-    r"|th|thead|tr|ul)\b)+"
+    r"(?:[\s>(),]|:(?:is|not|where)(?=\()|:lang\([\w-]+\)|:(?:first|last)-child|\[lang\]|\.[a-z][a-z-]*(?![\w-])"
+    r"|(?<![\w.-])(?:a|blockquote|body|caption|code|dd|dt|em|figcaption|h[1-6]|html|kbd|li|ol|p|pre|strong|summary|table|tbody|td"
+    r"|th|thead|tr|ul)(?![\w-]))+"
 )
 _RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
 # What may stand around rules: the width that they are for.

@@ -184,12 +184,18 @@ class Bundle:
         try:
             table: dict[str, Any] = json.loads(read_packed(path, LARGEST_BUNDLE))
             machine = machine_table(from_table(MachineDescription, table["machine"]))
-            return machine, [record_from(record) for record in table["records"]]
+            records = [record_from(record) for record in table["records"]]
+            damaged = table["digest"] != bundle_digest(table["machine"], table["records"])
         except FileNotFoundError:
             return {}, []
         except DAMAGE as error:
             what = f"is there and is not a bundle ({error})"
             raise BenchbookError(Problem(path.name, 1, what, "name another file")) from error
+        if damaged:
+            # A new digest would vouch for what nobody measured.
+            what = "was changed since it was written: its digest is of other content"
+            raise BenchbookError(Problem(path.name, 1, what, "name another file"))
+        return machine, records
 
 
 def _extent(record: Record) -> tuple[int, str]:

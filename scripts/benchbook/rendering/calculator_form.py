@@ -140,6 +140,13 @@ _EXAMPLE = {
 }
 
 
+def check_part(text: str) -> None:
+    """Raise UnresolvedError if the body of a `calculator` fence is no part of it."""
+    part = text.strip()
+    if part not in PARTS:
+        raise UnresolvedError(f"the calculator has no part `{part}`", f"write one of: {', '.join(PARTS)}")
+
+
 def render_calculator(build: Build, text: str) -> str:
     """The HTML of a `calculator` fence whose body is one of `PARTS`.
 
@@ -147,8 +154,7 @@ def render_calculator(build: Build, text: str) -> str:
         UnresolvedError: The body is none of them, or there is no model to choose.
     """
     part, language = text.strip(), build.here.language
-    if part not in PARTS:
-        raise UnresolvedError(f"the calculator has no part `{part}`", f"write one of: {', '.join(PARTS)}")
+    check_part(text)
     if part == "changes":
         return template("changes.html").render(text=_words(language))
     if part == "errors":

@@ -78,6 +78,12 @@ def _reached(
     return [variant for variant, one in found if one is not None and region in one.result.regions]
 
 
+_UNSAFE = re.compile(r"[\"<>\n\r]")
+# Options that count lines.
+_COUNTED = frozenset({"linenums", "hl_lines"})
+_COUNTS = re.compile(r"[0-9]{1,4}(?:[- ][0-9]{1,4}){0,20}")
+
+
 def check_options(options: Mapping[str, str]) -> None:
     """Raise UnresolvedError if the header of a `cell` fence holds an option it has not."""
     place = options.get("source", "above")
@@ -89,6 +95,14 @@ def check_options(options: Mapping[str, str]) -> None:
         if name not in ("source", "tabs", *EXTRAS):
             fix = f"use only: source, tabs, {', '.join(EXTRAS)}"
             raise UnresolvedError(f"a cell has no option `{name}`", fix)
+    for name, value in options.items():
+        # What shows the source writes them into attributes and headings as they are.
+        if _UNSAFE.search(value):
+            raise UnresolvedError(
+                f"`{name}` of a cell holds a sign of markup", 'leave out ", <, > and line breaks'
+            )
+        if name in _COUNTED and not _COUNTS.fullmatch(value):
+            raise UnresolvedError(f"`{name}` of a cell is no count of lines", "give numbers such as 1 or 2-4")
 
 
 def render_cell(build: Build, text: str, options: Mapping[str, str], md: Markdown) -> str:

@@ -109,9 +109,8 @@ def render_claims(build: Build, text: str, markdown: Markdown) -> str:
         raise BenchbookError(*problems)
     by_page = _by_page(library, language.code)
     page = text.strip()
+    check_listing(library, text, language)
     if page:
-        if page not in by_page:
-            raise UnresolvedError(f"no claim stands on `{page}`", did_you_mean(page, by_page, "page"))
         listed = _list_of_page(build, page, by_page[page], markdown)
     else:
         listed = _overview(build, by_page, markdown)
@@ -120,6 +119,13 @@ def render_claims(build: Build, text: str, markdown: Markdown) -> str:
     return (
         f'<div class="bb-claims"{only}>{listed}<p class="bb-no-claim" role="status" hidden>{none}</p></div>'
     )
+
+
+def check_listing(library: Library, text: str, language: Language) -> None:
+    """Raise UnresolvedError if the body of a `claims` fence names no page that says a claim."""
+    page, by_page = text.strip(), _by_page(library, language.code)
+    if page and page not in by_page:
+        raise UnresolvedError(f"no claim stands on `{page}`", did_you_mean(page, by_page, "page"))
 
 
 def _by_page(library: Library, code: str) -> dict[str, list[tuple[Claim, Said]]]:

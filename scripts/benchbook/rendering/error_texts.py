@@ -143,14 +143,19 @@ def _headings(path: Path, stamp: int) -> tuple[tuple[str, str], ...]:
     return tuple((heading.id or "", heading.text.replace("`", "")) for heading in found)
 
 
+def check_field(text: str) -> None:
+    """Raise UnresolvedError if an `error-field` fence has a body."""
+    if text.strip():
+        raise UnresolvedError(f"the fence `{FIELD}` has a body", "leave it empty")
+
+
 def render_field(build: Build, text: str) -> str:
     """The HTML of an `error-field` fence: where a reader pastes what they see.
 
     Raises:
         UnresolvedError: It has a body.
     """
-    if text.strip():
-        raise UnresolvedError(f"the fence `{FIELD}` has a body", "leave it empty")
+    check_field(text)
     language, root = build.here.language, escape(build.here.root)
     words = {key: escape(language.text(f"error_{key}")) for key in ("field", "hint", "unknown", "known")}
     return (

@@ -18,10 +18,13 @@ from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.references import UnresolvedError
 from benchbook.languages.language import Language, load_language
 from benchbook.query.library import Library
+from benchbook.rendering.calculator_form import check_part
 from benchbook.rendering.cells import check_options, resolve_cell
 from benchbook.rendering.charts import resolve_chart
+from benchbook.rendering.claim_list import check_listing
 from benchbook.rendering.claims import resolve_claim
 from benchbook.rendering.context import Build
+from benchbook.rendering.error_texts import FIELD, check_field
 from benchbook.rendering.tables import resolve_table
 from benchbook.rendering.tradeoffs import resolve_tradeoff
 from benchbook.rendering.values import resolve_value
@@ -80,6 +83,12 @@ def _resolve(
         resolve_tradeoff(library, guide, text)
     elif kind == CLAIM:
         resolve_claim(library, text, options)
+    elif kind == "claims":
+        check_listing(library, text, language)
+    elif kind == "calculator":
+        check_part(text)
+    elif kind == FIELD:
+        check_field(text)
     elif kind == "value":
         resolve_value(library, guide, text)
 
