@@ -89,5 +89,5 @@ def test_the_rule_gives_each_setup_of_an_h100_room_enough_but_the_one_that_the_p
             fields = {**asked, "lora": Lora(**asked["lora"])} if "lora" in asked else asked
             if not predict(made["model"], WORKLOADS[made["kind"]](**fields), room=room).fits:
                 short.add(name)
-    assert [name for name in short if not ("llama-3.2-1b" in name and "batch=16" in name)] == []
+    assert [name for name in short if not ("llama-3.2-1b" in name and "batch_size=16" in name)] == []
     assert len(short) == 1
