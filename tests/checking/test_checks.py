@@ -11,6 +11,7 @@ import pytest
 from benchbook.checking.checks import check_project
 from benchbook.content.project import Project
 from builders import MACHINE, PAGE, SCRIPT, make_project, with_table, write
+from handbooks import GPU, copy_handbook
 
 
 @pytest.fixture
@@ -109,6 +110,18 @@ def test_a_damaged_record_is_named_once_with_its_line(project: Project) -> None:
         re.match(rf"snippets/records/{MACHINE}/sums/add\.json:\d\d+: variants\.default\.runs", x)
         for x in found
     )
+
+
+def test_times_of_two_campaigns_are_named_on_every_machine(tmp_path: Path) -> None:
+    project = copy_handbook(tmp_path / "book")
+    path = project.record_path(GPU, "memory/methods.py")
+    table = json.loads(path.read_text("utf-8"))
+    table["campaigns"]["another"] = dict(table["campaigns"]["fixture"])
+    next(iter(table["variants"].values()))["campaign"] = "another"
+    path.write_text(json.dumps(table, indent=2), "utf-8")
+    what = "its variants are of 2 campaigns, whose times cannot be compared"
+    found = [one for one in check_project(Project(project.root)).problems if one.what == what]
+    assert [one.path for one in found] == [project.relative(path)]
 
 
 def test_a_record_that_is_no_json_is_named_once(project: Project) -> None:

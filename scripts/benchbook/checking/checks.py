@@ -18,7 +18,15 @@ from benchbook.checking.status import StatusRow, script_status
 from benchbook.content.page_source import CLAIM, PageSource, parse_page
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
-from benchbook.content.records import NOT_A_RECORD, OWNER_MARK, is_published, load_record
+from benchbook.content.records import (
+    NOT_A_RECORD,
+    OWNER_MARK,
+    Record,
+    described_campaigns,
+    is_published,
+    load_record,
+    record_from,
+)
 from benchbook.content.script import Script, read_script
 from benchbook.content.site_files import site_file_problems, tree_problems
 from benchbook.content.validation import machine_problems, read_json, record_problems
@@ -166,10 +174,20 @@ def _record_problems(
     yield from mixed
     if script is not None and not mixed:
         yield from plausibility_problems(table, machine, script, shown, text)
+        yield from _campaign_problems(project, record_from(table), script, shown)
     yield from copy_problems(table, samples, shown, text)
     samples.update({(table["script"], one): str(table["machine"]) for _, one in samples_of(table)})
     if not (project.snippets / table["script"]).is_file():
         yield Problem(shown, 1, f"its script {table['script']} is not there", "remove the record")
+
+
+def _campaign_problems(project: Project, record: Record, script: Script, shown: str) -> Iterator[Problem]:
+    """Times of two campaigns, which no table may show beside each other, on whatever machine it is drawn."""
+    declared = {variant.name for variant in script.variants(kinds_of(project, record.machine))}
+    campaigns = described_campaigns(record.variants, script.code_digest, declared)
+    if script.is_timed and len(campaigns) > 1:
+        what = f"its variants are of {len(campaigns)} campaigns, whose times cannot be compared"
+        yield Problem(shown, 1, what, "record all of them in one, or keep those of one")
 
 
 def _freshness(
