@@ -2,7 +2,7 @@
 
 import { GIB, PARTS, inference, key, largestThat, needed, paged, training } from "./memory_model.js";
 import { readDimensions } from "./dimensions.js";
-import { gpuField } from "./gpu_field.js";
+import { gpuField, isOlder, remarkOnOlder } from "./gpu_field.js";
 import { picture } from "./picture.js";
 
 const settings = JSON.parse(document.getElementById("calc-settings").textContent);
@@ -11,8 +11,6 @@ const form = document.getElementById("calc");
 const fields = form.elements;
 const at = (id) => document.getElementById(`calc-${id}`);
 const OWN = "own";
-const BF16_FROM = 80; // the compute capability, times ten
-const TENSOR_CORES_FROM = 70;
 const LEAST = 0.001; // the smallest share that is told
 // What the address says besides the choices that have a default in the form.
 const FLAGS = ["checkpointing", "chunked"];
@@ -221,10 +219,7 @@ function showResult(found, asked, model) {
   at("verdict").dataset.fits = space !== undefined && tells(wanted) ? wanted <= space : "";
   const movable = paged(model.coefficients, asked, model.dimensions);
   if (movable) said.push(" ", text("calc_paged", { size: memory(movable) }));
-  if (gpu?.capability < BF16_FROM) {
-    const older = words[gpu.capability < TENSOR_CORES_FROM ? "my_gpu_oldest" : "my_gpu_older"];
-    said.push(make("span", { class: "bb-older" }, older.replace("{name}", gpu.name)));
-  }
+  if (isOlder(gpu)) said.push(remarkOnOlder(gpu, words));
   if (space !== undefined && wanted > space) {
     const remedies = document.getElementById("change-first");
     said.push(" ", make("a", { href: "#change-first" }, remedies.firstChild.textContent.trim()));

@@ -1,7 +1,7 @@
 // A reader's two choices: on which machine measured, and their own GPU. In the address first, then in storage.
 
 import { fillDetails, make, records, settings, sortAgain } from "./blocks.js";
-import { gpuField } from "./gpu_field.js";
+import { gpuField, hasTensorCores, isOlder, remarkOnOlder } from "./gpu_field.js";
 import { chosen, keep } from "./keeping.js";
 
 const words = settings.strings;
@@ -10,8 +10,6 @@ const root = document.documentElement;
 const select = document.getElementById("bb-machine");
 const input = document.getElementById("bb-gpu");
 const GIB = 2 ** 30;
-const BF16_FROM = 80; // the compute capability, times ten
-const TENSOR_CORES_FROM = 70;
 const TELLING = 8; // of a GPU's memory, the part from which on it is worth a word that a run fits
 // What each block shows as the page comes: its attributes, and the inside of its parts.
 const originals = new Map();
@@ -142,10 +140,9 @@ function beside(data) {
 function showOlder() {
   document.querySelectorAll(".bb-older").forEach((one) => one.remove());
   for (const node of rewritten.splice(0)) node.data = node.data.replace(/fp16=$/, "bf16=");
-  if (!(gpu?.capability < BF16_FROM)) return;
-  const said = gpu.capability < TENSOR_CORES_FROM ? words.my_gpu_oldest : words.my_gpu_older;
-  document.getElementById("bb-gpu-said").after(make("span", { class: "bb-older" }, said.replace("{name}", gpu.name)));
-  if (gpu.capability < TENSOR_CORES_FROM) return;
+  if (!isOlder(gpu)) return;
+  document.getElementById("bb-gpu-said").after(remarkOnOlder(gpu, words));
+  if (!hasTensorCores(gpu)) return;
   for (const code of document.querySelectorAll("article pre code")) {
     const nodes = argumentsOf(code);
     if (nodes.length === 0) continue;

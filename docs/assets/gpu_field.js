@@ -3,7 +3,21 @@
 import { kept, understand } from "./gpus.js";
 import { chosen, keep } from "./keeping.js";
 
+const BF16_FROM = 80; // the compute capability, times ten
+const TENSOR_CORES_FROM = 70;
 let table;
+
+/** Whether a GPU is known to compute no bf16, and whether it computes fp16 on tensor cores all the same. */
+export const isOlder = (gpu) => gpu?.capability < BF16_FROM;
+export const hasTensorCores = (gpu) => gpu.capability >= TENSOR_CORES_FROM;
+
+/** What `gpu`, an older one, computes otherwise than the GPUs that most lines are written for. */
+export function remarkOnOlder(gpu, words) {
+  const remark = document.createElement("span");
+  remark.className = "bb-older";
+  remark.textContent = words[hasTensorCores(gpu) ? "my_gpu_older" : "my_gpu_oldest"].replace("{name}", gpu.name);
+  return remark;
+}
 
 /**
  * Let the field of `id` choose a GPU, and keep it: `changed(gpu)` is called with a row of the table, which has its

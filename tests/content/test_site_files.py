@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from importlib.util import find_spec
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -129,8 +129,7 @@ def test_no_file_takes_the_place_of_another_and_none_is_loaded_by_nobody(
 
 def test_what_the_theme_ships_lies_in_folders_of_its_own() -> None:
     pytest.importorskip("material")
-    (package,) = find_spec("material").submodule_search_locations  # type: ignore[union-attr, misc]
-    assert {path.name for path in Path(package, "templates/assets").iterdir()} <= OTHERS_FOLDERS
+    assert {path.name for path in files("material").joinpath("templates/assets").iterdir()} <= OTHERS_FOLDERS
 
 
 def test_every_style_and_script_of_the_site_is_loaded() -> None:

@@ -173,7 +173,7 @@ def derive(shape: Shape, domain: Domain, depth: int | None, generates: bool) -> 
         kept = [name for name in get_args(Optimizer) if not name.startswith("paged_")]
         found["optimizers"] |= _optimizers(shape, adapted, sums, kind, {"lora": torch.float32}, kept, LORA)
         if generates:
-            found["training"] |= _chunked(shape, domain, sums, kind, attention)
+            found["training"] |= _chunked(shape, (domain, adapted), sums, kind, attention)
     return {
         "schema": SCHEMA,
         "predictor": PREDICTOR,
@@ -213,12 +213,13 @@ def head_of(config: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def _chunked(
-    shape: Shape, domain: Domain, sums: _Sums, kind: str, attention: Attention
+    shape: Shape, domains: tuple[Domain, Domain], sums: _Sums, kind: str, attention: Attention
 ) -> dict[str, list[dict[str, Any]]]:
-    """The moments of each setup of training whose loss is made by chunks."""
-    whole = _training(shape, with_chunk(domain, shape), sums, kind, WHOLE, (attention,))
-    adapted = _training(shape, with_chunk(with_rank(domain), shape), sums, kind, ADAPTED, (attention,))
-    return {**whole["training"], **adapted["training"]}
+    """The moments of each setup whose loss is made by chunks; of `domains`, the second has adapters."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for domain, methods in zip(domains, (WHOLE, ADAPTED), strict=True):
+        found |= _training(shape, with_chunk(domain, shape), sums, kind, methods, (attention,))["training"]
+    return found
 
 
 def _training(

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import ValidationError
 
 from benchbook.content.formats import Count, Limit, Name, Short, Stored
-from benchbook.content.positions import json_line
 from benchbook.content.problems import BenchbookError, Problem
-from benchbook.content.validation import adapter, parse_json, shape_errors
+from benchbook.content.validation import adapter, form_problems, parse_json
 from benchbook.predictor.workload import Optimizer
 
 T = TypeVar("T")
@@ -190,8 +189,8 @@ def _sums(value: Any, name: str = "") -> Iterator[tuple[str, list[float]]]:
     if isinstance(value, FamilyFile):
         for part in ("weights", "units", "training", "inference", "optimizers"):
             yield from _sums(getattr(value, part), part)
-    elif isinstance(value, Stored):
-        for item in fields(value):  # type: ignore[arg-type]
+    elif is_dataclass(value) and not isinstance(value, type):
+        for item in fields(value):
             yield from _sums(getattr(value, item.name), f"{name}.{item.name}")
     elif isinstance(value, Mapping):
         for key, item in value.items():
@@ -230,12 +229,5 @@ def read_derived(path: Path, kind: type[T], fix: str) -> tuple[dict[str, Any], T
     try:
         return table, adapter(kind).validate_python(table)
     except ValidationError as error:
-        told = [(keys, what) for keys, _, what in shape_errors(error)]
-        raise BenchbookError(
-            *(
-                Problem(
-                    shown, json_line(text, keys), f"{'.'.join(map(str, keys)) or 'the file'}: {what}", fix
-                )
-                for keys, what in told
-            )
-        ) from error
+        found = form_problems(kind, table, shown, text, lambda keys: (keys, fix))
+        raise BenchbookError(*found) from error

@@ -144,12 +144,12 @@ def _is_environment(value: object) -> bool:
     )
 
 
-def _is_count(value: object) -> bool:
+def _is_count(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
 def _is_repeats(value: object) -> bool:
-    return _is_count(value) and value <= MOST_RUNS  # type: ignore[operator]
+    return _is_count(value) and value <= MOST_RUNS
 
 
 def _is_worth(value: object) -> bool:

@@ -122,7 +122,7 @@ def machine_problems(table: Any, path: str, text: str = "") -> list[Problem]:
 
 def prediction_problems(table: Any, path: str, text: str = "") -> list[Problem]:
     """What is wrong with the shape of a file of predictions, and with their digests."""
-    problems = list(_shape(PredictionRecord, table, path, text, lambda keys: (keys, PREDICT_AGAIN)))
+    problems = list(form_problems(PredictionRecord, table, path, text, lambda keys: (keys, PREDICT_AGAIN)))
     return problems or list(_digests(table, path, text))
 
 
@@ -169,7 +169,7 @@ def _shape_first(
         where, count = ".".join(map(str, overfull[0])) or "the file", overfull[1]
         what = f"{where}: it has {count} keys, and no table of such a file has more than {MOST_KEYS}"
         return [Problem(path, json_line(text, overfull[0]), what, RECORD_AGAIN)]
-    problems = list(_shape(kind, table, path, text, told))
+    problems = list(form_problems(kind, table, path, text, told))
     return problems or list(islice(_identity(table, path, text), MOST_TOLD))
 
 
@@ -184,13 +184,14 @@ def _overfull(value: Any, keys: Keys = ()) -> tuple[Keys, int] | None:
     return next((one for one in found if one is not None), None)
 
 
-def _shape(
+def form_problems(
     kind: type[object],
     table: Any,
     path: str,
     text: str,
     told: Callable[[Keys], tuple[Keys, str]] = _as_it_is,
 ) -> Iterator[Problem]:
+    """Where the table in `text` is not of the form `kind`; `told` gives the keys to name, and the fix."""
     try:
         adapter(kind).validate_python(table)
     except ValidationError as error:

@@ -221,15 +221,7 @@ def _by_kind(models: tuple[ListedModel, ...], language: Language) -> list[tuple[
 def _settings(build: Build, gpus: list[dict[str, Any]]) -> str:
     """What the script must know, as JSON that no tag can end."""
     language = build.here.language
-    names = [
-        *(f"calc_{name}" for name in _STRINGS),
-        "comma",
-        "fits",
-        "fits_not",
-        *GPU_STRINGS,
-        "my_gpu_older",
-        "my_gpu_oldest",
-    ]
+    names = [*(f"calc_{name}" for name in _STRINGS), "comma", "fits", "fits_not", *GPU_STRINGS]
     settings = {
         "language": language.code,
         "folder": f"{build.here.root}assets/coefficients/",

@@ -60,8 +60,6 @@ _STRINGS = (
     "fits",
     "fits_not",
     *GPU_STRINGS,
-    "my_gpu_older",
-    "my_gpu_oldest",
     "my_gpu_fp16",
     "my_gpu_cpu",
 )

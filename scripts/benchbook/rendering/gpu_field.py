@@ -7,7 +7,10 @@ from markupsafe import Markup, escape
 from benchbook.languages.language import Language
 
 # Texts that its script needs in the page's language.
-STRINGS = ("my_gpu_unknown", "my_gpu_which", "my_gpu_several", "my_gpu_shared")
+STRINGS = (
+    *("my_gpu_unknown", "my_gpu_which", "my_gpu_several", "my_gpu_shared"),
+    *("my_gpu_older", "my_gpu_oldest"),
+)
 
 
 def render_gpu_field(id_: str, language: Language, described_by: str) -> Markup:
