@@ -30,8 +30,9 @@ def real_peak(config, workload):
     gc.collect()
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
         model = build(config, workload)
+        reference = build(config, workload) if needs_reference(workload) else None
         with record_function(WORK):
-            work(model, workload)
+            work(model, workload, reference)
     events = seen.profiler.kineto_results.events()
     start = next(event.start_ns() for event in events if event.name() == WORK)
     cpu = torch.autograd.DeviceType.CPU
@@ -60,7 +61,12 @@ def build(config, workload):
     return model.eval()
 
 
-def work(model, workload):
+def needs_reference(workload):
+    """Whether a copy of the model is compared with it."""
+    return isinstance(workload, Training) and workload.objective == "dpo" and workload.lora is None
+
+
+def work(model, workload, reference=None):
     """What the predictor traces, on real tensors."""
     if not isinstance(workload, Training):
         generate(model, workload, "cpu", lambda moment: None, lambda cache: None, skipping=False)
@@ -68,4 +74,12 @@ def work(model, workload):
     called = prepare(model, workload)
     trained = [parameter for parameter in called.parameters() if parameter.requires_grad]
     optimizer = make_optimizer(workload.optimizer, trained)
-    train(called, optimizer, lambda: draw_batch(model, workload, "cpu"), workload, "cpu", lambda moment: None)
+    train(
+        called,
+        optimizer,
+        lambda asked: draw_batch(model, asked, "cpu"),
+        workload,
+        "cpu",
+        lambda moment: None,
+        reference=reference,
+    )

@@ -99,7 +99,7 @@ def _train(rank, folder, config, workload, sharding):
     called = _divided(model, sharding)
     trained = list(model.parameters())
     optimizer = make_optimizer(workload.optimizer, trained)
-    train(called, optimizer, lambda: draw_batch(model, workload, "cpu"), workload, "cpu", _mark, STEPS)
+    train(called, optimizer, lambda asked: draw_batch(model, asked, "cpu"), workload, "cpu", _mark, STEPS)
 
 
 def _divided(model, sharding):

@@ -14,8 +14,8 @@ const OWN = "own";
 const LEAST = 0.001; // the smallest share that is told
 // What the address says besides the choices that have a default in the form.
 const FLAGS = ["checkpointing", "chunked"];
-const NUMBERS = ["batch", "sequence", "tokens", "accumulation", "gpus", "rank"];
-const CHOICES = ["model", "mode", "method", "precision", "optimizer", "attention", "sharding"];
+const NUMBERS = ["batch", "sequence", "tokens", "accumulation", "evaluation", "gpus", "rank"];
+const CHOICES = ["model", "mode", "method", "objective", "precision", "optimizer", "attention", "sharding"];
 const defaults = Object.fromEntries([...CHOICES, ...NUMBERS].map((name) => [name, fields[name].value]));
 const loaded = new Map();
 
@@ -62,7 +62,7 @@ function readAddress() {
   for (const name of [...CHOICES, ...NUMBERS]) {
     const value = query.get(name);
     if (value === null) continue;
-    const known = NUMBERS.includes(name) ? Number(value) >= 1 && Number(value) <= 1e9
+    const known = NUMBERS.includes(name) ? Number(value) >= Number(fields[name].min) && Number(value) <= 1e9
       : [...(fields[name].options ?? fields[name])].some((one) => one.value === value);
     if (known) fields[name].value = value;
   }
@@ -97,23 +97,27 @@ let gpu;
 /** What the reader's GPU holds, in bytes; undefined if they chose none. */
 const room = () => gpu?.bytes;
 
-/** The whole number in a field, at least 1; the last good one while the field is being changed. */
+/** The whole number in a field, at least its least; the last good one while the field is being changed. */
 function count(name) {
   const value = Number(fields[name].value);
-  if (Number.isFinite(value) && value >= 1) fields[name].dataset.good = Math.floor(value);
+  if (fields[name].value && value >= Number(fields[name].min)) fields[name].dataset.good = Math.floor(value);
   return Number(fields[name].dataset.good ?? defaults[name]);
 }
+
+/** Whether several GPUs can divide what the form asks for: of adapters and of a reference, replicas alone are computed. */
+const divides = () => fields.method.value === "full" && fields.objective.value === "supervised";
 
 function setup() {
   return {
     mode: fields.mode.value,
     method: fields.method.value,
+    objective: fields.objective.value,
     precision: fields.precision.value,
     optimizer: fields.optimizer.value,
     attention: fields.attention.value,
     checkpointing: fields.checkpointing.checked,
     chunked: fields.chunked.checked && !fields.chunked.disabled,
-    sharding: fields.method.value === "full" ? fields.sharding.value : "ddp",
+    sharding: divides() ? fields.sharding.value : "ddp",
     ...Object.fromEntries(NUMBERS.map((name) => [name, count(name)])),
   };
 }
@@ -162,7 +166,7 @@ const fitting = (model, asked, space) => {
 function choicesOf(name) {
   const [precision, ...rest] = name.split(" ");
   const method = ["lora", "qlora"].includes(rest[0]) ? rest.shift() : "full";
-  return { precision, method, attention: rest[0] };
+  return { precision, method, attention: rest[0], objective: rest.includes("dpo") ? "dpo" : "supervised" };
 }
 
 /** Leave of the form what the model and the other choices leave to choose. */
@@ -173,18 +177,21 @@ function showForm({ coefficients }) {
   const mode = fields.mode.value;
   for (const part of form.querySelectorAll("[data-mode]")) part.hidden = part.dataset.mode !== mode;
   const known = Object.keys(coefficients[mode]).map(choicesOf);
-  const among = { training: ["method", "precision", "attention"], inference: ["precision", "attention"] };
+  const among = { training: ["method", "precision", "objective", "attention"], inference: ["precision", "attention"] };
   among[mode].forEach((name, place, names) => {
     const options = [...fields[name].options];
     const alike = known.filter((one) => names.slice(0, place).every((other) => one[other] === fields[other].value));
     for (const option of options) option.disabled = !alike.some((one) => one[name] === option.value);
     if (fields[name].selectedOptions[0].disabled) fields[name].value = options.find((one) => !one.disabled).value;
   });
+  const paired = mode === "training" && fields.objective.value === "dpo";
+  at("batch").querySelector("label").textContent = words[paired ? "calc_pairs" : "calc_batch"];
+  at("evaluation").hidden = mode === "inference" || paired;
   // Setups that differ in nothing else: where there is one, the loss can be made by chunks.
-  fields.chunked.disabled = !coefficients.training?.[key({ ...setup(), mode: "training", chunked: true })];
+  fields.chunked.disabled = paired || !coefficients.training?.[key({ ...setup(), mode: "training", chunked: true })];
   const adapts = mode === "training" && fields.method.value !== "full";
   at("rank").hidden = !adapts;
-  at("sharding").hidden = mode === "inference" || adapts || count("gpus") < 2;
+  at("sharding").hidden = mode === "inference" || !divides() || count("gpus") < 2;
   at("sequence").querySelector("label").textContent = words[mode === "inference" ? "calc_prompt" : "calc_sequence"];
   const length = count("sequence") + (mode === "inference" ? count("tokens") : 0);
   const { positions, window } = coefficients;
@@ -307,6 +314,7 @@ function changes(asked, space, model) {
   const offer = (name, change, holes = {}) => all.push({ name, change, holes });
   const training = asked.mode === "training";
   const whole = training && asked.method === "full";
+  const divisible = whole && asked.objective === "supervised";
   // What several GPUs do with adapters is computed for replicas alone.
   const adapters = { precision: "bf16", attention: "sdpa", sharding: "ddp" };
   if (asked.attention === "eager") offer("sdpa", { attention: "sdpa" });
@@ -322,6 +330,7 @@ function changes(asked, space, model) {
     offer("accumulate", change, { batch: change.batch, times: change.accumulation });
   }
   if (!training && asked.batch > 1) offer("batch", { batch: halves(asked.batch) }, { batch: halves(asked.batch) });
+  if (training && asked.evaluation > 1) offer("evaluation", { evaluation: halves(asked.evaluation) }, { batch: halves(asked.evaluation) });
   if (training && !asked.checkpointing) offer("checkpointing", { checkpointing: true });
   if (whole && asked.precision === "fp32") offer("autocast", { precision: "bf16_autocast" });
   if (training && asked.optimizer.startsWith("adamw_") && !asked.optimizer.endsWith("adamw_8bit")) offer("adamw_8bit", { optimizer: "adamw_8bit" });
@@ -329,8 +338,8 @@ function changes(asked, space, model) {
   if (asked.precision !== "bf16") offer("bf16", { precision: "bf16" });
   if (whole) offer("lora", { ...adapters, method: "lora" }, { rank: asked.rank });
   if (training && asked.method !== "qlora") offer("qlora", { ...adapters, method: "qlora" }, { rank: asked.rank });
-  if (whole && asked.gpus > 1 && asked.sharding !== "zero3") offer("zero3", { sharding: "zero3" });
-  if (whole) {
+  if (divisible && asked.gpus > 1 && asked.sharding !== "zero3") offer("zero3", { sharding: "zero3" });
+  if (divisible) {
     const more = [2, 4, 8, 16, 32, 64].filter((gpus) => gpus > asked.gpus);
     const enough = more.find((gpus) => space !== undefined && fitting(model, { ...asked, gpus, sharding: "zero3" }, space));
     const gpus = enough ?? more[0];

@@ -20,6 +20,8 @@ const rewritten = []; // pieces of code that say fp16 where they said bf16
 
 async function showMachine(name) {
   hideFits();
+  const elsewhere = document.getElementById("bb-elsewhere");
+  if (elsewhere) elsewhere.hidden = name === settings.reference;
   try {
     const data = name === settings.reference ? {} : await records(name);
     for (const block of document.querySelectorAll("[data-bb]")) {

@@ -1,6 +1,8 @@
 // Bytes of a training step or of a generation, from coefficients that the predictor derived: sums of monomials.
 // `calculate` in scripts/benchbook/calculator/memory_model.py computes the same; a test holds the two together.
 
+// Tokens whose logits are computed at once for DPO.
+const TILE = 4096;
 export const GIB = 2 ** 30;
 export const PARTS = ["weights", "gradients", "optimizer_states", "activations", "copies", "cache", "temporary", "workspaces"];
 
@@ -18,21 +20,35 @@ function reader(coefficients, point) {
 /** What a setup is looked up by: the choices that change the sequence of allocations. */
 export function key(setup) {
   const words = [setup.precision, ...(adapts(setup) ? [setup.method] : []), setup.attention];
-  if (setup.mode === "training" && setup.chunked) words.push("chunked");
+  if (setup.mode === "training" && setup.objective === "dpo") words.push("dpo");
+  else if (setup.mode === "training" && setup.chunked) words.push("chunked");
   if (setup.mode === "training" && setup.checkpointing) words.push("checkpointing");
   if (setup.mode === "training" && setup.accumulation > 1) words.push("accumulation");
   return words.join(" ");
 }
 
+/** What the evaluation of a setup is looked up by. */
+const evaluationKey = (setup) =>
+  [setup.precision, ...(adapts(setup) ? [setup.method] : []), setup.attention, ...(setup.chunked ? ["chunked"] : [])].join(" ");
+
+/** The variables of a step with so many samples. */
+function point(coefficients, setup, dimensions, batch) {
+  const head = coefficients.head ?? [dimensions.hidden, dimensions.vocabulary];
+  const chunk = setup.objective === "dpo" ? Math.min(2 * batch * setup.sequence, TILE)
+    : setup.chunked ? rowsOfAChunk(batch * setup.sequence, ...head) : 0;
+  return { ...dimensions, batch, sequence: setup.sequence, rank: setup.rank, chunk };
+}
+
 /** The moment of a training step that holds the most on each GPU: its name, its bytes by part, and their sum. */
 export function training(coefficients, setup, dimensions = {}) {
-  const head = coefficients.head ?? [dimensions.hidden, dimensions.vocabulary];
-  const chunk = setup.chunked ? rowsOfAChunk(setup.batch * setup.sequence, ...head) : 0;
-  const read = reader(coefficients, { ...dimensions, batch: setup.batch, sequence: setup.sequence, chunk, rank: setup.rank });
+  const pairs = setup.objective === "dpo";
+  const read = reader(coefficients, point(coefficients, setup, dimensions, setup.batch));
   const width = setup.precision === "bf16" ? "bf16" : "fp32";
   const optimizer = coefficients.optimizers[optimizerKey(setup, width)];
   const weights = read(coefficients.weights[adapts(setup) ? `${width} ${setup.method}` : width]);
-  const fixed = { weights, optimizer_states: read(optimizer.states) };
+  const states = read(optimizer.states);
+  // The model that it is compared with: with adapters, the same one.
+  const fixed = { weights: weights * (pairs && !adapts(setup) ? 2 : 1), optimizer_states: states };
   const units = { root: read(coefficients.units.root), layer: read(coefficients.units.layer) };
   // Where weights are gathered for it, a step in 16 bits needs no autocast: they come in 16 bits.
   const computed = gathers(setup) && setup.precision !== "fp32" ? { ...setup, precision: "bf16" } : setup;
@@ -41,8 +57,16 @@ export function training(coefficients, setup, dimensions = {}) {
     if (moment.at === "step") parts.temporary += read(optimizer.temporary);
     return { at: moment.at, parts };
   });
+  const step = moments.at(-1);
+  if (setup.evaluation && !pairs) {
+    const evaluated = reader(coefficients, point(coefficients, setup, dimensions, setup.evaluation));
+    for (const moment of coefficients.evaluation[evaluationKey(computed)]) {
+      const parts = Object.fromEntries(PARTS.map((name) => [name, evaluated(moment[name])]));
+      moments.push({ at: "evaluation", parts: { ...parts, weights, optimizer_states: states, workspaces: step.parts.workspaces } });
+    }
+  }
   // The step's gradients are all that are exchanged: those of adapters, or as many as there are weights.
-  const exchanged = adapts(setup) ? moments.at(-1).parts.gradients : weights;
+  const exchanged = adapts(setup) ? step.parts.gradients : weights;
   return largest(moments.map((moment) => shard(moment, setup, units, exchanged)));
 }
 

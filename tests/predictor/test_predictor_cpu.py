@@ -27,6 +27,7 @@ Case = tuple[dict[str, Any], Workload]
 FIRST: list[Case] = [
     (LLAMA, Training(2, 128, attention="eager", checkpointing=True, lora=Lora(rank=4))),
     (GPT2, Inference(2, 64, 6, precision="fp32")),
+    (LLAMA, Training(2, 64, objective="dpo", lora=Lora(rank=4))),
 ]
 OTHERS: list[Case] = [
     (BERT, Training(2, 128)),
@@ -41,6 +42,13 @@ OTHERS: list[Case] = [
     (MIXTRAL, Training(2, 128)),
     (MIXTRAL, Training(2, 128, attention="eager", checkpointing=True, optimizer="sgd")),
     (GPT2, Training(2, 128, accumulation=2)),
+    (LLAMA, Training(2, 128, objective="dpo", evaluation=3)),
+    (LLAMA, Training(1, 64, precision="bf16", objective="dpo", checkpointing=True)),
+    (LLAMA, Training(1, 128, precision="bf16_autocast", objective="dpo")),
+    (LLAMA, Training(2, 64, objective="grpo", completion=24, accumulation=2)),
+    (LLAMA, Training(2, 64, precision="bf16", objective="grpo", completion=40, checkpointing=True)),
+    (LLAMA, Training(1, 64, optimizer="sgd", evaluation=16)),
+    (BERT, Training(1, 32, evaluation=32)),
     *((LLAMA, Training(2, 128, adapters=Adapters(config), padded=True, use_cache=True)) for config in PEFT),
 ]
 

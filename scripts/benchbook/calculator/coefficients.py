@@ -22,6 +22,7 @@ from benchbook.calculator.derivation import (
     Domain,
     PeakCandidate,
     Shape,
+    evaluation_moments,
     inference_moments,
     optimizer_growth,
     training_moments,
@@ -34,11 +35,13 @@ from benchbook.predictor.workload import (
     Attention,
     Inference,
     Lora,
+    Objective,
     Optimizer,
     Precision,
     Training,
     UnpredictableError,
     rows_of_a_chunk,
+    rows_of_a_tile,
 )
 
 ATTENTIONS: tuple[Attention, ...] = ("sdpa", "eager")
@@ -173,7 +176,11 @@ def derive(shape: Shape, domain: Domain, depth: int | None, generates: bool) -> 
         kept = [name for name in get_args(Optimizer) if not name.startswith("paged_")]
         found["optimizers"] |= _optimizers(shape, adapted, sums, kind, {"lora": torch.float32}, kept, LORA)
         if generates:
-            found["training"] |= _chunked(shape, (domain, adapted), sums, kind, attention)
+            found["training"] |= _formed("chunked", shape, (domain, adapted), sums, kind, attention)
+        found["evaluation"] = _evaluations(shape, (domain, adapted), sums, kind, attention, generates)
+        # What a tile has of a vocabulary is no product of powers where that is a variable.
+        if generates and depth is not None:
+            found["training"] |= _formed("dpo", shape, (domain, adapted), sums, kind, attention)
     return {
         "schema": SCHEMA,
         "predictor": PREDICTOR,
@@ -191,18 +198,19 @@ def with_rank(domain: Domain) -> Domain:
     return replace(domain, values={**domain.values, RANK: TRACED_RANK}, points=np.concatenate(several))
 
 
-def with_chunk(domain: Domain, shape: Shape) -> Domain:
-    """`domain` with the tokens of a chunk among its variables, before a rank and the layers."""
+def with_chunk(domain: Domain, rows: Callable[[Mapping[str, int]], int]) -> Domain:
+    """`domain` with the tokens of a chunk among its variables, before a rank and the layers.
+
+    Parameters:
+        domain: Without.
+        rows: How many tokens a chunk has, from the other variables.
+    """
     names = list(domain.values)
     place = names.index(RANK) if RANK in names else len(names)
-    fixed = head_of(shape(domain.values, domain.stack.layers))
-    chunks = []
-    for point in domain.points:
-        values = dict(zip(names, (int(value) for value in point), strict=False))
-        head = values.get("hidden", fixed[0]), values.get("vocabulary", fixed[1])
-        chunks.append(rows_of_a_chunk(values["batch"] * values["sequence"], *head))
+    points = [dict(zip(names, (int(value) for value in point), strict=False)) for point in domain.points]
     known = list(domain.values.items())
     values = dict([*known[:place], (CHUNK, TRACED_CHUNK), *known[place:]])
+    chunks = [rows(point) for point in points]
     return replace(domain, values=values, points=np.insert(domain.points, place, chunks, axis=1))
 
 
@@ -212,13 +220,72 @@ def head_of(config: Mapping[str, Any]) -> tuple[int, int]:
     return read.hidden_size, read.vocab_size
 
 
-def _chunked(
-    shape: Shape, domains: tuple[Domain, Domain], sums: _Sums, kind: str, attention: Attention
+# Forms of a loss that goes by chunks of tokens, and how many tokens such a chunk has.
+FORMS: dict[str, Objective] = {"chunked": "supervised", "dpo": "dpo"}
+
+
+def _rows_by(form: str, shape: Shape, domain: Domain) -> Callable[[Mapping[str, int]], int]:
+    """How many tokens a chunk of this form has, from the variables."""
+    if form == "dpo":
+        return lambda values: rows_of_a_tile(values["batch"], values["sequence"])
+    fixed = head_of(shape(domain.values, domain.stack.layers))
+
+    def rows(values: Mapping[str, int]) -> int:
+        head = values.get("hidden", fixed[0]), values.get("vocabulary", fixed[1])
+        return rows_of_a_chunk(values["batch"] * values["sequence"], *head)
+
+    return rows
+
+
+def _formed(
+    form: str, shape: Shape, domains: tuple[Domain, Domain], sums: _Sums, kind: str, attention: Attention
 ) -> dict[str, list[dict[str, Any]]]:
-    """The moments of each setup whose loss is made by chunks; of `domains`, the second has adapters."""
+    """The moments of each setup whose loss is of a form of `FORMS`; of `domains`, the second has adapters."""
     found: dict[str, list[dict[str, Any]]] = {}
     for domain, methods in zip(domains, (WHOLE, ADAPTED), strict=True):
-        found |= _training(shape, with_chunk(domain, shape), sums, kind, methods, (attention,))["training"]
+        chunked = with_chunk(domain, _rows_by(form, shape, domain))
+        found |= _training(shape, chunked, sums, kind, methods, (attention,), form)["training"]
+    return found
+
+
+def _evaluations(
+    shape: Shape,
+    domains: tuple[Domain, Domain],
+    sums: _Sums,
+    kind: str,
+    attention: Attention,
+    by_chunks: bool,
+) -> dict[str, list[dict[str, Any]]]:
+    """The moments of an evaluated batch of each setup; of `domains`, the second has adapters."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for domain, methods in zip(domains, (WHOLE, ADAPTED), strict=True):
+        attentions = ATTENTIONS if methods is WHOLE else (attention,)
+        found |= _evaluation(shape, domain, sums, kind, product(methods, attentions), [])
+        if by_chunks:
+            chunked = with_chunk(domain, _rows_by("chunked", shape, domain))
+            found |= _evaluation(shape, chunked, sums, kind, product(methods, (attention,)), ["chunked"])
+    return found
+
+
+def _evaluation(
+    shape: Shape,
+    domain: Domain,
+    sums: _Sums,
+    kind: str,
+    setups: Iterable[tuple[Method, Attention]],
+    form: Sequence[str],
+) -> dict[str, list[dict[str, Any]]]:
+    sums = sums.of(domain.values)
+    found = {}
+    for method, attention in setups:
+        workload = Training(1, 1, method.precision, attention=attention, lora=method.lora)
+        derived = _if_possible(partial(evaluation_moments, shape, domain, workload, kind))
+        if derived is not None:
+            moments = [sums.parts(derived.growth, one) for one in derived.moments]
+            # The training's stay.
+            found[" ".join([*method.words, attention, *form])] = [
+                {name: pairs for name, pairs in one.items() if name != "workspaces"} for one in moments
+            ]
     return found
 
 
@@ -229,6 +296,7 @@ def _training(
     kind: str,
     methods: Sequence[Method],
     attentions: Sequence[Attention],
+    form: str | None = None,
 ) -> dict[str, Any]:
     """Weights, units of sharding, and the moments of each setup of training."""
     sums = sums.of(domain.values)
@@ -244,13 +312,14 @@ def _training(
             checkpointing=checkpointing,
             lora=method.lora,
             chunk=domain.values.get(CHUNK),
+            objective=FORMS[form] if form else "supervised",
         )
         derived = _if_possible(partial(training_moments, shape, domain, workload, kind))
         if derived is None:
             continue
         weights.setdefault(method.weights, sums.end(derived.growth, "weights"))
         units = units or _units(derived.growth, sums)
-        words = [*method.words, attention, *["chunked"] * (CHUNK in domain.values)]
+        words = [*method.words, attention, *([form] if form else [])]
         words += ["checkpointing"] * checkpointing
         for again in (False, True):
             moments = [

@@ -22,7 +22,12 @@ from benchbook.calculator.growth import (
     monomials,
     per_layer,
 )
-from benchbook.calculator.shallow import trace_inference, trace_optimizer, trace_shallow_training
+from benchbook.calculator.shallow import (
+    trace_evaluation,
+    trace_inference,
+    trace_optimizer,
+    trace_shallow_training,
+)
 from benchbook.predictor.trace import Events
 from benchbook.predictor.workload import Inference, Lora, Optimizer, Training
 
@@ -102,6 +107,7 @@ def training_moments(shape: Shape, domain: Domain, workload: Training, kind: str
             checkpointing=workload.checkpointing,
             lora=_with_rank(workload.lora, values),
             chunk=values.get(CHUNK),
+            objective=workload.objective,
             accumulation=2,
             # It comes when all gradients are there and nothing else, and holds little.
             clipping=False,
@@ -110,6 +116,27 @@ def training_moments(shape: Shape, domain: Domain, workload: Training, kind: str
 
     found = growth(trace, domain.values, _passes, domain.stack, workload.precision.endswith("autocast"))
     return _highest(found, domain)
+
+
+def evaluation_moments(shape: Shape, domain: Domain, workload: Training, kind: str) -> Derived:
+    """The moments of an evaluated batch that can be its peak; the batch is that of the evaluation.
+
+    Raises as for training.
+    """
+
+    def trace(values: Mapping[str, int], layers: int) -> Events:
+        asked = Training(
+            values["batch"],
+            values["sequence"],
+            workload.precision,
+            attention=workload.attention,
+            lora=_with_rank(workload.lora, values),
+            chunk=values.get(CHUNK),
+        )
+        return trace_evaluation(shape(values, layers), asked, kind)
+
+    cast = workload.precision.endswith("autocast")
+    return _highest(growth(trace, domain.values, lambda _: {1: "evaluation"}, domain.stack, cast), domain)
 
 
 def inference_moments(shape: Shape, domain: Domain, workload: Inference, kind: str) -> list[Derived]:

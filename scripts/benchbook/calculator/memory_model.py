@@ -8,13 +8,15 @@ from math import prod
 from typing import Annotated, Any, get_args
 
 from benchbook.content.formats import Count, OneOf, Stored
-from benchbook.predictor.workload import Optimizer, rows_of_a_chunk
+from benchbook.predictor.workload import Optimizer, rows_of_a_chunk, rows_of_a_tile
 
 Coefficients = Mapping[str, Any]
 PARTS = (
     *("weights", "gradients", "optimizer_states", "activations", "copies", "cache"),
     *("temporary", "workspaces"),
 )
+# Of those that the predictor knows.
+OBJECTIVES = ("supervised", "dpo")
 _Read = Callable[[Sequence[float]], float]
 
 
@@ -37,6 +39,8 @@ class Setup(Stored):
         method: "full", or adapters alone: "lora", "qlora".
         rank: Of these.
         chunked: Make the loss by chunks of tokens, never all logits at once.
+        objective: "supervised", or "dpo", whose batch counts pairs of answers.
+        evaluation: Samples of an evaluated batch, if there is one; of "dpo" none is computed.
     """
 
     mode: Annotated[str, OneOf(("training", "inference"))]
@@ -53,16 +57,30 @@ class Setup(Stored):
     method: Annotated[str, OneOf(("full", "lora", "qlora"))] = "full"
     rank: Count = 16
     chunked: bool = False
+    objective: Annotated[str, OneOf(OBJECTIVES)] = "supervised"
+    evaluation: Count | None = None
 
     @property
     def key(self) -> str:
         """What it is looked up by: the choices that change the sequence of allocations."""
         words = [self.precision, *[self.method] * self.adapts, self.attention]
         if self.mode == "training":
-            words += ["chunked"] * self.chunked
+            words += self._form
             words += ["checkpointing"] * self.checkpointing
             words += ["accumulation"] * (self.accumulation > 1)
         return " ".join(words)
+
+    @property
+    def evaluation_key(self) -> str:
+        """What its evaluation is looked up by."""
+        words = [self.precision, *[self.method] * self.adapts, self.attention]
+        return " ".join([*words, *["chunked"] * self.chunked])
+
+    @property
+    def _form(self) -> list[str]:
+        if self.objective == "dpo":
+            return ["dpo"]
+        return ["chunked"] * self.chunked
 
     @property
     def adapts(self) -> bool:
@@ -118,12 +136,21 @@ def _reader(coefficients: Coefficients, point: Mapping[str, float]) -> _Read:
     )
 
 
-def _training(coefficients: Coefficients, setup: Setup, dimensions: Mapping[str, float]) -> list[Peak]:
-    point = {"batch": setup.batch, "sequence": setup.sequence, "rank": setup.rank, "chunk": 0}
-    if setup.chunked:
+def _point(
+    coefficients: Coefficients, setup: Setup, dimensions: Mapping[str, float], batch: int
+) -> dict[str, float]:
+    """The variables of a step with so many samples."""
+    chunk = 0
+    if setup.objective == "dpo":
+        chunk = rows_of_a_tile(batch, setup.sequence)
+    elif setup.chunked:
         hidden, vocabulary = coefficients.get("head") or (dimensions["hidden"], dimensions["vocabulary"])
-        point["chunk"] = rows_of_a_chunk(setup.batch * setup.sequence, int(hidden), int(vocabulary))
-    read = _reader(coefficients, {**dimensions, **point})
+        chunk = rows_of_a_chunk(batch * setup.sequence, int(hidden), int(vocabulary))
+    return {**dimensions, "batch": batch, "sequence": setup.sequence, "rank": setup.rank, "chunk": chunk}
+
+
+def _training(coefficients: Coefficients, setup: Setup, dimensions: Mapping[str, float]) -> list[Peak]:
+    read = _reader(coefficients, _point(coefficients, setup, dimensions, setup.batch))
     width = "bf16" if setup.precision == "bf16" else "fp32"
     known = coefficients["optimizers"]
     # Of the states of adapters, none lie in pages.
@@ -137,13 +164,21 @@ def _training(coefficients: Coefficients, setup: Setup, dimensions: Mapping[str,
     peaks = []
     for moment in coefficients["training"][computed.key]:
         parts = {name: read(moment.get(name, ())) for name in PARTS}
-        parts["weights"] = weights
+        # The model that it is compared with: with adapters, the same one.
+        parts["weights"] = weights * (2 if setup.objective == "dpo" and not setup.adapts else 1)
         parts["optimizer_states"] = read(optimizer["states"])
         if moment["at"] == "step":
             parts["temporary"] += read(optimizer["temporary"])
         peaks.append(Peak(moment["at"], parts))
+    at_step = peaks[-1]
+    if setup.evaluation is not None and setup.objective == "supervised":
+        kept = {name: at_step.parts[name] for name in ("optimizer_states", "workspaces")}
+        read = _reader(coefficients, _point(coefficients, setup, dimensions, setup.evaluation))
+        for moment in coefficients["evaluation"][computed.evaluation_key]:
+            parts = {name: read(moment.get(name, ())) for name in PARTS}
+            peaks.append(Peak("evaluation", {**parts, "weights": weights, **kept}))
     # The step's gradients are all that are exchanged: those of adapters, or as many as there are weights.
-    exchanged = peaks[-1].parts["gradients"] if setup.adapts else weights
+    exchanged = at_step.parts["gradients"] if setup.adapts else weights
     return [_shard(peak, setup, units, exchanged) for peak in peaks]
 
 

@@ -114,6 +114,8 @@ ADAPTERS = ("lora", "qlora")
 RANKS = (8, 16, 32, 64, 128)
 BATCHES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 LONGEST = 8192
+# Samples of an evaluated batch; half of the setups evaluate none.
+EVALUATED = (None, None, 8, 64)
 # A GPU computes with blocks of tokens: other lengths are filled up, by some kernels in a copy.
 STEP = 16
 OPTIMIZERS = (
@@ -167,4 +169,6 @@ def _setup(coefficients: Mapping[str, Any], chance: random.Random) -> Setup:
         method=method,
         rank=chance.choice(RANKS) if method != "full" else 16,
         chunked="chunked" in rest,
+        objective="dpo" if "dpo" in rest else "supervised",
+        evaluation=None if "dpo" in rest else chance.choice(EVALUATED),
     )

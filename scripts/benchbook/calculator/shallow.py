@@ -9,17 +9,16 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import nn
 
 from benchbook.predictor.adapters import add_adapters
 from benchbook.predictor.attention import dispatched
 from benchbook.predictor.gpus import H200
-from benchbook.predictor.inference import cache_tensors, generate
-from benchbook.predictor.models import build_model, draw_batch, read_config, ready_for_training
-from benchbook.predictor.prediction import IN_BF16, adopt_weights
+from benchbook.predictor.inference import generate
+from benchbook.predictor.models import build_model, draw_batch, read_config
+from benchbook.predictor.prediction import adopt_weights, build, cache_watcher, reference_of
 from benchbook.predictor.trace import Events, Trace
-from benchbook.predictor.training import make_optimizer, prepare, train
-from benchbook.predictor.workload import Inference, Lora, Optimizer, Training, UnpredictableError, Workload
+from benchbook.predictor.training import evaluate, make_optimizer, prepare, train
+from benchbook.predictor.workload import Inference, Lora, Optimizer, Training, UnpredictableError
 from benchbook.predictor.workspaces import Workspaces
 
 # What configurations call their depth.
@@ -78,10 +77,13 @@ def trace_shallow_training(config: Mapping[str, Any], workload: Training, kind: 
     """One training step but for the optimizer's own part, on the device of type `kind`."""
     with _undisturbed(), dispatched(workload.attention, H200) as attention:
         trace = Trace(kind, Workspaces(H200))
-        model = _build(config, workload, kind, attention)
+        model = build(read_config(config), workload, kind, attention)
         trace.mark("load")
         prepare(model, workload)
         layers = adopt_weights(trace, model)
+        reference = reference_of(config, workload, kind, attention)
+        if reference is not None:
+            adopt_weights(trace, reference)
 
         def seen_gradient(parameter: torch.Tensor) -> None:
             if parameter.grad is not None:
@@ -92,7 +94,30 @@ def trace_shallow_training(config: Mapping[str, Any], workload: Training, kind: 
             parameter.register_post_accumulate_grad_hook(seen_gradient)
         with trace:
             optimizer = _NoOptimizer(parameters)
-            train(model, optimizer, lambda: draw_batch(model, workload, kind), workload, kind, trace.mark, 1)
+            train(
+                model,
+                optimizer,
+                lambda asked: draw_batch(model, asked, kind),
+                workload,
+                kind,
+                trace.mark,
+                1,
+                reference,
+            )
+    return _seen(trace)
+
+
+def trace_evaluation(config: Mapping[str, Any], workload: Training, kind: str) -> Events:
+    """The evaluation of a batch, in one span that is called as the forward pass of a training is."""
+    with _undisturbed(), dispatched(workload.attention, H200) as attention:
+        trace = Trace(kind, Workspaces(H200))
+        model = build(read_config(config), workload, kind, attention)
+        trace.mark("load")
+        prepare(model, workload)
+        adopt_weights(trace, model)
+        with trace:
+            trace.mark("forward")
+            evaluate(model, lambda asked: draw_batch(model, asked, kind), workload, workload.batch, kind)
     return _seen(trace)
 
 
@@ -100,16 +125,12 @@ def trace_inference(config: Mapping[str, Any], workload: Inference, kind: str) -
     """A generation, each token computed."""
     with _undisturbed(), dispatched(workload.attention, H200) as attention:
         trace = Trace(kind, Workspaces(H200))
-        model = _build(config, workload, kind, attention)
+        model = build(read_config(config), workload, kind, attention)
         trace.mark("load")
         adopt_weights(trace, model)
 
-        def seen_cache(cache: Any) -> None:
-            for _, tensor in cache_tensors(cache):
-                trace.adopt(tensor, "cache")
-
         with trace:
-            generate(model, workload, kind, trace.mark, seen_cache, skipping=False)
+            generate(model, workload, kind, trace.mark, cache_watcher(trace), skipping=False)
     return _seen(trace)
 
 
@@ -142,14 +163,6 @@ def trace_optimizer(
         trace.mark("second")
         optimizer.step()
     return _seen(trace)
-
-
-def _build(config: Mapping[str, Any], workload: Workload, kind: str, attention: str) -> nn.Module:
-    read = read_config(config)
-    if isinstance(workload, Training):
-        ready_for_training(read, workload)
-    width = torch.bfloat16 if workload.precision in IN_BF16 else torch.float32
-    return build_model(read, kind, width, attention, generating=isinstance(workload, Inference))
 
 
 def _seen(trace: Trace) -> Events:

@@ -22,7 +22,7 @@ CHOSEN = frozenset({"batch", "sequence", "chunk", "rank"})
 DIMENSIONS = frozenset({"hidden", "intermediate", "heads", "groups", "head", "vocabulary", "layers"})
 TRAINING = re.compile(
     r"(?P<precision>fp32|bf16_autocast|bf16)(?P<adapters> lora| qlora)? (?:sdpa|eager)"
-    r"(?P<chunked> chunked)?(?: checkpointing)?(?P<again> accumulation)?"
+    r"(?P<chunked> chunked| dpo)?(?: checkpointing)?(?P<again> accumulation)?"
 )
 GENERATION = re.compile(r"(?P<precision>fp32|bf16) (?:sdpa|eager)")
 # Some models were derived before states lay in pages, and those of adapters never do.
@@ -41,7 +41,7 @@ Positive = Annotated[list[Annotated[float, Limit(ge=0, le=LARGEST)]], Limit(max_
 
 @dataclass(frozen=True)
 class PeakMoment(Stored):
-    """What is held at a moment of a generation, by part."""
+    """What is held at a moment of a generation or an evaluation, by part."""
 
     gradients: Sum | None = None
     activations: Sum | None = None
@@ -96,6 +96,7 @@ class FamilyFile(Stored):
     units: StoredUnits
     training: dict[Short, list[TrainingMoment]]
     inference: dict[Short, StoredGeneration] | None = None
+    evaluation: dict[Short, Annotated[list[PeakMoment], Limit(min_length=1)]]
     optimizers: dict[Short, StoredStates]
 
     def __post_init__(self) -> None:
@@ -106,6 +107,8 @@ class FamilyFile(Stored):
             self._check_training(name, moments)
         for name in self.inference or {}:
             self._check_known("weights", self._matched(GENERATION, "inference", name)["precision"], name)
+        for name in self.evaluation:
+            self._check_known("training", name, name)
         if not any(name.startswith("fp32 ") for name in self.training):
             raise ValueError("training has no setup in fp32")
 
@@ -187,7 +190,7 @@ class ModelFile(FamilyFile):
 def _sums(value: Any, name: str = "") -> Iterator[tuple[str, list[float]]]:
     """Every sum in a file, by the keys that lead to it."""
     if isinstance(value, FamilyFile):
-        for part in ("weights", "units", "training", "inference", "optimizers"):
+        for part in ("weights", "units", "training", "inference", "evaluation", "optimizers"):
             yield from _sums(getattr(value, part), part)
     elif is_dataclass(value) and not isinstance(value, type):
         for item in fields(value):

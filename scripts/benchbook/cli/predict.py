@@ -14,6 +14,7 @@ from benchbook.predictor.workload import (
     Inference,
     Kind,
     Lora,
+    Objective,
     Optimizer,
     Precision,
     Sharding,
@@ -43,6 +44,19 @@ def predict_memory(
         bool, typer.Option("--keep-gradients", help=f"{TRAINS}: zero them instead of freeing them")
     ] = False,
     lora_rank: Annotated[int | None, typer.Option(min=1, help=f"{TRAINS}: adapters only")] = None,
+    four_bit: Annotated[
+        bool, typer.Option("--four-bit", help="with --lora-rank: the model in NF4, as QLoRA has it")
+    ] = False,
+    objective: Annotated[
+        Objective, typer.Option(help=f"{TRAINS}: dpo counts pairs, grpo generates first")
+    ] = "supervised",
+    completion: Annotated[int | None, typer.Option(min=1, help="with grpo: the tokens it generates")] = None,
+    chunk: Annotated[
+        int | None, typer.Option(min=1, help=f"{TRAINS}: tokens whose logits are made at once")
+    ] = None,
+    evaluation: Annotated[
+        int | None, typer.Option(min=1, help=f"{TRAINS}: samples of a batch evaluated after it")
+    ] = None,
     dropout: Annotated[float | None, typer.Option(min=0, help=f"{TRAINS}: not the configuration's")] = None,
     inference: Annotated[bool, typer.Option("--inference", help="generate instead of training")] = False,
     new_tokens: Annotated[int, typer.Option(min=1, help=GENERATES)] = 1,
@@ -66,10 +80,13 @@ def predict_memory(
 ) -> None:
     """Predict the memory that a model takes in training or generating, without a GPU."""
     trains = checkpointing or keep_gradients or not clipping or accumulation > 1 or optimizer != "adamw_fused"
-    if inference and (trains or lora_rank is not None or dropout is not None):
+    given = (lora_rank, dropout, completion, chunk, evaluation)
+    if inference and (trains or objective != "supervised" or any(one is not None for one in given)):
         raise typer.BadParameter("--inference goes with none of the options of training")
     if not inference and (new_tokens > 1 or cache != "dynamic"):
         raise typer.BadParameter("--new-tokens and --cache go with --inference")
+    if four_bit and lora_rank is None:
+        raise typer.BadParameter("--four-bit goes with --lora-rank")
     if inference and sharding is not None:
         raise typer.BadParameter("--sharding goes with training, not with --inference")
     if (sharding is None) != (ranks is None):
@@ -96,8 +113,12 @@ def predict_memory(
                 accumulation,
                 clipping,
                 keep_gradients,
-                Lora(lora_rank) if lora_rank is not None else None,
+                Lora(lora_rank, four_bit=four_bit) if lora_rank is not None else None,
                 dropout,
+                chunk=chunk,
+                objective=objective,
+                completion=completion,
+                evaluation=evaluation,
             )
     except UnpredictableError as error:
         raise typer.BadParameter(str(error)) from None

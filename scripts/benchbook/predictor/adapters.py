@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 from unittest import mock
 
@@ -37,6 +37,7 @@ class Adapted(nn.Module):
         device = base.get_parameter("weight").device
         options: dict[str, Any] = {"bias": False, "device": device, "dtype": torch.float32}
         self.base = base
+        self.enabled = True
         self.down = nn.Linear(inputs, rank, **options)
         self.up = nn.Linear(rank, outputs, **options)
 
@@ -49,6 +50,8 @@ class Adapted(nn.Module):
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
         """The layer's result and the adapter's, in the layer's type."""
         result: torch.Tensor = self.base(hidden)
+        if not self.enabled:
+            return result
         dtype = result.dtype
         # Under autocast too, which casts it back (peft `layer.py`: `Linear.forward`).
         hidden = hidden.to(self.down.weight.dtype)
@@ -89,6 +92,27 @@ def add_adapters(model: nn.Module, lora: Lora) -> None:
             if name in whole:
                 continue
             _replace(model, name, FourBitLinear(module, *_dimensions(module)))
+
+
+@contextmanager
+def adapters_off(model: nn.Module) -> Iterator[None]:
+    """Let a model compute without its adapters, as it did before it had any.
+
+    Raises:
+        UnpredictableError: It has none.
+    """
+    adapted = [module for module in model.modules() if isinstance(module, Adapted)]
+    of_peft: Any = getattr(model, "disable_adapter", None)
+    if not adapted and of_peft is None:
+        raise UnpredictableError("the model has no adapters to switch off", "give it some, or a reference")
+    for module in adapted:
+        module.enabled = False
+    try:
+        with of_peft() if of_peft is not None else nullcontext():
+            yield
+    finally:
+        for module in adapted:
+            module.enabled = True
 
 
 def _replace(model: nn.Module, name: str, module: nn.Module) -> None:

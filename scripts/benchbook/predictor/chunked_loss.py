@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch._subclasses.fake_tensor import is_fake
 
-from benchbook.predictor.workload import UnpredictableError
+from benchbook.predictor.models import body_and_head
 
 IGNORED = -100
 
@@ -25,11 +25,7 @@ def chunked_loss(model: nn.Module, batch: Mapping[str, torch.Tensor], rows: int)
     Raises:
         UnpredictableError: The model has no such head.
     """
-    head: Any = getattr(model, "get_output_embeddings", lambda: None)()
-    body: Any = getattr(model, "base_model", None)
-    if head is None or body in (None, model) or getattr(model.config, "is_encoder_decoder", False):
-        fix = "leave `chunk` out, or take a decoder with an output head"
-        raise UnpredictableError(f"{type(model).__name__} predicts no next token from its last states", fix)
+    body, head = body_and_head(model)
     inputs = {name: value for name, value in batch.items() if name != "labels"}
     states = body(**inputs).last_hidden_state
     # The last token has no next one.
@@ -55,7 +51,7 @@ class _ChunkedLoss(torch.autograd.Function):
         counted = (labels != IGNORED).sum().clamp(min=1)
         # Where no autocast converts them, all chunks are computed in one place.
         place = None
-        if states.dtype == weight.dtype == _computed_in(states):
+        if states.dtype == weight.dtype == computed_in(states):
             place = states.new_empty((rows, len(weight)))
         # Without values, chunks behind the second show nothing new.
         end = min(len(states), 2 * rows) if is_fake(states) else len(states)
@@ -70,7 +66,7 @@ class _ChunkedLoss(torch.autograd.Function):
             else:
                 torch.mm(logits, weight, out=states_grad[first : first + rows])
             if weight_grad is not None:
-                _add_product(weight_grad, logits, some)
+                add_product(weight_grad, logits, some)
             del logits
         ctx.save_for_backward(states_grad, weight_grad)
         return losses.sum() / counted
@@ -84,7 +80,8 @@ class _ChunkedLoss(torch.autograd.Function):
         return states_grad, weight_grad, None, None
 
 
-def _computed_in(states: torch.Tensor) -> torch.dtype:
+def computed_in(states: torch.Tensor) -> torch.dtype:
+    """The type that products of these are in: autocast's, where there is one."""
     kind = states.device.type
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else states.dtype
 
@@ -101,7 +98,7 @@ def _into_gradients(logits: torch.Tensor, labels: torch.Tensor, counted: torch.T
     return torch.where(told, (total.log() - right)[:, 0].float(), 0.0)
 
 
-def _add_product(total: torch.Tensor, gradients: torch.Tensor, states: torch.Tensor) -> None:
+def add_product(total: torch.Tensor, gradients: torch.Tensor, states: torch.Tensor) -> None:
     """Add what a chunk contributes to the gradient of the weights: on a GPU in place, in any precision."""
     same = states.to(gradients.dtype)
     if total.dtype == gradients.dtype:

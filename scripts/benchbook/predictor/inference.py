@@ -10,9 +10,10 @@ from torch import nn
 from transformers import DynamicCache, EncoderDecoderCache, StaticCache
 
 from benchbook.predictor.autocast import autocast
-from benchbook.predictor.training import Mark
 from benchbook.predictor.workload import Inference
 
+# Is told the name of each moment as it begins.
+Mark = Callable[[str], None]
 # Of a long generation on a fake device, the first and the last tokens are enough: it grows steadily.
 FIRST = 2
 LAST = 2

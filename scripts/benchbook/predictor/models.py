@@ -90,11 +90,14 @@ def build_model(
 
 
 def draw_batch(model: nn.Module, workload: Training, device: str) -> dict[str, torch.Tensor]:
-    """Token ids, and labels such as the model's head wants them; all zero."""
-    ids = torch.zeros(workload.batch, workload.sequence, dtype=torch.long, device=device)
+    """Token ids, and labels such as the model's head wants them; all zero.
+
+    For `dpo`, two answers to each prompt: all that are chosen, then all that are rejected.
+    """
+    ids = torch.zeros(workload.samples, workload.sequence, dtype=torch.long, device=device)
     head = type(model).__name__
     if head.endswith("QuestionAnswering"):
-        place = torch.zeros(workload.batch, dtype=torch.long, device=device)
+        place = torch.zeros(workload.samples, dtype=torch.long, device=device)
         return {"input_ids": ids, "start_positions": place, "end_positions": place.clone()}
     whole = head.endswith(("SequenceClassification", "MultipleChoice", "NextSentencePrediction"))
     labels = torch.zeros(ids.shape[:1] if whole else ids.shape, dtype=torch.long, device=device)
@@ -103,6 +106,21 @@ def draw_batch(model: nn.Module, workload: Training, device: str) -> dict[str, t
         batch["attention_mask"] = torch.ones_like(ids)
         batch["attention_mask"][-1, -1] = 0
     return batch
+
+
+def body_and_head(model: nn.Module) -> tuple[Any, Any]:
+    """What computes the last states of a model, and what reads next tokens from them.
+
+    Raises:
+        UnpredictableError: It has no such head.
+    """
+    whole: Any = model
+    head = getattr(whole, "get_output_embeddings", lambda: None)()
+    body = getattr(whole, "base_model", None)
+    if head is None or body in (None, model) or getattr(whole.config, "is_encoder_decoder", False):
+        fix = "take a decoder with an output head, or leave out what asks for next tokens"
+        raise UnpredictableError(f"{type(model).__name__} predicts no next token from its last states", fix)
+    return body, head
 
 
 def ready_for_training(config: PreTrainedConfig, workload: Training) -> None:

@@ -104,7 +104,9 @@ def predict(
         model = build(read_config(config), workload, kind, attention)
         check_positions(model, workload)
         if isinstance(workload, Training):
-            trace_training(trace, model, workload, kind)
+            trace_training(
+                trace, model, workload, kind, reference=reference_of(config, workload, kind, attention)
+            )
         else:
             _trace_inference(trace, model, workload, kind)
         parameters = sum(parameter.numel() for parameter in model.parameters())
@@ -163,12 +165,23 @@ def build(config: PreTrainedConfig, workload: Workload, kind: str, attention: st
     return build_model(config, kind, dtype, attention, generating=isinstance(workload, Inference))
 
 
+def reference_of(config: Config, workload: Training, kind: str, attention: str) -> nn.Module | None:
+    """The copy that `dpo` compares a model with that trains whole; None where there is none.
+
+    TRL freezes it not, so that autocast keeps the copies of its weights until its pass is over.
+    """
+    if workload.objective != "dpo" or workload.lora is not None or workload.adapters is not None:
+        return None
+    return build(read_config(config), workload, kind, attention)
+
+
 def trace_training(
     trace: Trace,
     model: nn.Module,
     workload: Training,
     kind: str,
     distribute: Callable[[nn.Module], nn.Module] = lambda model: model,
+    reference: nn.Module | None = None,
 ) -> None:
     """Let a trace see a model's training on a device.
 
@@ -178,11 +191,14 @@ def trace_training(
         workload: How to train it.
         kind: The type of the device.
         distribute: Divides the model in place, and gives what is called instead of it.
+        reference: What `dpo` compares the model with.
     """
     trace.mark("load")
     model = prepare(model, workload)
     called = distribute(model)
     layers = adopt_weights(trace, model)
+    if reference is not None:
+        adopt_weights(trace, reference)
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimizer = make_optimizer(workload.optimizer, trained)
 
@@ -203,23 +219,30 @@ def trace_training(
     lengths = workload.lengths or (workload.sequence,) * STEPS
     passes = iter([length for length in lengths for _ in range(traced.accumulation)])
 
-    def draw() -> dict[str, torch.Tensor]:
-        return draw_batch(model, replace(traced, sequence=next(passes), lengths=()), kind)
+    def draw(asked: Training) -> dict[str, torch.Tensor]:
+        # What is evaluated is as long as the longest.
+        return draw_batch(model, replace(asked, sequence=next(passes, workload.sequence), lengths=()), kind)
 
     with trace, needs_no_values(type(model).__name__):
-        train(called, optimizer, draw, traced, kind, trace.mark, len(lengths))
+        steps = len(lengths)
+        train(called, optimizer, draw, traced, kind, trace.mark, steps, reference, cache_watcher(trace))
 
 
 def _trace_inference(trace: Trace, model: nn.Module, workload: Inference, kind: str) -> None:
     trace.mark("load")
     adopt_weights(trace, model)
+    with trace:
+        generate(model, workload, kind, trace.mark, cache_watcher(trace), skipping=True)
+
+
+def cache_watcher(trace: Trace) -> Callable[[Any], None]:
+    """What counts the keys and values of a cache as such."""
 
     def seen_cache(cache: Any) -> None:
         for _, tensor in cache_tensors(cache):
             trace.adopt(tensor, "cache")
 
-    with trace:
-        generate(model, workload, kind, trace.mark, seen_cache, skipping=True)
+    return seen_cache
 
 
 def adopt_weights(trace: Trace, model: nn.Module) -> dict[int, str]:

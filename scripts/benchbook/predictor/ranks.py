@@ -288,6 +288,10 @@ def predict_ranks(
         UnpredictableError: The configuration is wrong, or the model or this torch cannot do it.
     """
     check_attention(workload, device)
+    if workload.objective != "supervised" or workload.evaluation:
+        raise UnpredictableError(
+            f"{workload.objective} among ranks, or an evaluation, is not told", "predict it for one GPU"
+        )
     if sharding.kind != "ddp" and workload.optimizer in WHOLE_WEIGHTS_ONLY:
         raise UnpredictableError(f"{workload.optimizer} takes no divided weights", "choose another optimizer")
     # The mesh comes first: it computes with real numbers, on a device that is known.

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import nn
+from torch._subclasses.fake_tensor import is_fake
 from transformers.optimization import Adafactor
 
 from benchbook.predictor.adapters import add_adapters, add_peft
 from benchbook.predictor.attribution import EMPTIED
-from benchbook.predictor.autocast import Scaler, autocast
-from benchbook.predictor.chunked_loss import chunked_loss
-from benchbook.predictor.workload import Optimizer, Training
+from benchbook.predictor.autocast import Scaler
+from benchbook.predictor.inference import Mark, generate
+from benchbook.predictor.objectives import loss_of
+from benchbook.predictor.workload import Inference, Optimizer, Training
 
 RATE = 1e-5
 
@@ -95,7 +98,6 @@ def by_mesh(parameters: list[nn.Parameter]) -> list[list[nn.Parameter]]:
     return list(groups.values())
 
 
-Mark = Callable[[str], None]
 # The first step creates the optimizer's states, the second runs with them, the third repeats it.
 STEPS = 3
 MAXIMUM_NORM = 1.0
@@ -118,33 +120,38 @@ def prepare(model: nn.Module, workload: Training) -> nn.Module:
 def train(
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
-    draw: Callable[[], Mapping[str, torch.Tensor]],
+    draw: Callable[[Training], Mapping[str, torch.Tensor]],
     workload: Training,
     device: str,
     mark: Mark,
     steps: int = STEPS,
+    reference: nn.Module | None = None,
+    seen_cache: Callable[[Any], None] = lambda cache: None,
 ) -> None:
-    """Train for some steps.
+    """Train for some steps, then evaluate a batch if the workload asks for it.
 
     Parameters:
         model: Prepared, on the device.
         optimizer: Of its trainable parameters.
-        draw: Gives a batch on the device.
+        draw: Gives a batch for a workload, on the device.
         workload: How to train.
         device: Its type.
         mark: Is told the name of each moment as it begins.
         steps: Steps of the optimizer.
+        reference: What `dpo` compares with, on the device; None: the model without its adapters.
+        seen_cache: Is given the cache of `grpo`'s generation after each of its passes.
     """
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     scaler = Scaler(device) if workload.precision == "fp16_autocast" else None
     for step in range(steps):
         if workload.emptied and step == steps - 1:
             mark(EMPTIED)
+        if workload.completion is not None:
+            _generate(model, workload, workload.completion, device, mark, seen_cache)
         for _ in range(workload.accumulation):
             mark("forward")
-            batch = draw()
-            with autocast(device, workload.precision):
-                loss = loss_of(model, batch, workload.chunk)
+            batch = draw(workload)
+            loss = loss_of(model, batch, workload, device, reference)
             if workload.accumulation > 1:
                 loss = loss / workload.accumulation
             if scaler is not None:
@@ -162,12 +169,47 @@ def train(
         optimizer.step()
         mark("zero_grad")
         optimizer.zero_grad(set_to_none=not workload.keep_gradients)
+    if workload.evaluation is not None:
+        mark("evaluation")
+        evaluate(model, draw, workload, workload.evaluation, device, reference)
 
 
-def loss_of(model: nn.Module, batch: Mapping[str, torch.Tensor], chunk: int | None) -> torch.Tensor:
-    """The loss that the model computes itself, or that of chunks of so many tokens."""
-    loss: torch.Tensor = model(**batch).loss if chunk is None else chunked_loss(model, batch, chunk)
-    return loss
+def evaluate(
+    model: nn.Module,
+    draw: Callable[[Training], Mapping[str, torch.Tensor]],
+    workload: Training,
+    samples: int,
+    device: str,
+    reference: nn.Module | None = None,
+) -> None:
+    """The loss of a batch of so many samples, without gradients, as Trainer evaluates without metrics."""
+    asked = replace(workload, batch=samples)
+    model.eval()
+    with torch.no_grad():
+        loss_of(model, draw(asked), asked, device, reference)
+    model.train()
+
+
+def _generate(
+    model: nn.Module,
+    workload: Training,
+    tokens: int,
+    device: str,
+    mark: Mark,
+    seen_cache: Callable[[Any], None],
+) -> None:
+    """Generate the answers of all passes of a step at once (trl `steps_per_generation`)."""
+    asked = Inference(
+        workload.batch * workload.accumulation,
+        workload.sequence - tokens,
+        tokens,
+        workload.precision,
+        workload.attention,
+    )
+    # Checkpointing, which forbids a cache, is for training only.
+    model.eval()
+    generate(model, asked, device, mark, seen_cache, skipping=is_fake(next(model.parameters())))
+    model.train()
 
 
 def clip(parameters: list[nn.Parameter]) -> None:

@@ -20,6 +20,7 @@ Optimizer = Literal[
 ]
 Attention = Literal["sdpa", "sdpa_flash", "sdpa_efficient", "sdpa_math", "eager", "eager_torch_1.10"]
 Cache = Literal["dynamic", "static"]
+Objective = Literal["supervised", "dpo", "grpo"]
 Device = Literal["cuda", "cpu"]
 
 
@@ -84,8 +85,13 @@ class Training(Stored):
         adapters: Train those of PEFT only.
         padded: Samples of several lengths lie side by side, so that attention takes a mask.
         use_cache: The model collects keys and values as for a generation, which `Trainer` forbids it.
-        chunk: Tokens whose logits are made at once for the loss of next tokens; none: all of them.
+        chunk: Tokens whose logits are made at once for the loss of next tokens; none: all of them, or as many
+            as TRL takes for `dpo` and `grpo`.
         emptied: The allocator gives back what is free before the last step; what it reserves counts anew.
+        objective: `supervised` is the model's own loss; `dpo` prefers one of two answers to the other, as a
+            copy of the model sees them, or the same one without adapters; `grpo` first generates.
+        completion: With `grpo`: tokens of each sample that are generated, the last ones.
+        evaluation: Samples of a batch that is evaluated behind the last step; none: there is no such thing.
     """
 
     batch: Count
@@ -105,12 +111,22 @@ class Training(Stored):
     use_cache: bool = False
     emptied: bool = False
     chunk: Count | None = None
+    objective: Objective = "supervised"
+    completion: Count | None = None
+    evaluation: Count | None = None
+
+    @property
+    def samples(self) -> int:
+        """Samples that go through the model at once: of `dpo`, two answers per sample of the batch."""
+        return 2 * self.batch if self.objective == "dpo" else self.batch
 
     def __post_init__(self) -> None:
         for name in ("batch", "sequence", "accumulation"):
             at_least(name, getattr(self, name), 1)
-        if self.chunk is not None:
-            at_least("chunk", self.chunk, 1)
+        for name in ("chunk", "completion", "evaluation"):
+            if getattr(self, name) is not None:
+                at_least(name, getattr(self, name), 1)
+        self._check_objective()
         for length in self.lengths:
             at_least("a length", length, 1)
         if self.lengths and max(self.lengths) != self.sequence:
@@ -122,6 +138,18 @@ class Training(Stored):
         one_of("attention", self.attention, get_args(Attention))
         if self.dropout is not None and not 0 <= self.dropout < 1:
             raise UnpredictableError(f"dropout is {self.dropout}", "give a share from 0 to below 1")
+
+    def _check_objective(self) -> None:
+        one_of("objective", self.objective, get_args(Objective))
+        if (self.completion is not None) != (self.objective == "grpo"):
+            fix = "give it with grpo, and with nothing else"
+            raise UnpredictableError(f"completion is {self.completion} with {self.objective}", fix)
+        if self.completion is not None and self.completion >= self.sequence:
+            fix = f"give fewer than {self.sequence}: the rest is the prompt"
+            raise UnpredictableError(f"completion is {self.completion} of {self.sequence} tokens", fix)
+        if self.objective == "grpo" and (self.evaluation or self.lengths):
+            fix = "leave out what belongs to other objectives"
+            raise UnpredictableError("grpo has neither lengths nor an evaluation here", fix)
 
 
 @dataclass(frozen=True)
@@ -224,6 +252,15 @@ class Sharding:
                 raise UnpredictableError(
                     f"{name} means nothing to {self.kind}", f"leave it out, or use {kind}"
                 )
+
+
+# Tokens whose logits TRL computes at once for `dpo` and `grpo` (`TOKEN_CHUNK_SIZE` of 1.16.0).
+TILE = 4096
+
+
+def rows_of_a_tile(batch: int, sequence: int) -> int:
+    """How many tokens of a batch of pairs TRL's kernel takes at once; both answers of each count whole."""
+    return min(2 * batch * sequence, TILE)
 
 
 def rows_of_a_chunk(tokens: int, hidden: int, vocabulary: int) -> int:

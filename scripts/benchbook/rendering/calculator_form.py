@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from benchbook.calculator.listing import KINDS, ListedModel, all_models, kind_text, listed_models
+from benchbook.calculator.memory_model import OBJECTIVES
 from benchbook.calculator.points import Error, Points, errors, load_points
 from benchbook.content.references import UnresolvedError
 from benchbook.languages.language import Language
@@ -118,13 +119,13 @@ _LINKS = {
 # Texts that the script needs.
 _STRINGS = (
     *("peak", "needed", "needed_of", "holds", "holds_none", "largest", "largest_none", "failed", "nothing"),
-    *("at_forward", "at_backward", "at_step", "at_prefill", "at_decode"),
+    *("at_forward", "at_backward", "at_step", "at_evaluation", "at_prefill", "at_decode"),
     *("weights", "gradients", "optimizer_states", "activations", "copies", "cache", "temporary"),
     *("workspaces", "allowance", "sum", "sequence", "prompt", "too_long", "window", "together", "apply"),
     *("config_no_json", "config_kind", "config_missing", "config_read"),
     *("change_sdpa", "change_accumulate", "change_batch", "change_checkpointing", "change_autocast"),
     *("change_adamw_8bit", "change_adafactor", "change_bf16", "change_zero3", "change_gpus"),
-    *("change_chunked", "change_lora", "change_qlora", "paged"),
+    *("change_chunked", "change_lora", "change_qlora", "change_evaluation", "paged", "batch", "pairs"),
     "change_sequence",
 )
 # What a reader can write over: the dimensions of a decoder with grouped-query attention.
@@ -172,6 +173,7 @@ def render_calculator(build: Build, text: str) -> str:
         example=json.dumps(_EXAMPLE, indent=1).replace("\n ", "\n  "),
         tries=_tries(models),
         methods=[(name, language.text(f"calc_method_{name}")) for name in _METHODS],
+        objectives=[(name, language.text(f"calc_objective_{name}")) for name in OBJECTIVES],
         precisions=_PRECISIONS.items(),
         attentions=_ATTENTIONS.items(),
         optimizers=_OPTIMIZERS.items(),

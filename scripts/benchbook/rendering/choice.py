@@ -24,7 +24,7 @@ from benchbook.query.library import Machine
 from benchbook.rendering.context import Build, PageContext
 from benchbook.rendering.gpu_field import STRINGS as GPU_STRINGS
 from benchbook.rendering.gpu_field import render_gpu_field
-from benchbook.rendering.provenance import marked_title
+from benchbook.rendering.provenance import machine_short, marked_title
 
 FOLDER = "assets/data"
 
@@ -88,6 +88,7 @@ def _render_choice(build: Build, page: PageContext) -> str:
     machines = _ordered(page, reference)
     shown = page.machines[reference]
     label = escape(language.text("numbers_from"))
+    elsewhere = ""
     if len(machines) > 1:
         options = "".join(_option(one, one == shown, language) for one in machines)
         control = (
@@ -95,6 +96,8 @@ def _render_choice(build: Build, page: PageContext) -> str:
             f'<span class="bb-plain"><bdi>{escape(marked_title(shown, language))}</bdi></span>'
             f'<select id="bb-machine" class="bb-live" dir="auto" autocomplete="off">{options}</select>'
         )
+        told = language.text("numbers_elsewhere", machine=machine_short(shown, language))
+        elsewhere = f'<p id="bb-elsewhere" hidden>{language.words(told)}</p>'
     else:
         control = f"<span>{label}</span> <bdi>{escape(marked_title(shown, language))}</bdi>"
     if not any(one.has_accelerator and one.measured and not one.published for one in machines):
@@ -108,7 +111,7 @@ def _render_choice(build: Build, page: PageContext) -> str:
     name = escape(language.text("choices"))
     return (
         f'<div class="bb-choice" role="group" aria-label="{name}" data-pagefind-ignore>'
-        f"<p>{control}</p>{gpu}</div>"
+        f"<p>{control}</p>{elsewhere}{gpu}</div>"
     )
 
 

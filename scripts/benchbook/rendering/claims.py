@@ -264,8 +264,10 @@ def claim_mark(build: Build, claim: Claim, sentence: str, machine: Machine) -> s
     outcome: Outcome = shown.outcome if shown else "not measured"
     verdict = outcome_line(shown, page.language) if shown else page.language.text("claim_nowhere")
     words = page.language.words(sentence)
+    # Beside numbers of another machine, the sign says whose it is.
+    whose = f" {escape(machine_short(shown.machine, page.language))}" if shown and not own else ""
     inside = (
-        f'<span class="bb-sign" aria-hidden="true">{SIGNS[outcome]}</span>'
+        f'<span class="bb-sign" aria-hidden="true">{SIGNS[outcome]}{whose}</span>'
         f'<span class="bb-word">{words} <span class="bb-outcome">{escape(verdict)}</span></span>'
     )
     for guide in (claim.guide, page.guide):
