@@ -193,10 +193,12 @@ function showForm({ coefficients }) {
   at("rank").hidden = !adapts;
   at("sharding").hidden = mode === "inference" || !divides() || count("gpus") < 2;
   at("sequence").querySelector("label").textContent = words[mode === "inference" ? "calc_prompt" : "calc_sequence"];
+  const wrong = NUMBERS.filter((name) => !at(name).hidden && !(fields[name].value && Number(fields[name].value) === count(name)));
   const length = count("sequence") + (mode === "inference" ? count("tokens") : 0);
   const { positions, window } = coefficients;
   at("said").replaceChildren(
-    positions && length > positions ? text("calc_too_long", { most: number(positions) })
+    wrong.length ? text("calc_not_counted", { least: number(Number(fields[wrong[0]].min)), used: number(count(wrong[0])) })
+      : positions && length > positions ? text("calc_too_long", { most: number(positions) })
       : window && length > window ? text("calc_window", { most: number(window) }) : "");
 }
 

@@ -177,7 +177,7 @@ function start() {
   if (outcome && OUTCOMES.includes(wanted)) outcome.value = wanted;
   if (known && machine !== settings.reference) {
     select.value = machine;
-    keep("machine", machine);
+    keep("machine", machine, false);
     showMachine(machine);
   } else {
     filterClaims();

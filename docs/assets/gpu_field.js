@@ -31,16 +31,16 @@ export function gpuField(id, address, words, changed) {
   const said = document.getElementById(`${id}-said`);
   const rows = () => (table ??= fetch(address).then((answer) => answer.json()).catch(() => []));
 
-  const change = (gpu) => {
-    keep("gpu", gpu?.id ?? "");
+  const change = (gpu, lasting) => {
+    keep("gpu", gpu?.id ?? "", lasting);
     changed(gpu);
   };
 
-  const choose = (gpu, several = false) => {
+  const choose = (gpu, several = false, lasting = true) => {
     input.value = gpu?.label ?? "";
     const remarks = [several && words.my_gpu_several, gpu?.shared && words.my_gpu_shared].filter(Boolean);
     said.replaceChildren(remarks.join(" "));
-    change(gpu);
+    change(gpu, lasting);
   };
 
   const offer = (choices) => {
@@ -78,6 +78,7 @@ export function gpuField(id, address, words, changed) {
 
   return async () => {
     const name = chosen("gpu");
-    choose(name ? kept(name, await rows()) : undefined);
+    // What another's link says is not the reader's own choice.
+    choose(name ? kept(name, await rows()) : undefined, false, false);
   };
 }

@@ -13,12 +13,13 @@ function stored(name) {
   }
 }
 
-/** Keep `value` as the choice called `name`, or nothing if it is empty. */
-export function keep(name, value) {
+/** Keep `value` as the choice called `name`, or nothing if it is empty: in the address alone if it is another's link. */
+export function keep(name, value, lasting = true) {
   const address = new URL(location.href);
   if (value) address.searchParams.set(name, value);
   else address.searchParams.delete(name);
   if (address.href !== location.href) history.replaceState(history.state, "", address);
+  if (!lasting) return;
   try {
     if (value) localStorage.setItem(`benchbook.${name}`, value);
     else localStorage.removeItem(`benchbook.${name}`);

@@ -150,6 +150,8 @@ def test_a_change_that_is_applied_holds_what_it_promised(page: Page, site_url: s
         "model=gemma-2-2b&gpu=8&batch=8",
         "model=qwen3-30b-a3b&precision=fp32&batch=16&gpu=48",
         "model=pythia-1.4b&attention=eager&chunked=1&precision=bf16_autocast&accumulation=4&gpu=8",
+        "model=qwen2.5-1.5b&objective=dpo&precision=bf16_autocast&gpus=4&sharding=zero3&gpu=24&batch=2",
+        "model=llama-3.2-1b&method=lora&evaluation=64&gpu=16",
     ],
 )
 def test_every_change_that_is_applied_comes_to_what_it_promised(
@@ -167,6 +169,23 @@ def test_every_change_that_is_applied_comes_to_what_it_promised(
         ready(page)
         page.locator("#calc-offers button").nth(place).click()
         expect(page.locator("#calc-verdict data").first).to_have_attribute("value", total)
+
+
+def test_pairs_of_answers_leave_what_is_computed_for_them(page: Page, site_url: str) -> None:
+    page.goto(
+        f"{site_url}{address('en', GUIDE)}?model=gpt2&attention=eager&gpus=2&sharding=zero3&evaluation=4"
+    )
+    ready(page)
+    whole = peak_bytes(page)
+    page.get_by_label("Objective").select_option("dpo")
+    expect(page.get_by_label("Pairs per GPU")).to_be_visible()
+    expect(page.get_by_label("Attention")).to_have_value("sdpa")
+    for label in ("Sharding", "Evaluation batch (0: none)"):
+        expect(page.get_by_label(label)).to_be_hidden()
+    expect(page.get_by_label("Loss in chunks (fused head)")).to_be_disabled()
+    assert peak_bytes(page) != whole
+    page.get_by_label("Architecture").select_option("bert-base-uncased")
+    expect(page.get_by_label("Objective")).to_have_value("supervised")
 
 
 @pytest.mark.parametrize("code", ["en", "ar"])
@@ -396,3 +415,21 @@ def test_a_file_that_cannot_be_loaded_is_said(page: Page, site_url: str) -> None
     page.route("**/coefficients/**", lambda route: route.abort())
     page.goto(site_url + address("en", GUIDE))
     expect(page.locator("#calc-verdict")).to_contain_text("could not be loaded")
+
+
+def test_what_is_no_number_is_told_with_what_is_computed_instead(page: Page, site_url: str) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?batch=7")
+    ready(page)
+    page.get_by_label("Batch per GPU").fill("-3")
+    expect(page.locator("#calc-said")).to_have_text("Enter a whole number from 1 on: computed with 7.")
+    page.get_by_label("Batch per GPU").fill("3")
+    expect(page.locator("#calc-said")).to_be_empty()
+
+
+def test_the_gpu_of_another_s_link_is_not_kept(page: Page, site_url: str) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?gpu=24")
+    ready(page)
+    expect(page.locator("#calc-gpu")).to_have_value("24 GB")
+    page.goto(site_url + address("ja", GUIDE))
+    ready(page)
+    expect(page.locator("#calc-gpu")).to_have_value("")

@@ -193,10 +193,28 @@ def test_a_torch_without_the_hook_says_so(model: Path, monkeypatch: pytest.Monke
         ["--gpu", "H100", "--device", "cpu"],
         ["--dropout", "1.5"],
         ["--lora-rank", "0"],
+        ["--four-bit"],
+        ["--objective", "ppo"],
+        ["--objective", "grpo"],
+        ["--completion", "8"],
+        ["--inference", "--objective", "dpo"],
+        ["--inference", "--evaluation", "4"],
+        ["--evaluation", "0"],
     ],
 )
 def test_words_that_do_not_go_together_exit_with_2(words: list[str]) -> None:
     assert ask("gpt2", *words).exit_code == 2
+
+
+def test_an_objective_is_asked_for_by_its_words(tmp_path: Path) -> None:
+    done = ask(
+        str(write(tmp_path / "config.json", json.dumps(LLAMA))),
+        *["--sequence", "32", "--objective", "grpo", "--completion", "16", "--lora-rank", "4", "--four-bit"],
+        "--json",
+    )
+    assert done.exit_code == 0
+    asked = json.loads(done.stdout)["training"]
+    assert (asked["objective"], asked["completion"], asked["lora"]["four_bit"]) == ("grpo", 16, True)
 
 
 def test_the_command_predicts_one_rank(
