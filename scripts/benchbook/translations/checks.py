@@ -171,7 +171,8 @@ def _behind_problems(
         sources = [english.ever] if made_from is None else [made_from]
         texts = [TextRun(1, "text", (Piece(1, "text", source),)) for source in sources]
         now = theirs[section.key].units if section.key in theirs else ()
-        yield from numbers.unsaid_numbers(section, [*texts, *now], rules, english_rules, path)
+        known = numbers.numbers_of([*texts, *now], english_rules)
+        yield from numbers.unsaid_numbers(section.units, known, rules, path)
 
 
 def _drift_problems(document: Document, english: Document) -> Iterator[Problem]:
