@@ -232,7 +232,10 @@ def untranslated_part(header: str, body: str) -> Any:
     if is_prose(header):
         return bool(body.strip())
     spec = _spec(body) if FENCES.get(_name(header)) == "yaml" else {}
-    return {key: _without_words(value) if key in WORDS else value for key, value in spec.items()} or body
+    # Texts are compared in their order, so it is part of what they are.
+    order = [key for key in spec if key in WORDS]
+    kept = {key: _without_words(value) if key in WORDS else value for key, value in spec.items()}
+    return (kept, order) if kept else body
 
 
 def lines_for_readers(header: str, body: str) -> frozenset[int]:
@@ -256,7 +259,7 @@ def _name(header: str) -> str:
 
 
 def _without_words(value: Any) -> Any:
-    return sorted(map(str, value)) if isinstance(value, dict) else True
+    return list(map(str, value)) if isinstance(value, dict) else True
 
 
 def _spec(body: str) -> dict[str, Any]:
