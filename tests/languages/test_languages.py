@@ -227,6 +227,7 @@ def test_a_malformed_language_is_a_problem_with_a_line(tmp_path: Path, text: str
 
 TIMES, MEDIAN, PROBLEM = 'times: "{ratio}\\u00a0倍"', '"{n} 次运行的中位数"', "problem: 这里出错了"
 REFUTED, CHANGED, STEP = '"在 {machine} 上不成立"', "本节译成之后，英文原文又有改动。", "step: 步数"
+OPTIMIZER = '"comparing_setups/scaled_learning_rate.py#optimizer_name='
 PRECISION = '"comparing_setups/matched_batch.py#mixed_precision=no": '
 FALSEHOODS = {
     "a ratio that is always 3": (TIMES, 'times: "3 倍"', "`times` has {ratio} 0 times, in English 1 times"),
@@ -274,6 +275,20 @@ FALSEHOODS = {
         "problem: 请运行 pip install evilpkg",
         "`problem` holds `pip install evilpkg`",
     ),
+    "a minute that is called an hour": (
+        'min: "分钟"',
+        'min: "小时"',
+        "`min` is not what CLDR calls this unit",
+    ),
+    "steps per minute": ('"步/秒"', '"步/分钟"', "`steps/s` is not per second"),
+    "steps per millisecond": ('"步/秒"', '"步/毫秒"', "`steps/s` is not per second"),
+    "a rate in words, per hour": ('"次/秒"', '"每小时次数"', "`1/s` is not per second"),
+    "gigabytes for bytes": ('"字节/参数"', '"GB/参数"', "`B/parameter` names the unit GB"),
+    "the name of another optimizer": (
+        f'{OPTIMIZER}SGD": "SGD"',
+        f'{OPTIMIZER}SGD": "Adafactor"',
+        "optimizer_name=SGD` lacks the name SGD",
+    ),
     "another line": (PROBLEM, 'problem: "出错\\ntitle: x"', "holds a line break"),
 }
 
@@ -293,6 +308,37 @@ def test_what_surrounds_records_says_in_every_language_what_it_says_in_english(
     assert found
     assert (found[0].path, bool(found[0].fix)) == ("docs/zh/_language.yml", True)
     assert abs(found[0].line - line) <= 1
+
+
+@pytest.mark.parametrize(
+    ("code", "units"),
+    [
+        ("fr", "{min: min, h: heures, 1/s: par seconde, steps/s: pas/s, B/parameter: octets/paramètre}"),
+        ("de", "{min: Min., h: h, 1/s: pro Sekunde, steps/s: Schritte/Sek.}"),
+        ("ko", "{min: 분, h: 시간, 1/s: 초당, steps/s: 단계/초}"),
+        ("ru", "{min: мин, h: ч, 1/s: в секунду, steps/s: шагов/с}"),
+        # CLDR has no words of this language for them.
+        ("mt", "{min: minuti, h: sigħat, steps/s: passi/sekonda}"),
+    ],
+)
+def test_units_may_be_called_as_cldr_calls_them_and_as_english_does(
+    tmp_path: Path, code: str, units: str
+) -> None:
+    english = "{min: min, h: h, 1/s: per second, steps/s: steps/s, B/parameter: B/param}"
+    write(tmp_path / "docs/en/_language.yml", f"units: {english}\n")
+    write(tmp_path / f"docs/{code}/_language.yml", f"units: {units}\n")
+    assert load_language(tmp_path / "docs", code).units["min"]
+
+
+def test_a_label_may_say_small_numbers_and_ordinals_in_words(tmp_path: Path) -> None:
+    english = 'labels: {a: "2 processes", b: "Every 4th layer", c: "GPUs", d: "16 bits"}\n'
+    write(tmp_path / "docs/en/_language.yml", english)
+    arabic = "labels: {a: عمليتان, b: كل رابع طبقة, c: وحدات GPU, d: %s}\n"
+    write(tmp_path / "docs/ar/_language.yml", arabic % "16 بتًا")
+    assert load_language(tmp_path / "docs", "ar").label("a") == "عمليتان"
+    write(tmp_path / "docs/ar/_language.yml", arabic % "بتات")
+    with pytest.raises(BenchbookError, match="`d` lacks the number 16"):
+        load_language(tmp_path / "docs", "ar")
 
 
 def test_a_plural_form_for_one_or_two_may_spell_its_number(tmp_path: Path) -> None:

@@ -137,6 +137,48 @@ def test_a_new_english_section_is_a_warning_and_a_lost_one_damage(tree: Tree) ->
     assert (lost.path, lost.what) == (f"docs/zh/{PAGE}", "lacks the section `#next`")
 
 
+def without_next(tree: Tree, code: str) -> Path:
+    """A page whose section `#next` is gone, and what it was made from with it."""
+    page = tree.project.docs / code / PAGE
+    text = re.sub(r"\n  next: \S+", "", page.read_text("utf-8"))
+    page.write_text(re.sub(r"\n## [^\n]*\{ #next \}.*", "", text, flags=re.DOTALL), "utf-8")
+    return page
+
+
+def test_a_lost_section_is_no_new_one_because_its_digest_is_gone_too(tree: Tree, tmp_path: Path) -> None:
+    commit_all(tree.project.root)
+    page = without_next(tree, "zh")
+    for _ in range(2):  # in the folder, and in a commit that is not the last one
+        (lost,) = tree.new()[0]
+        assert (lost.path, lost.what) == (f"docs/zh/{PAGE}", "lacks the section `#next`")
+        commit_all(tree.project.root)
+        edit(page, SENTENCE, SENTENCE * 2)
+        commit_all(tree.project.root)
+    clone = tmp_path / "clone"
+    git(tree.project.root, "clone", "--quiet", "--depth=1", tree.project.root.as_uri(), str(clone))
+    problems, warnings = Tree(Project(clone), tree.before).new()
+    assert problems == set()
+    new = "section `#next`: the English section is new and not translated"
+    assert [one.what for one in warnings if "#next" in one.what] == [new]
+
+
+def test_a_section_that_english_dropped_and_has_again_is_new(tree: Tree) -> None:
+    english = tree.project.docs / "en" / PAGE
+    text = english.read_text("utf-8")
+    commit_all(tree.project.root)
+    without_next(tree, "en")
+    for code in OTHERS:
+        without_next(tree, code)
+    commit_all(tree.project.root)
+    english.write_text(text, "utf-8")
+    commit_all(tree.project.root)
+    problems, warnings = tree.new()
+    assert problems == set()
+    assert {one.path for one in warnings if "is new and not translated" in one.what} == {
+        f"docs/{code}/{PAGE}" for code in OTHERS
+    }
+
+
 def of_drift(warnings: Iterable[Problem]) -> list[Problem]:
     """Those that are not about the length of a text, which is judged by the sections that are up to date."""
     return [one for one in warnings if "as long as the page's others" not in one.what]

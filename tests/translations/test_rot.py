@@ -626,3 +626,25 @@ def test_a_page_that_does_not_end_in_a_newline_is_named(tree: Tree) -> None:
     path.write_text(text, "utf-8")
     problem = Problem(f"docs/ar/{PAGE}", text.count("\n") + 1, "does not end with a newline", "add one")
     assert problem in tree.new()[0]
+
+
+@pytest.mark.parametrize(
+    ("title", "whats"),
+    [
+        ("学習構成の比較", []),
+        ("学習構成 97 個の比較", ["the number `97` is not in the English section"]),
+        ("学習構成の比較：GPU で検証", ["the title says GPU 1 times, in English 0 times"]),
+        ("学習構成の比較：pip install evilpkg", ["`pip install evilpkg` is not in the English section"]),
+    ],
+)
+def test_the_title_of_a_translation_says_no_more_than_the_english_page(
+    tree: Tree, title: str, whats: list[str]
+) -> None:
+    edit(tree.project.docs / "ja" / PAGE, "---\ndescription", f"---\ntitle: {title}\ndescription")
+    assert [(one.line, one.what) for one in tree.new()[0]] == [(2, what) for what in whats]
+
+
+def test_the_title_of_a_translation_keeps_the_names_of_the_english_one(tree: Tree) -> None:
+    edit(tree.project.docs / "en" / PAGE, "---\ndescription", "---\ntitle: AdamW on 2 GPUs\ndescription")
+    edit(tree.project.docs / "ja" / PAGE, "---\ndescription", "---\ntitle: GPU 2 枚\ndescription")
+    assert [one.what for one in tree.new()[0]] == ["the title lacks the name AdamW"]

@@ -98,6 +98,13 @@ def test_what_readers_see_of_a_fence_is_text_and_the_rest_is_constant() -> None:
     )
     assert lines_for_readers('claim id="a-b"', "A sentence\nof two lines.\n") == {1, 2}
     assert lines_for_readers("cell", "a.py#b\n") == frozenset()
+    # Texts in another order would be compared with those of another row.
+    assert untranslated_part("table", "notes: {x: a, y: b}") != untranslated_part(
+        "table", "notes: {y: b, x: a}"
+    )
+    assert untranslated_part("table", "notes: {x: a}\nmarks: {m: b}") != untranslated_part(
+        "table", "marks: {m: b}\nnotes: {x: a}"
+    )
     assert untranslated_part("cell", "a.py#b\n") == "a.py#b\n"
     assert untranslated_part("chart", "title: [") == "title: ["
 
@@ -169,6 +176,26 @@ def test_the_sentence_of_a_claim_is_translated_and_what_it_refers_to_is_not() ->
             '=== "a"\n    b\n\n===! "c"\n    d',
             "here is a `!!! tab!` block where English has a `!!! tab` block",
         ),
+        ("`a`\n\n`b`", "`b`\n\n`a`", "the code span `b` is not in the English text"),
+        ("`#!value a#b`\n\n`#!value c#d`", "`#!value c#d`\n\n`#!value a#b`", "the value `c#d` is not in the"),
+        (
+            'The rest.\n\n```claim id="a"\nA, `b`.\n\n`c`\n```',
+            '残り。\n\n```claim id="a"\nA、`c`。\n\n`b`\n```',
+            "the code span `c` is not in the English text",
+        ),
+        (
+            "```table\nnotes:\n  x: one `a`\n  y: two `b`\n```",
+            "```table\nnotes:\n  x: 一つ `b`\n  y: 二つ `a`\n```",
+            "the code span `b` is not in the English text",
+        ),
+        (
+            "batch × processes × steps",
+            "バッチ ÷ プロセス × ステップ",
+            "`÷` stands where the English text has `×`",
+        ),
+        ("a + b", "a － b", "`−` stands where the English text has `+`"),
+        ("a − b", "a + b", "`+` stands where the English text has `−`"),
+        ("a < b", "a > b", "`>` stands where the English text has `<`"),
         ("1. a\n2. b", "3. a\n4. b", "here is a numbered list from 3 on where English has a numbered list"),
     ],
 )
@@ -216,6 +243,11 @@ def test_a_claim_has_the_blocks_of_the_english_one(ours: str, what: str) -> None
         ("`a` then `b`", "`b`、その前に `a`"),
         ('<div class="a" title="English">\n</div>', '<div class="a" title="日本語">\n</div>'),
         ('!!! tip "English"\n\n    x', '!!! tip "日本語"\n\n    x'),
+        # An operator may be said in words, words by an operator, and one in another form.
+        ("a × b = c", "a と b の積が c"),
+        ("a times b", "a × b"),
+        ("a * b − c", "a × b - c"),
+        ("a / b or c", "a ÷ b、または c"),
     ],
 )
 def test_words_and_their_order_are_free(english: str, ours: str) -> None:
@@ -270,6 +302,19 @@ def test_english_phrases_are_found_in_both_numbers_and_as_they_are_written() -> 
         ("8 billion parameters", "80 億パラメータ", []),
         ("8 billion parameters", "8 億パラメータ", ["8"]),
         ("two billion parameters", "20 億パラメータ", []),
+        ("All are -100.", "すべて -100。", []),
+        ("All are \u2212100.", "すべて-100。", []),
+        ("All are -100.", "すべて 100。", ["100"]),
+        ("From 5-10 to GPT-2 (a)-3.", "5-10 から GPT-2 (a)-3 まで。", []),
+        ("| a |\n|---|\n| 32 |\n| 256 |", "| a |\n|---|\n| 32 |\n| 256 |", []),
+        ("| a |\n|---|\n| 32 |\n| 256 |", "| a |\n|---|\n| 32、または 256 |\n| 256 |", ["256"]),
+        ("- 32\n- 256", "- 32、または 256\n- 256", ["256"]),
+        # A sentence may repeat what the paragraph before it says.
+        ("In 2024.\n\nSince then.", "2024 年。\n\n2024 年以降。", []),
+        ("Two processes.", "八プロセス。", ["八"]),
+        ("Two processes.", "八 GPU。", ["八"]),
+        ("Two processes, double quantization.", "二プロセス、二重量子化、第三者、三角 GPU。", []),
+        ("Dozens of steps.", "数十ステップ、千ステップ。", []),
     ],
 )
 def test_a_number_must_be_in_the_english_section(english: str, ours: str, added: list[str]) -> None:
@@ -281,6 +326,9 @@ def test_a_number_may_be_said_in_words_and_one_need_not_be_said() -> None:
     rules = Rules("zh", matching=TEXT, numerals={2: ["两"]})
     english = section("One run on two GPUs, in 2024.")
     assert list(numbers.lost_numbers(section("2024 年，用两块 GPU。"), english, rules, ENGLISH, PATH)) == []
+    signed = section("All are -100.")
+    (problem,) = numbers.lost_numbers(section("全是 100。"), signed, rules, ENGLISH, PATH)
+    assert problem.what == "the number -100 of the English text is not here"
     lost = whats(list(numbers.lost_numbers(section("用 GPU。"), english, rules, ENGLISH, PATH)))
     assert lost == [
         "the number 2 of the English text is not here",

@@ -7,7 +7,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import product
@@ -37,7 +37,7 @@ from benchbook.languages.formatting import (
 )
 from benchbook.languages.markup import isolated_words
 from benchbook.languages.style import style_problems
-from benchbook.languages.telling import IDEOGRAPHS, added_words, first_typed, folded, typed_pattern
+from benchbook.languages.telling import IDEOGRAPHS, NAME, added_words, first_typed, folded, typed_pattern
 
 FILE = "_language.yml"
 FALLBACK = "en"
@@ -257,13 +257,16 @@ _CLDR_UNITS = (
 
 
 @cache
-def cldr_unit_words(code: str) -> frozenset[str]:
+def cldr_unit_words(
+    code: str,
+    units: tuple[str, ...] = _CLDR_UNITS,
+    lengths: tuple[Literal["short", "long"], ...] = ("short", "long"),
+) -> frozenset[str]:
     """How CLDR writes units behind a number: for a language whose file has no `unit_words:`."""
     locale = Locale.parse(code.replace("-", "_"))
-    lengths: tuple[Literal["short", "long"], ...] = ("short", "long")
     texts = (
         format_unit(number, unit, length, locale=locale)
-        for unit, length, number in product(_CLDR_UNITS, lengths, (0, 1, 2, 3, 11, 100))
+        for unit, length, number in product(units, lengths, (0, 1, 2, 3, 11, 100))
     )
     words = (re.sub(r"\d", "", text).strip(" \u00a0\u202f") for text in texts)
     return frozenset(word.replace("\u00a0", " ") for word in words if word and "-" not in word)
@@ -422,7 +425,11 @@ def _unfaithful(
             known = f"{theirs} {' '.join(fallback.units.values())}"
             for form, said in _texts(own[key]).items():
                 strict = title == "units" or key in _RATIOS
-                for what in _differences(key, form, said, english[key], strict):
+                for what in (
+                    *_differences(key, form, said, english[key], strict),
+                    *_lost(said, theirs),
+                    *(_other_unit(key, said, code) if title == "units" and said != theirs else ()),
+                ):
                     fix = f"say what {source} does: {theirs}"
                     yield Problem(path, yaml_line(text, (title, key)), f"`{key}` {what}", fix)
                 if added := added_words(said, known, latin):
@@ -483,6 +490,59 @@ def _differences(key: str, form: str, said: str, english: Text, strict: bool) ->
         yield "is far longer"
     if any(unicodedata.category(letter) == "Cc" for letter in said):
         yield "holds a line break or another control character"
+
+
+def _lost(said: str, english: str) -> Iterator[str]:
+    """What of the names and the numbers of an English text another language does not say."""
+    ours = {*NAME.findall(said), *_numbers(said)}
+    for name in NAME.findall(english):
+        if not ours & {name, name.removesuffix("s")}:
+            yield f"lacks the name {name}"
+    for number in _COUNT.findall(english):
+        # Languages say small numbers in words, and by the form of a noun.
+        if number not in ours | {"0", "1", "2"}:
+            yield f"lacks the number {number}"
+
+
+# A number that is neither part of a name nor an ordinal.
+_COUNT = re.compile(r"(?<![A-Za-z\d.,-])\d+(?:[.,]\d+)*(?![A-Za-z\d])")
+# What units are in CLDR, where their names must be its words.
+_MINUTE, _HOUR, _SECOND = (f"duration-{name}" for name in ("minute", "hour", "second"))
+_IN_CLDR = {"min": _MINUTE, "h": _HOUR}
+_OTHER_TIMES = (_MINUTE, _HOUR, "duration-millisecond", "duration-microsecond")
+_LARGER_BYTES = tuple(f"digital-{prefix}byte" for prefix in ("kilo", "mega", "giga", "tera"))
+_LARGER_SYMBOLS = {symbol for symbol, unit in UNITS.items() if unit.dimension == "memory" and symbol != "B"}
+
+
+def _other_unit(key: str, said: str, code: str) -> Iterator[str]:
+    """What is wrong with the name of a unit, by the words that CLDR has for it and for others."""
+    words = cldr_unit_words(code, (_IN_CLDR.get(key, _SECOND),))
+    # What CLDR has of a language that it knows little of: `h`, `sec`.
+    if all(word.isascii() and len(word) <= len("sec") for word in words):
+        return
+    if key in _IN_CLDR and said not in words:
+        yield f"is not what CLDR calls this unit, {_listed(words)}"
+    elif key.endswith("/s") and not _is_per_second(said, words, code):
+        yield f"is not per second, which CLDR calls {_listed(words)}"
+    elif key.startswith("B/"):
+        larger = cldr_unit_words(code, _LARGER_BYTES, ("long",)) | _LARGER_SYMBOLS
+        if named := sorted(word for word in larger if word in said):
+            yield f"names the unit {named[0]}"
+
+
+def _is_per_second(said: str, words: Collection[str], code: str) -> bool:
+    """Whether the name of a rate says that it is per second: behind a stroke, or in words."""
+    _, stroke, per = said.rpartition("/")
+    if stroke:
+        return per.strip().rstrip(".") in {"s", *(word.rstrip(".") for word in words)}
+    # A letter alone is part of many words; one that stands for a word is not.
+    told = [word for word in words if len(word) > 1 or not unicodedata.name(word).startswith("LATIN")]
+    others = cldr_unit_words(code, _OTHER_TIMES, ("long",))
+    return any(word in said for word in told) and not any(word in said for word in others)
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(f"`{word}`" for word in sorted(words))
 
 
 # A digit that would be read as one of the number that fills a placeholder.

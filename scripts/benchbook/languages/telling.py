@@ -61,6 +61,10 @@ MAGNITUDES: dict[str, dict[str, int]] = {
     "ar": {"ألف": 10**3, "آلاف": 10**3, "مليون": 10**6, "ملايين": 10**6, "مليار": 10**9, "مليارات": 10**9},
     "en": {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12},
 }
+# A name is written with a capital behind another letter, or with digits: AdamW, DDP, bf16.
+NAME = re.compile(
+    r"(?<![A-Za-z\d])(?=[A-Za-z\d]*[A-Za-z])(?:[A-Za-z]+[A-Z\d][A-Za-z\d]*|[A-Z]{2,})(?![A-Za-z\d])"
+)
 # It ends a number; an ASCII one would be read as part of it.
 _WIDE_COMMA = "，"
 # An address that nothing but one looks like; in code such as `torch.compile` a dot leads nowhere.

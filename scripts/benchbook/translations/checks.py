@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from benchbook.content.page_source import PageSource
@@ -32,7 +32,7 @@ from benchbook.translations.leftovers import (
 from benchbook.translations.new_language import language_problems
 from benchbook.translations.phrasing import phrasing_problems
 from benchbook.translations.reviews import section_review_problems
-from benchbook.translations.sections import DESCRIPTION, Piece, Section, TextRun
+from benchbook.translations.sections import DESCRIPTION, TITLE, Piece, Section, TextRun, plain_section
 from benchbook.translations.settings import Rules, foreign_renderings, glossary_gaps, load_rules
 
 
@@ -127,6 +127,7 @@ def _compare(
     pairs = [(section, theirs[section.key]) for section in document.sections if section.key in theirs]
     # A section that its English one has left behind need not agree with it.
     current = [pair for pair in pairs if pair[0].key not in behind]
+    current += _titles(document, english, behind)
     errors, warnings = findings.errors, findings.warnings
     errors.extend(repeated_headings(document.sections, english.sections, path))
     for section, other in current:
@@ -147,6 +148,16 @@ def _compare(
     warnings.extend(leftovers.short_texts(current, path))
     if not behind:
         warnings.extend(terms.missing_glosses(pairs, rules, english_rules, path))
+
+
+def _titles(document: Document, english: Document, behind: Collection[str]) -> Iterator[leftovers.Pair]:
+    """The title of a translation, where it has one, and the English one: that of the page or its heading."""
+    ours, theirs = (side.page.front_matter.get(TITLE) for side in (document, english))
+    first = next((section for section in english.sections if section.level), None)
+    if theirs is None and first is not None and first.key not in behind:
+        theirs = first.title
+    if isinstance(ours, str) and isinstance(theirs, str):
+        yield plain_section(TITLE, ours, document.text), plain_section(TITLE, theirs, english.text)
 
 
 def _behind_problems(
@@ -171,7 +182,8 @@ def _behind_problems(
         sources = [english.ever] if made_from is None else [made_from]
         texts = [TextRun(1, "text", (Piece(1, "text", source),)) for source in sources]
         now = theirs[section.key].units if section.key in theirs else ()
-        yield from numbers.unsaid_numbers(section, [*texts, *now], rules, english_rules, path)
+        known = numbers.numbers_of([*texts, *now], english_rules)
+        yield from numbers.unsaid_numbers(section.units, known, rules, path)
 
 
 def _drift_problems(document: Document, english: Document) -> Iterator[Problem]:
@@ -184,7 +196,7 @@ def _drift_problems(document: Document, english: Document) -> Iterator[Problem]:
         )
         return
     for one in document.drift:
-        if one.state == "current":
+        if one.state == "current" or one.key in document.lost:
             continue
         name = "the description" if one.key == DESCRIPTION else f"section `#{one.key}`"
         what = f"{name}: {one.reason}"
@@ -199,7 +211,7 @@ def _drift_problems(document: Document, english: Document) -> Iterator[Problem]:
 def _heading_problems(document: Document, english: Document) -> Iterator[Problem]:
     """Sections that one of the two pages lacks, where no change of the English page explains it."""
     ours, theirs = ([section.key for section in side.sections] for side in (document, english))
-    explained = {one.key for one in document.drift if one.state in ("missing", "dropped")}
+    explained = {one.key for one in document.drift if one.state in ("missing", "dropped")} - document.lost
     extra = [one for one in document.sections if one.key not in theirs and one.key not in explained]
     lost = [one for one in english.sections if one.key not in ours and one.key not in explained]
     for one, other in zip(extra, lost, strict=False):

@@ -49,6 +49,25 @@ class Document:
         return drift_of(self.page, self.text, self.sections, theirs) if self.english else []
 
     @cached_property
+    def lost(self) -> frozenset[str]:
+        """The sections that it had, as far as git knows, and lost while English had them."""
+        sought, lost = {one.key for one in self.drift if one.state == "missing"}, set[str]()
+        if not sought or self.english is None:
+            return frozenset()
+        # As the branch went on which it is: what was merged counts as what the merge brought.
+        places = (self.path, self.english.path)
+        listed = git_answer(
+            self.path.parent, "log", "--first-parent", "--format=%H", "--", *(str(place) for place in places)
+        )
+        for commit in (listed or b"").decode().split():
+            ours, theirs = (_keys_at(commit, place) for place in places)
+            lost |= sought & ours
+            sought &= theirs - ours
+            if not sought:
+                break
+        return frozenset(lost)
+
+    @cached_property
     def past(self) -> Mapping[tuple[str, str], str] | None:
         """What its sections said in every revision, by key and digest; None if git does not know all."""
         revisions = _revisions(self.path)
@@ -69,6 +88,12 @@ class Document:
         said = [*(section.source for section in self.sections), *(self.past or {}).values()]
         seen = [text.replace('\\"', '"') for text in said if '\\"' in text]
         return " ".join(" ".join([*said, *seen]).split())
+
+
+def _keys_at(commit: str, path: Path) -> set[str]:
+    """The sections that a file had in a commit; none where it was not there."""
+    text = (git_answer(path.parent, "cat-file", "blob", f"{commit}:./{path.name}") or b"").decode("utf-8")
+    return {section.key for section in sections_of(parse_page(text, inline=False), text)}
 
 
 def _revisions(path: Path) -> list[str] | None:

@@ -77,7 +77,8 @@ def drift_of(
 ) -> list[Drift]:
     """How each section of a translation stands, in the English order, then those that English lacks.
 
-    A section that the page was once made from and has lost is not drift: that is damage.
+    A section that the page was once made from and has lost is not drift: that is damage. Where the page does
+    not say so any more, only the history tells the two apart.
 
     Parameters:
         page: The translation.

@@ -11,6 +11,7 @@ from decimal import Decimal, InvalidOperation
 from benchbook.content.problems import Problem
 from benchbook.languages.telling import (
     IDEOGRAPHS,
+    NAME,
     folded,
     ideographic,
     typed_pattern,
@@ -20,38 +21,42 @@ from benchbook.languages.telling import (
 from benchbook.translations.sections import Section, TextRun
 from benchbook.translations.settings import DEVICES, Rules
 
-# Digits that are not part of a name such as bf16 or GPT-2, in text that is folded.
-_NUMBER = re.compile(r"(?<![A-Za-z_.\d])(?<![A-Za-z]-)\d(?:[\d.,\u066b\u066c]*\d)?")
+# Digits that are not part of a name such as bf16 or GPT-2, with their sign, in text that is folded.
+_NUMBER = re.compile(r"(?<![A-Za-z_.\d])(?<![A-Za-z]-)(?:(?<!\))[-\u2212])?\d(?:[\d.,\u066b\u066c]*\d)?")
 # Numbers in ideographs: `九十`, `四二`, but not the words for a pair.
 _RUN = re.compile(f"[{''.join(letter for letter in IDEOGRAPHS if letter not in '两両')}]+")
 # What is counted by: `百枚`, `七台`.
 _COUNTER = re.compile(r"\s*[枚台个個回次本块张倍件人つ]")
+# A noun that is counted without one: `八プロセス`, `八 GPU`.
+_NOUN = re.compile(r"\s*[ァ-ヺA-Za-z]")
 # The whole that a fraction is of, behind which its part stands.
 _FRACTION = re.compile(r"分[之の]\s*\Z")
 _GROUPS = re.compile(r"[,\u066c](?=\d{3}(?!\d))")
 _DEVICE = re.compile(rf"(?<![A-Za-z])({'|'.join(DEVICES)})s?(?![A-Za-z])")
-# A name is written with a capital behind another letter, or with digits: AdamW, DDP, bf16.
-_NAME = re.compile(
-    r"(?<![A-Za-z\d])(?=[A-Za-z\d]*[A-Za-z])(?:[A-Za-z]+[A-Z\d][A-Za-z\d]*|[A-Z]{2,})(?![A-Za-z\d])"
-)
 
 
 def added_numbers(
     section: Section, english: Section, rules: Rules, english_rules: Rules, path: str
 ) -> Iterator[Problem]:
-    """Numbers that the English section has neither in digits nor in words."""
-    yield from unsaid_numbers(section, english.units, rules, english_rules, path)
+    """Numbers that the English text has neither in digits nor in words."""
+    whole = numbers_of(english.units, english_rules)
+    for ours, theirs in aligned(section, english):
+        # A sentence may need the numbers of the paragraph before it; an item, a cell or a note stands alone.
+        alone = len(ours) == 1 and ours[0].kind != "paragraph"
+        known = numbers_of(theirs, english_rules) | whole & {"0", "1"} if alone else whole
+        yield from unsaid_numbers(ours, known, rules, path)
 
 
-def unsaid_numbers(
-    section: Section, texts: Sequence[TextRun], rules: Rules, english_rules: Rules, path: str
-) -> Iterator[Problem]:
-    """Numbers of a section that no text of `texts`, which are English, says in digits or in words."""
-    known = {number for text in texts for number in _said(text, english_rules)}
-    for text in texts:
-        known |= _in_words(text, english_rules.implied, english_rules)
+def numbers_of(texts: Sequence[TextRun], english_rules: Rules) -> set[str]:
+    """The numbers that English texts say in digits or in words, or imply."""
+    said = {number for text in texts for number in _said(text, english_rules)}
+    return said.union(*(_in_words(text, english_rules.implied, english_rules) for text in texts))
+
+
+def unsaid_numbers(units: Sequence[TextRun], known: set[str], rules: Rules, path: str) -> Iterator[Problem]:
+    """Numbers of texts, in digits or in words, that are not among `known`."""
     typed = typed_pattern(rules.unit_words)
-    for unit in section.units:
+    for unit in units:
         # A number with a unit is wrong in every language and named as such, unless it has a source.
         measured = (
             set()
@@ -60,9 +65,9 @@ def unsaid_numbers(
         )
         plain, places = folded(unit.prose)
         for found in _NUMBER.finditer(plain):
-            place = places[found.start()]
-            if _value(found, rules) not in known and place not in measured:
-                shown = unit.prose[place : places[found.end() - 1] + 1]
+            place, last = places[found.start()], places[found.end() - 1]
+            if _value(found, rules) not in known and last not in measured:
+                shown = unit.prose[place : last + 1]
                 yield Problem(
                     path, unit.line_at(place), f"the number `{shown}` is not in the English section", _SAME
                 )
@@ -80,7 +85,8 @@ def _spelled(text: str, rules: Rules) -> Iterator[tuple[int, str, set[str]]]:
         digits = [IDEOGRAPHS[letter] for letter in found[0]]
         behind = unit.match(text, found.end()) or _COUNTER.match(text, found.end())
         counted = behind or _FRACTION.search(text[: found.start()])
-        if counted or (len(digits) > 1 and any(1 < digit < 10 for digit in digits)):
+        several = any(1 < digit < 10 for digit in digits)
+        if counted or (several and (len(digits) > 1 or _NOUN.match(text, found.end()))):
             yield found.start(), found[0], ideographic(digits)
     if rules.matching.by == "words":
         for number, names in rules.numerals.items():
@@ -119,8 +125,8 @@ def device_problems(
 
 def lost_names(section: Section, english: Section, path: str) -> Iterator[Problem]:
     """Names such as AdamW that the English section has and its translation lacks."""
-    ours = {name for unit in section.units for name in _NAME.findall(unit.spoken)}
-    for name in sorted({name for unit in english.units for name in _NAME.findall(unit.prose)} - ours):
+    ours = {name for unit in section.units for name in NAME.findall(unit.spoken)}
+    for name in sorted({name for unit in english.units for name in NAME.findall(unit.prose)} - ours):
         if not _DEVICE.fullmatch(name) and name.removesuffix("s") not in ours:
             what = f"{section.called} lacks the name {name}"
             yield Problem(path, section.line, what, "keep it, in Latin letters")
@@ -128,7 +134,7 @@ def lost_names(section: Section, english: Section, path: str) -> Iterator[Proble
 
 def is_proper_name(word: str) -> bool:
     """Whether a word is a name that every language writes the same: AdamW, DDP, bf16."""
-    return _NAME.fullmatch(word) is not None or _DEVICE.fullmatch(word) is not None
+    return NAME.fullmatch(word) is not None or _DEVICE.fullmatch(word) is not None
 
 
 def aligned(section: Section, english: Section) -> list[tuple[Sequence[TextRun], Sequence[TextRun]]]:
@@ -173,7 +179,7 @@ def _value(found: re.Match[str], rules: Rules) -> str:
         str(unicodedata.decimal(letter)) if letter.isdecimal() else letter
         for letter in _GROUPS.sub("", found[0])
     )
-    western = western.replace("\u066b", ".")
+    western = western.replace("\u066b", ".").replace("\u2212", "-")
     try:
         number = Decimal(western)
     except InvalidOperation:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
 
 from benchbook.content.page_source import CLAIM
 from benchbook.content.problems import Problem
+from benchbook.languages.telling import folded
+from benchbook.translations.numbers import aligned
 from benchbook.translations.sections import Kind, Piece, Section, TextRun, untranslated_part
 
 _NAMES = {
@@ -40,6 +43,9 @@ _WORDS: dict[Kind, tuple[str, str]] = {
     "html": ("tag", "copy the tags of the English section"),
     "attributes": ("list of attributes", "give the text the attributes of the English one: `{ … }`"),
 }
+# What computes and compares, as it is printed and as it is typed; a hyphen does with spaces around it.
+_OPERATOR = re.compile(r"[×÷±+\u2212=≠<>≤≥≈]|(?<=\s)[-*/](?=\s)")
+_OPERATORS = {"-": "\u2212", "*": "×", "/": "÷"}
 # Attributes that hold words for readers.
 _SPOKEN = frozenset({"alt", "title", "aria-label", "placeholder"})
 
@@ -54,14 +60,11 @@ def section_problems(section: Section, english: Section, path: str) -> Iterator[
         yield _shape_problem(section, *shapes, path)
     else:
         yield from _fence_problems(section, english, path)
-    same = [unit.kind for unit in section.units] == [unit.kind for unit in english.units]
-    for kind in _WORDS:
-        if same:
-            # What stands in an item or a cell must not change places with another one.
-            for ours, theirs in _separate(section, english):
-                yield from _piece_problems(kind, ours, theirs, section, path)
-        else:
-            yield from _piece_problems(kind, section.units, english.units, section, path)
+    # What stands in one paragraph, item, cell or note must not change places with what is in another.
+    for ours, theirs in aligned(section, english):
+        for kind in _WORDS:
+            yield from _piece_problems(kind, ours, theirs, path)
+        yield from _operator_problems(ours, theirs, path)
 
 
 def order_problems(sections: Sequence[Section], english: Sequence[Section], path: str) -> Iterator[Problem]:
@@ -76,20 +79,19 @@ def order_problems(sections: Sequence[Section], english: Sequence[Section], path
             return
 
 
-def _separate(section: Section, english: Section) -> Iterator[tuple[list[TextRun], list[TextRun]]]:
-    """Text that may be compared one to one, and the running text of both sections as a whole."""
-    loose: tuple[list[TextRun], list[TextRun]] = ([], [])
-    for one, other in zip(section.units, english.units, strict=True):
-        if one.kind in ("item", "cell"):
-            yield [one], [other]
-        else:
-            loose[0].append(one)
-            loose[1].append(other)
-    yield loose
+def _operator_problems(ours: Sequence[TextRun], theirs: Sequence[TextRun], path: str) -> Iterator[Problem]:
+    """Where a text computes otherwise. Words may stand for an operator, another operator may not."""
+    here, there = (
+        Counter(_OPERATORS.get(one, one) for unit in side for one in _OPERATOR.findall(folded(unit.prose)[0]))
+        for side in (ours, theirs)
+    )
+    for one, other in zip((here - there).elements(), (there - here).elements(), strict=False):
+        what = f"`{one}` stands where the English text has `{other}`"
+        yield Problem(path, ours[0].line, what, "compute as the English text does")
 
 
 def _piece_problems(
-    kind: Kind, ours: Sequence[TextRun], theirs: Sequence[TextRun], section: Section, path: str
+    kind: Kind, ours: Sequence[TextRun], theirs: Sequence[TextRun], path: str
 ) -> Iterator[Problem]:
     name, fix = _WORDS[kind]
     here, there = ([piece for unit in side for piece in unit.of(kind)] for side in (ours, theirs))
@@ -100,9 +102,8 @@ def _piece_problems(
         if extra[_same(piece)]:
             extra[_same(piece)] -= 1
             yield Problem(path, piece.line, f"the {name} `{piece.text}` is not in the English text", fix)
-    line = ours[0].line if ours else section.line
     for text in lost.elements():
-        yield Problem(path, line, f"the {name} `{text}` of the English text is not here", fix)
+        yield Problem(path, ours[0].line, f"the {name} `{text}` of the English text is not here", fix)
 
 
 def _same(piece: Piece) -> str:

@@ -17,6 +17,7 @@ from benchbook.translations.front_matter import line_of_entry
 
 # The key of what stands in the front matter for search engines, which is translated like a section.
 DESCRIPTION = "description"
+TITLE = "title"
 
 Kind = Literal["text", "code", "value", "link", "image", "html", "attributes"]
 
@@ -95,7 +96,7 @@ class Section:
 
     Parameters:
         key: The id of its heading.
-        level: The level of its heading; 0 for the description.
+        level: The level of its heading; 0 for the description and the title.
         line: The line of its heading.
         title: Its heading, as it is written, without attributes.
         tokens: Its blocks, the heading among them.
@@ -112,7 +113,7 @@ class Section:
     @property
     def called(self) -> str:
         """How a message names it."""
-        return f"section `#{self.key}`" if self.level else "the description"
+        return f"section `#{self.key}`" if self.level else f"the {self.key}"
 
     @cached_property
     def units(self) -> tuple[TextRun, ...]:
@@ -144,10 +145,7 @@ def sections_of(page: PageSource, text: str) -> tuple[Section, ...]:
     found: list[Section] = []
     description = page.front_matter.get("description")
     if isinstance(description, str):
-        line = line_of_entry(DESCRIPTION, text)
-        inline = Token("inline", "", 0, map=[line - 1, line], content=description)
-        inline.children = [Token("text", "", 0, content=description)]
-        found.append(Section(DESCRIPTION, 0, line, description, (inline,)))
+        found.append(plain_section(DESCRIPTION, description, text))
     words = [token for token in page.tokens if is_word(token)]
     blocks = [token for token in page.tokens if not is_word(token)]
     starts = [place for place, token in enumerate(blocks) if token.type == "heading_open"]
@@ -158,6 +156,14 @@ def sections_of(page: PageSource, text: str) -> tuple[Section, ...]:
             tokens = blocks[start:end]
             found.append(Section(heading.id, heading.level, heading.line, heading.text, tokens, inside))
     return tuple(found)
+
+
+def plain_section(key: str, said: str, text: str) -> Section:
+    """What the front matter of the file `text` says under a key, as a section of its own."""
+    line = line_of_entry(key, text)
+    inline = Token("inline", "", 0, map=[line - 1, line], content=said)
+    inline.children = [Token("text", "", 0, content=said)]
+    return Section(key, 0, line, said, (inline,))
 
 
 def _line(token: Token) -> int:
@@ -232,7 +238,10 @@ def untranslated_part(header: str, body: str) -> Any:
     if is_prose(header):
         return bool(body.strip())
     spec = _spec(body) if FENCES.get(_name(header)) == "yaml" else {}
-    return {key: _without_words(value) if key in WORDS else value for key, value in spec.items()} or body
+    # Texts are compared in their order, so it is part of what they are.
+    order = [key for key in spec if key in WORDS]
+    kept = {key: _without_words(value) if key in WORDS else value for key, value in spec.items()}
+    return (kept, order) if kept else body
 
 
 def lines_for_readers(header: str, body: str) -> frozenset[int]:
@@ -256,7 +265,7 @@ def _name(header: str) -> str:
 
 
 def _without_words(value: Any) -> Any:
-    return sorted(map(str, value)) if isinstance(value, dict) else True
+    return list(map(str, value)) if isinstance(value, dict) else True
 
 
 def _spec(body: str) -> dict[str, Any]:
