@@ -378,7 +378,7 @@ def test_every_choice_is_reached_and_made_with_the_keyboard(page: Page, site_url
     for _ in range(9):
         page.keyboard.press("Tab")
         names.append(page.evaluate("document.activeElement.name"))
-    assert names[:5] == ["mode", "method", "precision", "attention", "optimizer"]
+    assert names[:5] == ["mode", "method", "objective", "precision", "attention"]
     page.get_by_label("Activation checkpointing").focus()
     page.keyboard.press("Space")
     expect(page.locator("#calc-verdict data").first).not_to_have_attribute("value", str(before))

@@ -72,7 +72,8 @@ def test_what_was_derived_has_that_form(project: Project) -> None:
 def test_a_model_need_have_no_loss_by_chunks_and_no_states_in_pages(project: Project) -> None:
     def older(table: Table) -> None:
         del table["head"]
-        table["training"] = {key: item for key, item in table["training"].items() if "chunked" not in key}
+        for part in ("training", "evaluation"):
+            table[part] = {key: item for key, item in table[part].items() if "chunked" not in key}
         for part in ("training", "optimizers"):
             table[part] = {key: item for key, item in table[part].items() if "paged" not in key}
 

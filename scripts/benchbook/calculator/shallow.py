@@ -17,7 +17,7 @@ from benchbook.predictor.inference import generate
 from benchbook.predictor.models import build_model, draw_batch, read_config
 from benchbook.predictor.prediction import adopt_weights, build, cache_watcher, reference_of
 from benchbook.predictor.trace import Events, Trace
-from benchbook.predictor.training import evaluate, make_optimizer, prepare, train
+from benchbook.predictor.training import evaluate_batch, make_optimizer, prepare, train
 from benchbook.predictor.workload import Inference, Lora, Optimizer, Training, UnpredictableError
 from benchbook.predictor.workspaces import Workspaces
 
@@ -117,7 +117,9 @@ def trace_evaluation(config: Mapping[str, Any], workload: Training, kind: str) -
         adopt_weights(trace, model)
         with trace:
             trace.mark("forward")
-            evaluate(model, lambda asked: draw_batch(model, asked, kind), workload, workload.batch, kind)
+            evaluate_batch(
+                model, lambda asked: draw_batch(model, asked, kind), workload, workload.batch, kind
+            )
     return _seen(trace)
 
 

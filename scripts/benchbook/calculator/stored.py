@@ -22,7 +22,7 @@ CHOSEN = frozenset({"batch", "sequence", "chunk", "rank"})
 DIMENSIONS = frozenset({"hidden", "intermediate", "heads", "groups", "head", "vocabulary", "layers"})
 TRAINING = re.compile(
     r"(?P<precision>fp32|bf16_autocast|bf16)(?P<adapters> lora| qlora)? (?:sdpa|eager)"
-    r"(?P<chunked> chunked| dpo)?(?: checkpointing)?(?P<again> accumulation)?"
+    r"(?P<form> chunked| dpo)?(?: checkpointing)?(?P<again> accumulation)?"
 )
 GENERATION = re.compile(r"(?P<precision>fp32|bf16) (?:sdpa|eager)")
 # Some models were derived before states lay in pages, and those of adapters never do.
@@ -107,10 +107,10 @@ class FamilyFile(Stored):
             self._check_training(name, moments)
         for name in self.inference or {}:
             self._check_known("weights", self._matched(GENERATION, "inference", name)["precision"], name)
-        for name in self.evaluation:
-            self._check_known("training", name, name)
         if not any(name.startswith("fp32 ") for name in self.training):
             raise ValueError("training has no setup in fp32")
+        for name in self.evaluation:
+            self._check_known("training", name, name)
 
     @property
     def _variables(self) -> frozenset[str]:
@@ -138,7 +138,8 @@ class FamilyFile(Stored):
             raise ValueError(f"training.{name} does not end with the one step of the optimizer")
         other = name.removesuffix(" accumulation") if words["again"] else f"{name} accumulation"
         self._check_known("training", other, name)
-        if words["chunked"] and not ("chunk" in self.variables and self._has_head):
+        # The tiles of DPO are as large as TRL makes them, chunks as the head makes them.
+        if words["form"] and not ("chunk" in self.variables and (self._has_head or words["form"] == " dpo")):
             raise ValueError(
                 f"training.{name} goes by chunks, of which the file does not say how large they are"
             )

@@ -171,10 +171,10 @@ def train(
         optimizer.zero_grad(set_to_none=not workload.keep_gradients)
     if workload.evaluation is not None:
         mark("evaluation")
-        evaluate(model, draw, workload, workload.evaluation, device, reference)
+        evaluate_batch(model, draw, workload, workload.evaluation, device, reference)
 
 
-def evaluate(
+def evaluate_batch(
     model: nn.Module,
     draw: Callable[[Training], Mapping[str, torch.Tensor]],
     workload: Training,
