@@ -46,7 +46,7 @@ def test_the_committed_coefficients_are_what_is_derived_today() -> None:
     name = "distilbert-base-uncased"
     committed = load_coefficients(coefficients_path(HANDBOOK, name))
     derived = derive_model(config_of(HANDBOOK, name))
-    for part in ("variables", "terms", "weights", "units", "optimizers", "training"):
+    for part in ("variables", "terms", "weights", "units", "optimizers", "training", "evaluation"):
         assert derived[part] == committed[part]
 
 
