@@ -103,7 +103,8 @@ def paste(text: str, path: Path, library: Library, language: Language) -> str:
     lines = text.splitlines()
     for line, kind, body in reversed(page_references(path)):
         if kind == "value":
-            spec, _, computed = values.resolve_value(library, path.stem, body)
+            spec, on_machines = values.resolve_value(library, path.stem, body)
+            computed = on_machines[0][1]
             lines[line - 1] = lines[line - 1].replace(
                 f"`#!value {body}`", values.computed_text(spec, computed, language), 1
             )
@@ -128,7 +129,8 @@ def pasted_block(kind: str, body: str, guide: str, library: Library, language: L
             else f"```python\n{cell.source}\n```"
         )
     if kind == "table":
-        table, _, entries = tables.resolve_table(library, guide, body, language)
+        table, tabled = tables.resolve_table(library, guide, body, language)
+        entries = tabled[0][1]
         heads = [*table.axes, *(quantity.name for quantity in table.rows[0].quantities)]
         rows = [
             [*(str(value) for _, value in row.names), *(entry.text for entry in shown)]
@@ -136,10 +138,11 @@ def pasted_block(kind: str, body: str, guide: str, library: Library, language: L
         ]
         return "\n".join(f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *rows))
     if kind == "chart":
-        _, _, drawn = charts.resolve_chart(library, guide, body)
+        drawn = charts.resolve_chart(library, guide, body)[1][0][1]
         return "```text\n" + "\n".join(f"{x:g} {points}" for x, points in drawn.rows) + "\n```"
     if kind == "tradeoff":
-        tradeoff, _, plotted = tradeoffs.resolve_tradeoff(library, guide, body)
+        tradeoff, pictured = tradeoffs.resolve_tradeoff(library, guide, body)
+        plotted = pictured[0][1]
         pairs = zip(tradeoff.variants, plotted.places, strict=True)
         return "```text\n" + "\n".join(f"{variant.name} {place}" for variant, place in pairs) + "\n```"
     # A claim is its words; what a script fills in the browser, nothing.

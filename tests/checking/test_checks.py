@@ -124,6 +124,20 @@ def test_times_of_two_campaigns_are_named_on_every_machine(tmp_path: Path) -> No
     assert [one.path for one in found] == [project.relative(path)]
 
 
+def test_what_a_page_could_not_show_of_another_machine_is_named(tmp_path: Path) -> None:
+    project = copy_handbook(tmp_path / "book")
+    path = project.record_path(GPU, "memory/methods.py")
+    table = json.loads(path.read_text("utf-8"))
+    for variant in table["variants"].values():
+        for run in variant["runs"]:
+            run["metrics"]["peak_memory"] = [run["metrics"]["peak_memory"]] * 3
+    path.write_text(json.dumps(table, indent=2), "utf-8")
+    fence = "script: memory/methods.py\nrows: method\nwhere: {batch_size: 2}\ncolumns: [peak_memory]"
+    write(project.root / "docs/en/memory.md", f"# Memory\n\n```table\n{fence}\n```\n")
+    named = [line for line in lines(project) if line.startswith("docs/en/memory.md:3: ")]
+    assert ["is a series of 3" in line for line in named] == [True]
+
+
 def test_a_record_that_is_no_json_is_named_once(project: Project) -> None:
     write(project.record_path(MACHINE, "sums/add.py"), '{\n  "schema": 1,\n')
     (line,) = lines(project)

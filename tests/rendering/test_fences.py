@@ -157,7 +157,7 @@ def test_a_ratio_of_times_needs_one_campaign(project: Project) -> None:
     with pytest.raises(UnresolvedError, match="compares times of two campaigns"):
         resolve_value(build.library, "memory", text)
     sizes = f"{ONE}#train.process_memory / memory/losses.py#train.process_memory"
-    assert resolve_value(build.library, "memory", sizes)[2].value == 1
+    assert resolve_value(build.library, "memory", sizes)[1][0][1].value == 1
 
 
 def test_a_stale_value_says_so(project: Project) -> None:

@@ -184,8 +184,8 @@ def _chart_lines(library: Library, chart: Chart, machine: Machine) -> Drawn | No
     return Drawn(tuple(name for name, _ in found.values()), lines, unit)
 
 
-def resolve_chart(library: Library, guide: str, text: str) -> tuple[Chart, Machine, Drawn]:
-    """The chart that a fence of `guide` asks for, the machine it shows by default, and what it shows there.
+def resolve_chart(library: Library, guide: str, text: str) -> tuple[Chart, list[tuple[Machine, Drawn]]]:
+    """The chart that a fence of `guide` asks for, and what it shows on each machine, the default one first.
 
     Raises:
         UnresolvedError: It asks for something that is not there.
@@ -196,20 +196,23 @@ def resolve_chart(library: Library, guide: str, text: str) -> tuple[Chart, Machi
     if drawn is None:
         fix = missing_fix(machine, chart.script.reference)
         raise UnresolvedError(f"nothing of this chart was recorded on {machine.name}", fix)
-    return chart, machine, drawn
+    found = [(machine, drawn)]
+    for other in () if chart.machine else library.machines_with(chart.script.reference):
+        more = _chart_lines(library, chart, other) if other != machine else None
+        if more is not None:
+            found.append((other, more))
+    return chart, found
 
 
 def render_chart(build: Build, text: str) -> str:
     """The HTML of a `chart` fence with the body `text`; raises as `resolve_chart` does."""
     library, page = build.library, build.here
-    chart, shown, known = resolve_chart(library, page.guide, text)
-    pinned = chart.machine is not None
-    for machine in () if pinned else library.machines_with(chart.script.reference):
-        drawn = _chart_lines(library, chart, machine) if machine != shown else None
-        if drawn is not None:
-            build.keep_block(chart.key, machine, _rendering(build, chart, machine, drawn))
+    chart, found = resolve_chart(library, page.guide, text)
+    (shown, known), *others = found
+    for machine, drawn in others:
+        build.keep_block(chart.key, machine, _rendering(build, chart, machine, drawn))
     rendering = _rendering(build, chart, shown, known)
-    return picture(chart.key, chart.title, rendering, shown, pinned, page.language)
+    return picture(chart.key, chart.title, rendering, shown, chart.machine is not None, page.language)
 
 
 def _rendering(build: Build, chart: Chart, machine: Machine, drawn: Drawn) -> Rendering:

@@ -451,8 +451,8 @@ def _shown(library: Library, table: Table, machine: Machine) -> list[Figure]:
 
 def resolve_table(
     library: Library, guide: str, text: str, language: Language
-) -> tuple[Table, Machine, list[list[Entry]]]:
-    """The table that a fence of `guide` asks for, the machine it shows by default, and what it shows there.
+) -> tuple[Table, list[tuple[Machine, list[list[Entry]]]]]:
+    """The table that a fence of `guide` asks for, and what it shows on each machine, the default one first.
 
     Raises:
         UnresolvedError: It asks for something that is not there.
@@ -464,7 +464,12 @@ def resolve_table(
     if entries is None or (table.machine and _is_empty(entries)):
         fix = missing_fix(machine, table.script.reference)
         raise UnresolvedError(f"nothing of this table was recorded on {machine.name}", fix)
-    return table, machine, entries
+    found = [(machine, entries)]
+    for other in () if table.machine else library.shown_on(table.script.reference):
+        more = _table_entries(library, table, other, language) if other != machine else None
+        if more is not None and not _is_empty(more):
+            found.append((other, more))
+    return table, found
 
 
 def _check_predicted(library: Library, table: Table) -> None:
@@ -488,15 +493,14 @@ def render_table(build: Build, text: str) -> str:
     """The HTML of a `table` fence with the body `text`; raises as `resolve_table` does."""
     library, page = build.library, build.here
     language = page.language
-    table, shown, known = resolve_table(library, page.guide, text, language)
+    table, found = resolve_table(library, page.guide, text, language)
+    (shown, known), *others = found
     frame = _frame(table, known, language)
     for row in table.rows:
         for claim, _ in row.marks:
             show_once(build, claim)
-    for machine in () if table.machine else library.shown_on(table.script.reference):
-        entries = _table_entries(library, table, machine, language) if machine != shown else None
-        if entries is not None and not _is_empty(entries):
-            build.keep_block(table.key, machine, _rendering(build, table, frame, machine, entries))
+    for machine, entries in others:
+        build.keep_block(table.key, machine, _rendering(build, table, frame, machine, entries))
     parts = _rendering(build, table, frame, shown, known).parts
     # A block without a key does not follow the choice of machine.
     key = "" if table.machine else f' data-bb="{escape(table.key)}"'

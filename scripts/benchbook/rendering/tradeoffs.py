@@ -172,8 +172,10 @@ def _higher(script: Script, quantity: ShownQuantity) -> bool:
     return quantity.meter is None and script.metadata.metrics[quantity.name].better == "higher"
 
 
-def resolve_tradeoff(library: Library, guide: str, text: str) -> tuple[Tradeoff, Machine, Plotted]:
-    """The trade-off that a fence of `guide` asks for, the machine it shows by default, what it shows there.
+def resolve_tradeoff(
+    library: Library, guide: str, text: str
+) -> tuple[Tradeoff, list[tuple[Machine, Plotted]]]:
+    """The trade-off that a fence of `guide` asks for, and what it shows on each machine, the default first.
 
     Raises:
         UnresolvedError: It asks for something that is not there.
@@ -184,20 +186,25 @@ def resolve_tradeoff(library: Library, guide: str, text: str) -> tuple[Tradeoff,
     if plotted is None:
         fix = missing_fix(machine, tradeoff.script.reference)
         raise UnresolvedError(f"nothing of this picture was recorded on {machine.name}", fix)
-    return tradeoff, machine, plotted
+    found = [(machine, plotted)]
+    for other in () if tradeoff.machine else library.machines_with(tradeoff.script.reference):
+        more = _plotted(library, tradeoff, other) if other != machine else None
+        if more is not None:
+            found.append((other, more))
+    return tradeoff, found
 
 
 def render_tradeoff(build: Build, text: str) -> str:
     """The HTML of a `tradeoff` fence with the body `text`; raises as `resolve_tradeoff` does."""
     library, page = build.library, build.here
-    tradeoff, shown, known = resolve_tradeoff(library, page.guide, text)
-    pinned = tradeoff.machine is not None
-    for machine in () if pinned else library.machines_with(tradeoff.script.reference):
-        plotted = _plotted(library, tradeoff, machine) if machine != shown else None
-        if plotted is not None:
-            build.keep_block(tradeoff.key, machine, _rendering(build, tradeoff, plotted))
+    tradeoff, found = resolve_tradeoff(library, page.guide, text)
+    (shown, known), *others = found
+    for machine, plotted in others:
+        build.keep_block(tradeoff.key, machine, _rendering(build, tradeoff, plotted))
     rendering = _rendering(build, tradeoff, known)
-    return picture(tradeoff.key, tradeoff.title, rendering, shown, pinned, page.language)
+    return picture(
+        tradeoff.key, tradeoff.title, rendering, shown, tradeoff.machine is not None, page.language
+    )
 
 
 def _rendering(build: Build, tradeoff: Tradeoff, plotted: Plotted) -> Rendering:

@@ -51,8 +51,10 @@ def _value_machines(library: Library, guide: str, scripts: Sequence[str]) -> tup
     return tuple(sorted(shared, key=lambda machine: machine != first))
 
 
-def resolve_value(library: Library, guide: str, text: str) -> tuple[ValueSpec, Machine, Computed]:
-    """What the inline value `text` of `guide` shows by default.
+def resolve_value(
+    library: Library, guide: str, text: str
+) -> tuple[ValueSpec, list[tuple[Machine, Computed]]]:
+    """What the inline value `text` of `guide` shows on each machine, the default one first.
 
     Raises:
         UnresolvedError: It means nothing, or nothing was recorded for it.
@@ -65,8 +67,8 @@ def resolve_value(library: Library, guide: str, text: str) -> tuple[ValueSpec, M
     computed = compute_value(library, spec, machine)
     if computed is None and spec.show != "measured":
         # The machine that a guide shows need not be the one whose predictions it speaks of.
-        found = ((one, compute_value(library, spec, one)) for one in machines)
-        machine, computed = next((pair for pair in found if pair[1] is not None), (machine, None))
+        known = ((one, compute_value(library, spec, one)) for one in machines)
+        machine, computed = next((pair for pair in known if pair[1] is not None), (machine, None))
         if computed is None:
             raise never_predicted(f"`{spec.expression}`", spec.first.script)
     if computed is None:
@@ -81,7 +83,12 @@ def resolve_value(library: Library, guide: str, text: str) -> tuple[ValueSpec, M
         raise UnresolvedError(
             f"`{spec}` has no reading on {machine.name}", "use a meter or metric that machine has"
         )
-    return spec, machine, computed
+    found = [(machine, computed)]
+    for other in machines:
+        more = compute_value(library, spec, other) if other != machine else None
+        if more is not None and not _yields_nothing(more):
+            found.append((other, more))
+    return spec, found
 
 
 def _yields_nothing(computed: Computed) -> bool:
@@ -98,16 +105,14 @@ def render_value(build: Build, text: str) -> str:
         UnresolvedError: It means nothing, or nothing was recorded for it.
     """
     library, page = build.library, build.here
-    spec, shown, computed = resolve_value(library, page.guide, text)
+    spec, computed_on = resolve_value(library, page.guide, text)
+    shown, computed = computed_on[0]
     key = str(spec)
     away = shown.name != library.reference_machine(page.guide)
     inside = _inside(spec, shown, computed, away or shown.published, page.language)
     if not away:
         page.values[key] = _inside(spec, shown, computed, True, page.language)
-    for machine in _value_machines(library, page.guide, _scripts_of(spec)):
-        found = computed if machine == shown else compute_value(library, spec, machine)
-        if found is None or _yields_nothing(found):
-            continue
+    for machine, found in computed_on:
         page.machines[machine.name] = machine
         tree = _details(build, spec, found)
         if machine != shown or away:
