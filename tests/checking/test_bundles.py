@@ -393,6 +393,14 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         ),
         "history: Tuple should have at most 1000 items",
     ),
+    "a machine with the name of a device": (
+        lambda b: renamed(b, "aux.1--ada", "Ada"),
+        "name: Windows keeps the name aux for a device",
+    ),
+    "a machine with the name of another device": (
+        lambda b: renamed(b, "lpt1.x86--ada", "Ada"),
+        "name: Windows keeps the name lpt1 for a device",
+    ),
 }
 
 

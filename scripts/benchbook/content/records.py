@@ -29,8 +29,8 @@ from benchbook.content.formats import (
     MachineName,
     Many,
     Name,
-    OnCalendar,
     OneOf,
+    Passes,
     Reference,
     Short,
     Stored,
@@ -39,6 +39,7 @@ from benchbook.content.formats import (
     VariantName,
     Whole,
     from_table,
+    on_calendar,
 )
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.units import METERS
@@ -217,7 +218,9 @@ class PublicationSource(Stored):
         ),
     ]
     title: Annotated[str, Limit(pattern=r"^[^<>\x00-\x1f]+$", max_length=200)]
-    published: Annotated[str, Limit(pattern=r"^[0-9]{4}(-(0[1-9]|1[0-2])(-[0-9][0-9])?)?$"), OnCalendar()]
+    published: Annotated[
+        str, Limit(pattern=r"^[0-9]{4}(-(0[1-9]|1[0-2])(-[0-9][0-9])?)?$"), Passes(on_calendar)
+    ]
 
 
 @dataclass(frozen=True)
