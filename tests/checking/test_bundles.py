@@ -9,6 +9,9 @@ import itertools
 import json
 import os
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -908,6 +911,39 @@ def test_a_disk_that_fills_up_while_an_import_writes_leaves_everything_as_it_was
             take(project, path, revision)
     assert contents(project) == before
     assert len(take(project, path, revision).written) == 4
+
+
+# Ends itself as its second file is put in place.
+ENDING = """
+import os, sys
+from pathlib import Path
+from benchbook.checking.bundles import import_bundles
+from benchbook.content.project import Project
+put, places = os.replace, []
+def ended(new, place):
+    places.append(place)
+    if len(places) == 2:
+        os.kill(os.getpid(), int(sys.argv[3]))
+    put(new, place)
+os.replace = ended
+import_bundles(Project(Path(sys.argv[1])), [Path(sys.argv[2])])
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_import_that_is_told_to_end_leaves_nothing_by_half(
+    project: Project, tmp_path: Path, number: signal.Signals
+) -> None:
+    path = write(tmp_path / "bundle.json", packed(bundle_of()))
+    command = [sys.executable, "-c", ENDING, str(project.root), str(path), str(number.value)]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == -number
+    machine = project.records / GUEST
+    assert set(contents(project)) == {
+        machine,
+        machine / "machine.json",
+        machine / "sums",
+        machine / "sums/add.json",
+    }
 
 
 def take(project: Project, path: Path, revision: str | None) -> Imported:

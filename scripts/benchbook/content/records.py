@@ -6,9 +6,11 @@ import gzip
 import hashlib
 import json
 import os
+import signal
 import tempfile
-from collections.abc import Collection, Iterable, Mapping
-from contextlib import ExitStack, suppress
+import threading
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -430,11 +432,12 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
     """Write files whole, and all of them or none.
 
     All lie beside their places before the first is put there; where one cannot be, those before it go back.
+    A signal to end waits until then.
 
     Raises:
         OSError: One cannot be written; then everything is as it was.
     """
-    with ExitStack() as folders, ExitStack() as beside, ExitStack() as placed:
+    with _signals_wait(), ExitStack() as folders, ExitStack() as beside, ExitStack() as placed:
         written = []
         for path, content in contents.items():
             _make_folder(path.parent, folders)
@@ -447,6 +450,27 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
             placed.callback(partial(os.replace, old, path) if old else path.unlink)
         placed.pop_all()
         folders.pop_all()
+
+
+@contextmanager
+def _signals_wait() -> Iterator[None]:
+    """Let signals that end this process wait until the block is over; only the main thread can."""
+    came: list[int] = []
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        numbers = [getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")]
+        before = {number: signal.getsignal(number) for number in numbers if number is not None}
+    # What is ignored stays so; a handler that is not Python's could not be put back.
+    before = {number: known for number, known in before.items() if known not in (signal.SIG_IGN, None)}
+    for number in before:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, known in before.items():
+            signal.signal(number, known)
+        if came:
+            signal.raise_signal(came[0])
 
 
 def _make_folder(folder: Path, made: ExitStack) -> None:
