@@ -127,6 +127,12 @@ def line_of(day: str, **medians: float) -> dict[str, Any]:
     return {"date": day, "campaign": "x", "variants": ["default"], "medians": {"default": medians}}
 
 
+def crashed(bundle: dict[str, Any]) -> dict[str, Any]:
+    """The variant as one that crashed."""
+    variant(bundle).update(outcome="crashed", error="killed in the cell `add`", runs=[])
+    return variant(bundle)
+
+
 Damage = Callable[[dict[str, Any]], object]
 DAMAGES: dict[str, tuple[Damage, str]] = {
     "other code": (lambda b: variant(b).update(code="sha256:" + "0" * 64), "recorded from other code"),
@@ -396,6 +402,26 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         ),
         "history: Tuple should have at most 1000 items",
     ),
+    "a crash of other code": (
+        lambda b: crashed(b).update(code="sha256:" + "0" * 64),
+        "recorded from other code, values or libraries (code changed)",
+    ),
+    "a crash with parameters of no script": (
+        lambda b: crashed(b).update(parameters={"nonsense": "x"}),
+        "parameter changed (nonsense: x -> not set)",
+    ),
+    "a crash of more processes": (
+        lambda b: crashed(b).update(ranks=7),
+        "parameter changed (ranks: 7 -> 1)",
+    ),
+    "parameters without end": (
+        lambda b: crashed(b).update(parameters={"steps": ["x" * 100] * 200}),
+        "variants.default.parameters: it takes 20811 characters, and 10000 are the most",
+    ),
+    "an environment without end": (
+        lambda b: variant(b).update(environment={f"A{n}": "x" * 100 for n in range(200)}),
+        "variants.default.environment: it takes 22290 characters, and 10000 are the most",
+    ),
     "a machine with the name of a device": (
         lambda b: renamed(b, "aux.1--ada", "Ada"),
         "name: Windows keeps the name aux for a device",
@@ -413,6 +439,12 @@ def test_damage_is_refused_with_the_reason(project: Project, tmp_path: Path, dam
     apply, reason = DAMAGES[damage]
     apply(bundle)
     assert reason in refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
+
+
+def test_a_variant_that_crashed_as_the_script_stands_is_taken(project: Project, tmp_path: Path) -> None:
+    bundle = bundle_of()
+    crashed(bundle)
+    assert import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle))]).written
 
 
 def test_times_that_never_scatter_are_not_believed(project: Project, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ that the annotations say, with pydantic, which reads the same classes.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
@@ -104,6 +105,17 @@ class Passes:
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
         function = {"type": "no-info", "function": self._function}
         return {"type": "function-after", "function": function, "schema": handler(source)}
+
+
+def at_most(characters: int) -> Build:
+    """What raises ValueError of a value that takes more than so many characters as JSON."""
+
+    def fitting(value: Any) -> Any:
+        if (size := len(json.dumps(value))) > characters:
+            raise ValueError(f"it takes {size} characters, and {characters} are the most")
+        return value
+
+    return fitting
 
 
 class OneOf:

@@ -40,6 +40,7 @@ from benchbook.content.formats import (
     Value,
     VariantName,
     Whole,
+    at_most,
     from_table,
     on_calendar,
 )
@@ -95,7 +96,10 @@ State = Annotated[
     ),
 ]
 ParameterList = Annotated[list[Text | Value | None], Limit(max_length=LONGEST_SERIES, fail_fast=True)]
-Parameters = dict[Name, Text | Value | ParameterList | None]
+# Thirty times what any script here sets, of which every cell on a page may repeat the beginning.
+MOST_SET = 10_000
+Parameters = Annotated[dict[Name, Text | Value | ParameterList | None], Passes(at_most(MOST_SET))]
+Environment = Annotated[dict[Name, Short], Passes(at_most(MOST_SET))]
 
 
 @dataclass(frozen=True)
@@ -168,7 +172,7 @@ class VariantRecord(Stored):
     error: Text | None
     parameters: Parameters
     ranks: Count
-    environment: dict[Name, Short]
+    environment: Environment
     meters: Names
     code: Digest | None
     inputs: dict[Short, Short]
