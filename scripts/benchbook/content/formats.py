@@ -201,6 +201,9 @@ Text = Annotated[str, Limit(max_length=200_000)]
 # Any that a float can hold: medians and drawings are made of floats.
 Whole = Annotated[int, Limit(ge=-(10**308), le=10**308)]
 Count = Annotated[int, Limit(ge=1, le=10**6)]
+# Some ten times what any device may take, and what it is clocked at.
+Watts = Annotated[int, Limit(gt=0, le=20_000)] | Annotated[float, Limit(gt=0, le=20_000)]
+Megahertz = Annotated[int, Limit(ge=0, le=100_000)] | Annotated[float, Limit(ge=0, le=100_000)]
 # An exabyte is more than any machine has.
 Bytes = Annotated[int, Limit(ge=0, le=10**18)]
 Value = bool | Whole | float

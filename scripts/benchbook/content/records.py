@@ -30,6 +30,7 @@ from benchbook.content.formats import (
     Limit,
     MachineName,
     Many,
+    Megahertz,
     Name,
     OneOf,
     Passes,
@@ -39,6 +40,7 @@ from benchbook.content.formats import (
     Text,
     Value,
     VariantName,
+    Watts,
     Whole,
     at_most,
     from_table,
@@ -57,21 +59,23 @@ NOT_A_RECORD = "is not a record"
 Number = int | float | bool
 MetricValue = Number | list[Number]
 Meters = dict[str, float | int | None]
-# A clock in MHz, a temperature, a load; and seconds: nothing of the kind reaches a billion.
+# Seconds, and a load: nothing of the kind reaches a billion.
 Reading = Annotated[int, Limit(ge=0, le=10**9)] | Annotated[float, Limit(ge=0, le=1e9)]
+# Every chip switches itself off long before.
+Celsius = Annotated[int, Limit(ge=0, le=200)] | Annotated[float, Limit(ge=0, le=200)]
 # What was read around a cell, by meter: bytes are whole.
 CellReadings = Annotated[
     dict[str, Any],
     Keys(**{name: (Reading if unit.symbol == "s" else Bytes) | None for name, unit in METERS.items()}),
 ]
-# Watts: no device has a limit of a gigawatt.
-Positive = Annotated[int, Limit(gt=0, le=10**9)] | Annotated[float, Limit(gt=0, le=1e9)]
 # A record has a line for each campaign of its script; so many are no history.
 MOST_CAMPAIGNS = 1000
 # A page draws every point of a series, of every run: ten thousand are more than anyone sees.
 LONGEST_SERIES = 10_000
 # Eight runs tell a time, and what is compared takes the square of them.
 MOST_RUNS = 64
+# What all runs of all variants together do not reach.
+MOST_PLACES = 10**6
 # No machine of one description has so many accelerators.
 MOST_RANKS = 1000
 # So many names of one kind (meters, regions, variants, instruction sets, other processes) are none any more.
@@ -84,12 +88,12 @@ State = Annotated[
     dict[str, Any],
     Keys(
         driver=Short | None,
-        power_limit_watts=Positive | None,
-        clocks_mhz=dict[Name, Reading | None] | None,
-        temperature_celsius=Reading | None,
+        power_limit_watts=Watts | None,
+        clocks_mhz=dict[Name, Megahertz | None] | None,
+        temperature_celsius=Celsius | None,
         load_average=Reading | None,
         foreign_processes=Annotated[
-            list[Annotated[int, Limit(ge=0)]], Limit(max_length=MOST_NAMES, fail_fast=True)
+            list[Annotated[int, Limit(ge=0, le=2**32)]], Limit(max_length=MOST_NAMES, fail_fast=True)
         ]
         | None,
         shared=bool | None,
@@ -132,7 +136,7 @@ class Run(Stored):
 
     """
 
-    place: Annotated[int, Limit(ge=0)]
+    place: Annotated[int, Limit(ge=0, le=MOST_PLACES)]
     metrics: dict[Name, Value | Samples]
     cells: dict[Name, CellReadings]
     baseline_memory: Bytes | None = None
@@ -183,6 +187,8 @@ class VariantRecord(Stored):
     def __post_init__(self) -> None:
         if (self.outcome == "ok") != bool(self.runs):
             raise ValueError(f"outcome {self.outcome!r} with {len(self.runs)} runs")
+        if self.outcome == "ok" and self.error is not None:
+            raise ValueError("outcome 'ok' with an error")
         if len({frozenset(run.metrics) for run in self.runs}) > 1:
             raise ValueError("its runs hold different metrics")
         for name in self.runs[0].metrics if self.runs else ():
