@@ -9,6 +9,9 @@ import itertools
 import json
 import os
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -122,6 +125,17 @@ def campaign(bundle: dict[str, Any]) -> dict[str, Any]:
 def line_of(day: str, **medians: float) -> dict[str, Any]:
     """A line of the history."""
     return {"date": day, "campaign": "x", "variants": ["default"], "medians": {"default": medians}}
+
+
+def own_line(bundle: dict[str, Any]) -> dict[str, Any]:
+    """The line of the history that the campaign of the bundle writes."""
+    return line_of("2026-01-02", total=7.0) | {"campaign": variant(bundle)["campaign"]}
+
+
+def crashed(bundle: dict[str, Any]) -> dict[str, Any]:
+    """The variant as one that crashed."""
+    variant(bundle).update(outcome="crashed", error="killed in the cell `add`", runs=[])
+    return variant(bundle)
 
 
 Damage = Callable[[dict[str, Any]], object]
@@ -393,6 +407,135 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         ),
         "history: Tuple should have at most 1000 items",
     ),
+    "a crash of other code": (
+        lambda b: crashed(b).update(code="sha256:" + "0" * 64),
+        "recorded from other code, values or libraries (code changed)",
+    ),
+    "a crash with parameters of no script": (
+        lambda b: crashed(b).update(parameters={"nonsense": "x"}),
+        "parameter changed (nonsense: x -> not set)",
+    ),
+    "a crash of more processes": (
+        lambda b: crashed(b).update(ranks=7),
+        "parameter changed (ranks: 7 -> 1)",
+    ),
+    "parameters without end": (
+        lambda b: crashed(b).update(parameters={"steps": ["x" * 100] * 200}),
+        "variants.default.parameters: it takes 20811 characters, and 10000 are the most",
+    ),
+    "an environment without end": (
+        lambda b: variant(b).update(environment={f"A{n}": "x" * 100 for n in range(200)}),
+        "variants.default.environment: it takes 22290 characters, and 10000 are the most",
+    ),
+    "a success with an error": (
+        lambda b: variant(b).update(error="CUDA out of memory"),
+        "outcome 'ok' with an error",
+    ),
+    "a time that ran out at once": (
+        lambda b: [
+            crashed(b).update(outcome="timed out"),
+            campaign(b).update(finished=campaign(b)["started"]),
+        ],
+        "variant default: timed out after 600 s, and the session lasted 0 s",
+    ),
+    "more than the machine at the start": (
+        lambda b: variant(b)["runs"][1].update(baseline_memory=10**18),
+        "baseline_memory is 1000000000000000000 B, more than the machine's",
+    ),
+    "an exabyte where the memory is unknown": (
+        lambda b: [
+            b["machine"].update(memory_bytes=None),
+            variant(b)["runs"][0]["cells"]["add"].update(process_memory=10**18, allocated=10**18),
+        ],
+        "add.process_memory is 1000000000000000000 B, more than the machine's",
+    ),
+    "a device of a processor": (
+        lambda b: variant(b)["runs"][0]["cells"]["add"].update(reserved=2**20, device_memory=2**20),
+        "it holds device_memory, reserved, which nothing reads on this machine",
+    ),
+    "an allocator that nobody asked": (
+        lambda b: variant(b)["runs"][0]["cells"]["add"].update(allocated=2**20, allocated_peak=2**20),
+        "it holds allocated, allocated_peak, which nothing reads on this machine",
+    ),
+    "more allocated than reserved": (
+        lambda b: variant(on_a_gpu(b))["runs"][0]["cells"]["add"].update(
+            allocated_peak=2**30, reserved_peak=1
+        ),
+        "add.allocated_peak is 1073741824 B, more than its reserved_peak of 1 B, which it is part of",
+    ),
+    "more reserved than the device holds": (
+        lambda b: variant(on_a_gpu(b))["runs"][0]["cells"]["add"].update(reserved=2**30, device_memory=1),
+        "add.reserved is 1073741824 B, more than its device_memory of 1 B, which it is part of",
+    ),
+    "a peak of the device below its end": (
+        lambda b: variant(on_a_gpu(b))["runs"][0]["cells"]["add"].update(
+            device_memory=2**30, device_memory_peak=1
+        ),
+        "add.device_memory_peak is 1 B, less than the 1073741824 B held at its end",
+    ),
+    "more than one of eight devices": (
+        lambda b: [
+            on_a_gpu(b)["machine"]["accelerator"].update(count=8),
+            variant(b)["runs"][0]["cells"]["add"].update(allocated_peak=200 * 2**30),
+        ],
+        "add.allocated_peak is 214748364800 B, more than the machine's 150754820096 B",
+    ),
+    "a GPU without a torch for it": (
+        lambda b: campaign(on_a_gpu(b))["packages"].update(torch="2.13.0+cpu"),
+        "it ran on torch 2.13.0+cpu, which uses no accelerator of the kind cuda",
+    ),
+    "a GPU with a torch for another": (
+        lambda b: campaign(on_a_gpu(b))["packages"].update(torch="2.13.0+rocm6.4"),
+        "it ran on torch 2.13.0+rocm6.4, which uses no accelerator of the kind cuda",
+    ),
+    "a GPU of far off": (
+        lambda b: on_a_gpu(b)["machine"]["accelerator"].update(name="NVIDIA ZZ9", compute_capability="99.9"),
+        "has the compute capability 99.9, as no GPU has",
+    ),
+    "a history of another day": (
+        lambda b: b["records"][0].update(history=[own_line(b) | {"date": "2026-01-03"}]),
+        "is of 2026-01-03, and the campaign of 2026-01-02",
+    ),
+    "a history of other values": (
+        lambda b: b["records"][0].update(history=[own_line(b) | {"medians": {"default": {"total": 21.0}}}]),
+        "says that total of variant default is 21, and its runs do not",
+    ),
+    "a history of what crashed": (
+        lambda b: [crashed(b), b["records"][0].update(history=[own_line(b)])],
+        "says that total of variant default is 7, and its runs do not",
+    ),
+    "a place of 4000 digits": (
+        lambda b: variant(b)["runs"][0].update(place=10**3999),
+        "place: Input should be less than or equal to 1000000",
+    ),
+    "a device on fire": (
+        lambda b: campaign(b)["state"].update(temperature_celsius=10**9),
+        "temperature_celsius.constrained-int: Input should be less than or equal to 200",
+    ),
+    "a device with a power station": (
+        lambda b: campaign(b)["state"].update(power_limit_watts=10**9),
+        "Input should be less than or equal to 20000",
+    ),
+    "a device with a power station, described": (
+        lambda b: on_a_gpu(b)["machine"]["accelerator"].update(power_limit_watts=1e9),
+        "Input should be less than or equal to 20000",
+    ),
+    "a clock of a petahertz": (
+        lambda b: campaign(b)["state"].update(clocks_mhz={"sm": 10**9}),
+        "Input should be less than or equal to 100000",
+    ),
+    "a process of 4000 digits": (
+        lambda b: campaign(b)["state"].update(foreign_processes=[10**3999], shared=True),
+        "foreign_processes.0: Input should be less than or equal to",
+    ),
+    "a machine with the name of a device": (
+        lambda b: renamed(b, "aux.1--ada", "Ada"),
+        "name: Windows keeps the name aux for a device",
+    ),
+    "a machine with the name of another device": (
+        lambda b: renamed(b, "lpt1.x86--ada", "Ada"),
+        "name: Windows keeps the name lpt1 for a device",
+    ),
 }
 
 
@@ -402,6 +545,89 @@ def test_damage_is_refused_with_the_reason(project: Project, tmp_path: Path, dam
     apply, reason = DAMAGES[damage]
     apply(bundle)
     assert reason in refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
+
+
+def test_a_variant_that_crashed_as_the_script_stands_is_taken(project: Project, tmp_path: Path) -> None:
+    bundle = bundle_of()
+    crashed(bundle)
+    assert import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle))]).written
+
+
+# What a script says that it holds on the device.
+HOLDING = SCRIPT.replace('total = { unit = "count" }', 'total = { unit = "B", memory = "device" }')
+
+
+def test_what_a_gpu_reads_is_taken(project: Project, tmp_path: Path) -> None:
+    write(project.snippets / "sums/add.py", HOLDING)
+    bundle = on_a_gpu(bundle_of(HOLDING))
+    campaign(bundle)["packages"]["torch"] = "2.13.0+cu130"
+    for run in variant(bundle)["runs"]:
+        # What was reserved for a moment, no sample of the device need have seen.
+        run["cells"]["add"] |= {"allocated": 5, "allocated_peak": 6, "reserved": 7, "reserved_peak": 9}
+        run["cells"]["add"] |= {"device_memory": 8, "device_memory_peak": 8}
+    bundle["records"][0]["history"] = [own_line(bundle)]
+    assert import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle))]).written
+
+
+def test_a_device_that_others_use_too_may_hold_less_than_before(project: Project, tmp_path: Path) -> None:
+    bundle = on_a_gpu(bundle_of())
+    campaign(bundle)["state"].update(foreign_processes=[7], shared=True)
+    variant(bundle)["runs"][0]["cells"]["add"] |= {"reserved": 2**30, "device_memory": 2**29}
+    assert import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle))]).written
+
+
+def test_bytes_of_a_device_that_nothing_used_are_not_believed(project: Project, tmp_path: Path) -> None:
+    needing = with_table('[tool.benchbook]\nneeds = ["accelerator"]', HOLDING)
+    write(project.snippets / "sums/add.py", needing)
+    said = refusal(project, write(tmp_path / "bundle.json", packed(on_a_gpu(bundle_of(needing)))))
+    assert "total counts bytes of the device, and no cell used it" in said
+
+
+def test_a_script_that_runs_anywhere_may_compute_bytes(project: Project, tmp_path: Path) -> None:
+    write(project.snippets / "sums/add.py", HOLDING)
+    path = write(tmp_path / "bundle.json", packed(on_a_gpu(bundle_of(HOLDING))))
+    assert import_bundles(project, [path]).written
+
+
+def other_ranks_of(run: dict[str, Any]) -> list[dict[str, Any]]:
+    """What a second process of a run yielded: the same."""
+    return [{name: copy.deepcopy(run[name]) for name in ("metrics", "cells", "baseline_memory")}]
+
+
+RANKS: dict[str, tuple[Damage, str]] = {
+    "a longer time": (
+        lambda rank: rank["cells"]["add"].update(seconds=1e8),
+        "its runs took 300000000 s, and it lasted 60",
+    ),
+    "no metrics": (lambda rank: rank.update(metrics={}), "its metrics differ from the declared ones (total)"),
+    "metrics of no script": (
+        lambda rank: rank["metrics"].update(whatever=1),
+        "its metrics differ from the declared ones (whatever)",
+    ),
+    "more memory than there is": (
+        lambda rank: rank.update(baseline_memory=10**18),
+        "baseline_memory is 1000000000000000000 B, more than the machine's",
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", [None, *RANKS])
+def test_other_processes_of_a_run_are_held_to_the_same(
+    project: Project, tmp_path: Path, damage: str | None
+) -> None:
+    script = with_table("[tool.benchbook]\nranks = 2")
+    write(project.snippets / "sums/add.py", script)
+    bundle = bundle_of(script, ranks=1)
+    variant(bundle)["ranks"] = 2
+    for run in variant(bundle)["runs"]:
+        run["other_ranks"] = other_ranks_of(run)
+        if damage is not None:
+            RANKS[damage][0](run["other_ranks"][0])
+    path = write(tmp_path / "bundle.json", packed(bundle))
+    if damage is None:
+        assert import_bundles(project, [path]).written
+    else:
+        assert RANKS[damage][1] in refusal(project, path)
 
 
 def test_times_that_never_scatter_are_not_believed(project: Project, tmp_path: Path) -> None:
@@ -624,7 +850,7 @@ def test_a_history_that_grows_too_long_loses_its_oldest_lines(project: Project, 
     again = later(bundle_of(), "2026-01-06")
     again["records"][0]["campaigns"] = {"third": again["records"][0]["campaigns"].pop("another")}
     variant(again)["campaign"] = "third"
-    again["records"][0]["history"] = [line | {"campaign": "third"}]
+    again["records"][0]["history"] = [line | {"campaign": "third", "date": "2026-01-06"}]
     import_bundles(project, [write(tmp_path / "again.json", packed(again))], replacing=True)
     record = load_record(project.record_path(GUEST, "sums/add.py"))
     assert record is not None
@@ -900,6 +1126,39 @@ def test_a_disk_that_fills_up_while_an_import_writes_leaves_everything_as_it_was
             take(project, path, revision)
     assert contents(project) == before
     assert len(take(project, path, revision).written) == 4
+
+
+# Ends itself as its second file is put in place.
+ENDING = """
+import os, sys
+from pathlib import Path
+from benchbook.checking.bundles import import_bundles
+from benchbook.content.project import Project
+put, places = os.replace, []
+def ended(new, place):
+    places.append(place)
+    if len(places) == 2:
+        os.kill(os.getpid(), int(sys.argv[3]))
+    put(new, place)
+os.replace = ended
+import_bundles(Project(Path(sys.argv[1])), [Path(sys.argv[2])])
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_import_that_is_told_to_end_leaves_nothing_by_half(
+    project: Project, tmp_path: Path, number: signal.Signals
+) -> None:
+    path = write(tmp_path / "bundle.json", packed(bundle_of()))
+    command = [sys.executable, "-c", ENDING, str(project.root), str(path), str(number.value)]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == -number
+    machine = project.records / GUEST
+    assert set(contents(project)) == {
+        machine,
+        machine / "machine.json",
+        machine / "sums",
+        machine / "sums/add.json",
+    }
 
 
 def take(project: Project, path: Path, revision: str | None) -> Imported:

@@ -97,6 +97,15 @@ def test_what_only_looks_like_a_file_is_one_problem_and_nothing_waits_for_it(
     assert path not in project.page_paths()
 
 
+@pytest.mark.parametrize(
+    "place", ["docs/en/aux.md", "snippets/models/Com1.json", "snippets/sums/nul.x86.txt"]
+)
+def test_a_name_that_windows_keeps_for_a_device_is_a_problem(project: Project, place: str) -> None:
+    write(project.root / place, "")
+    what = "has a name that Windows keeps for a device, so that nobody there can check it out"
+    assert checked(project) == [(place, 1, what)]
+
+
 def problems_of(project: Project, content: bytes) -> list[Problem]:
     path = write(project.docs / "assets/a.svg", "")
     path.write_bytes(content)

@@ -90,6 +90,17 @@ def test_a_variant_that_timed_out_or_crashed_is_no_measurement() -> None:
     assert verdict(SCRIPT, record) == Verdict("invalid", "timed out: after 600 s")
 
 
+@pytest.mark.parametrize("outcome", ["timed out", "crashed"])
+def test_a_variant_that_failed_is_stale_where_it_ran_from_anything_else(outcome: str) -> None:
+    record = make_record(outcome=outcome, error="in the cell `add`", runs=(), parameters={"nonsense": 1})
+    assert verdict(SCRIPT, record) == Verdict("stale", "parameter changed (nonsense: 1 -> not set)")
+
+
+def test_the_reason_is_no_longer_than_a_line() -> None:
+    record = make_record(parameters={"steps": "x" * 9000})
+    assert len(verdict(SCRIPT, record).reason) < 1100
+
+
 def test_running_out_of_memory_is_a_measurement() -> None:
     assert (
         verdict(SCRIPT, make_record(outcome="out of memory", error="16 GiB asked", runs=())).state == "fresh"

@@ -203,6 +203,26 @@ def test_other_parameters_of_a_machine_are_named_in_the_page_s_language() -> Non
     assert f"{words}：\u2066steps = 2\u2069" in render(build, cell(f"{ONE}#train"))
 
 
+LONG = "x" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "begins"),
+    [
+        ('"steps": 2', f'"steps": "{LONG}"', "steps = 'xxx"),
+        ('"environment": {}', f'"environment": {{"A": "{LONG}"}}', "A=xxx"),
+    ],
+)
+def test_of_what_was_set_without_end_a_page_shows_the_beginning(
+    project: Project, old: str, new: str, begins: str
+) -> None:
+    change_record(project, CPU, "memory/methods.py", old, new)
+    build = start(project)
+    shown = html.unescape(render(build, cell(f"{ONE}#train")) + str(build.here.data))
+    assert begins in shown
+    assert len(shown) < 20_000
+
+
 def test_a_cell_of_a_sweep_shows_the_variant_that_runs_what_is_shown() -> None:
     assert "method = plain, batch_size = 1" in render(
         start(Project(FIXTURE)), cell("memory/methods.py#train")

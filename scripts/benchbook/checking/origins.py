@@ -12,7 +12,7 @@ from typing import Any
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from benchbook.checking.plausibility import CLOCK_SKEW
+from benchbook.checking.plausibility import CLOCK_SKEW, ROUNDING_SECONDS, seconds_of
 from benchbook.content.formats import MOMENT, from_table
 from benchbook.content.machines import (
     MachineDescription,
@@ -158,6 +158,9 @@ def model_problems(machine: Mapping[str, Any], path: str) -> Iterator[Problem]:
     accelerator, name, sheet = machine["accelerator"], machine["name"], sheet_of(machine)
     if accelerator is None or machine["published"]:
         return
+    told = accelerator["compute_capability"]
+    if machine["kind"] == "cuda" and told is not None and not _is_capability(told):
+        yield Problem(path, 1, f"{name} has the compute capability {told}, as no GPU has", WRITTEN)
     model = " ".join(model_words(accelerator["name"]))
     rows = [gpu for gpu in known_gpus() if gpu.model.casefold() == model.casefold()]
     rows = rows or [gpu for gpu in known_gpus() if sheet is not None and gpu.model == sheet.model]
@@ -182,11 +185,16 @@ def model_problems(machine: Mapping[str, Any], path: str) -> Iterator[Problem]:
         yield Problem(path, 1, what, WRITTEN)
     if sheet is not None and not size:
         yield Problem(path, 1, f"{name} has a {gpu.model}, and does not say how much memory", WRITTEN)
-    told = accelerator["compute_capability"]
     if gpu.capability is not None and told not in {None, "{}.{}".format(*gpu.capability)}:
         known = "{}.{}".format(*gpu.capability)
         what = f"{name} has the compute capability {told}, and {gpu.name} has {known}"
         yield Problem(path, 1, what, WRITTEN)
+
+
+def _is_capability(text: str) -> bool:
+    """Whether a GPU of these years may have this compute capability: less than twice the newest."""
+    newest = max(gpu.capability[0] for gpu in known_gpus() if gpu.capability is not None)
+    return re.fullmatch(r"[1-9][0-9]?\.[0-9]", text) is not None and float(text) < 2 * newest
 
 
 def _quoted_words(machine: Mapping[str, Any], sheet: Sheet | None, path: str) -> Iterator[Problem]:
@@ -283,6 +291,12 @@ def record_origin_problems(
         if verdict.state == "stale":
             what = f"{title}: was recorded from other code, values or libraries ({verdict.reason})"
             yield Problem(path, 1, what, f"{RECORD_AGAIN} from this commit")
+        lasted = seconds_of(table["campaigns"][variant.campaign])
+        if variant.outcome == "timed out" and lasted + ROUNDING_SECONDS < known[name].timeout:
+            what = (
+                f"{title}: timed out after {known[name].timeout:g} s, and the session lasted {lasted:.0f} s"
+            )
+            yield Problem(path, 1, what, RECORD_AGAIN)
         if variant.outcome == "ok" and len(variant.runs) < known[name].repeats:
             what = f"{title}: holds {len(variant.runs)} runs where {known[name].repeats} are asked for"
             yield Problem(path, 1, what, RECORD_AGAIN)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from statistics import median
 from typing import Any
 
 from benchbook.content.formats import MOMENT
+from benchbook.content.machines import MOST_DEVICE_BYTES, MOST_HOST_BYTES
 from benchbook.content.metadata import Metric
 from benchbook.content.positions import json_line
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.script import Script, Variant, machine_kinds
-from benchbook.content.units import UNITS, Dimension
+from benchbook.content.units import DEVICE_METERS, UNITS, Dimension
 from benchbook.content.validation import RECORD_AGAIN
 from benchbook.machines.gpus import Sheet, sheet_of
 from benchbook.recording.estimate import WIDER, work_of
@@ -55,6 +58,9 @@ TELLING_SECONDS = 1e-4
 # How many times as fast as the reference machine another is at most, a tenfold to spare: the largest host
 # beside one core, and an accelerator in formats that a processor has to emulate.
 FASTEST_CPU, FASTEST = 1e4, 1e6
+# What a version of PyTorch says of the accelerators that it was built for, and the kind of those.
+TORCH_BUILD = re.compile(r"\+(cpu|cu|rocm|xpu)[0-9.]*$")
+BUILT_FOR = {"cpu": "cpu", "cu": "cuda", "rocm": "rocm", "xpu": "xpu"}
 # What a script says of its work is rounded: this share of what the data sheet asks for, a run takes at least.
 SHARE_OF_WORK = 0.1
 
@@ -79,7 +85,7 @@ def plausibility_problems(
     """
     for name, campaign in table["campaigns"].items():
         line = json_line(text, ("campaigns", name))
-        for what in _odd_dates(campaign, now or datetime.now(UTC)):
+        for what in (*_odd_dates(campaign, now or datetime.now(UTC)), *_odd_build(campaign, machine)):
             yield Problem(path, line, f"campaign {name}: {what}", RECORD_AGAIN)
     yield from _odd_length(table, path, text)
     yield from _odd_history(table, machine, script, path, text, now or datetime.now(UTC))
@@ -95,8 +101,10 @@ def plausibility_problems(
         if variant["outcome"] != "ok":
             continue
         measured = set(variant["runs"][0]["metrics"])
-        if measured != set(declared) and variant["code"] == script.code_digest:
-            odd = ", ".join(sorted(measured ^ set(declared)))
+        held = [set(rank["metrics"]) for run in variant["runs"] for rank in _ranks(run)]
+        differing = next((names for names in held if names != set(declared)), None)
+        if differing is not None and variant["code"] == script.code_digest:
+            odd = ", ".join(sorted(differing ^ set(declared)))
             yield Problem(
                 path, line, f"variant {name}: its metrics differ from the declared ones ({odd})", RECORD_AGAIN
             )
@@ -117,7 +125,8 @@ def plausibility_problems(
                 yield Problem(path, line, f"variant {name}: {what}", RECORD_AGAIN)
         known = {metric: declared[metric] for metric in sorted(measured & set(declared))}
         for what in (
-            *_odd_memory(variant["runs"], machine),
+            *_odd_memory(variant["runs"], machine, table["campaigns"][variant["campaign"]]),
+            *(_odd_device(variant, script, machine) if variant["code"] == script.code_digest else ()),
             *_odd_parameters(variant["runs"]),
             *_odd_seeds(variant["runs"], known),
             *_odd_numbers(variant["runs"], known),
@@ -157,6 +166,14 @@ def _odd_dates(campaign: Mapping[str, Any], now: datetime) -> Iterator[str]:
         yield "others used the device, and its times are not marked as shared"
 
 
+def _odd_build(campaign: Mapping[str, Any], machine: Mapping[str, Any]) -> Iterator[str]:
+    """A PyTorch that was built for other accelerators than the machine's; a processor does with any."""
+    version, kind = campaign["packages"].get("torch", ""), machine["kind"]
+    build = TORCH_BUILD.search(version)
+    if build is not None and kind not in {"cpu", BUILT_FOR[build[1]]}:
+        yield f"it ran on torch {version}, which uses no accelerator of the kind {kind}"
+
+
 def _published(campaign: Mapping[str, Any]) -> str | None:
     """The date of what is quoted: a year, a month or a day; None of what was measured."""
     source = campaign.get("source")
@@ -169,18 +186,18 @@ def _odd_length(table: Mapping[str, Any], path: str, text: str) -> Iterator[Prob
     for variant in table["variants"].values():
         campaign = variant["campaign"]
         for run in variant["runs"]:
-            spent[campaign] = spent.get(campaign, 0.0) + _seconds(run)
+            spent[campaign] = spent.get(campaign, 0.0) + max(map(_seconds, _ranks(run)))
     for name, seconds in spent.items():
-        lasted = _lasted(table["campaigns"][name])
-        if lasted is not None and seconds > lasted + ROUNDING_SECONDS:
+        lasted = seconds_of(table["campaigns"][name])
+        if seconds > lasted + ROUNDING_SECONDS:
             what = f"campaign {name}: its runs took {seconds:.0f} s, and it lasted {lasted:.0f}"
             yield Problem(path, json_line(text, ("campaigns", name)), what, RECORD_AGAIN)
 
 
-def _lasted(campaign: Mapping[str, Any]) -> float | None:
-    """The seconds of a session; None of what is quoted."""
+def seconds_of(campaign: Mapping[str, Any]) -> float:
+    """The seconds that a session lasted; without end where it is quoted."""
     if "started" not in campaign:
-        return None
+        return math.inf
     began, ended = (datetime.strptime(campaign[key], MOMENT) for key in ("started", "finished"))
     return (ended - began).total_seconds()
 
@@ -193,7 +210,7 @@ def _odd_history(
     last = f"{now + CLOCK_SKEW:%Y-%m-%d}"
     first = "" if machine["published"] else f"{FIRST_DAY:%Y-%m-%d}"
     for place, told in enumerate(table["history"]):
-        odd: str | None = None
+        odd = _odd_line(told, table)
         if not first <= told["date"] <= last:
             odd = f"is of {told['date']}, when nothing was measured"
         for variant, medians in told["medians"].items():
@@ -209,6 +226,25 @@ def _odd_history(
             return
 
 
+def _odd_line(told: Mapping[str, Any], table: Mapping[str, Any]) -> str | None:
+    """What a line of the history says otherwise than the campaign and the runs that the record holds."""
+    campaign = table["campaigns"].get(told["campaign"], {})
+    if "started" in campaign:
+        began, ended = campaign["started"][: len("2026-01-31")], campaign["finished"][: len("2026-01-31")]
+        if not began <= told["date"] <= ended:
+            return f"is of {told['date']}, and the campaign of {began}"
+    for name, medians in told["medians"].items():
+        variant = table["variants"].get(name)
+        if variant is None or variant["campaign"] != told["campaign"]:
+            continue
+        for metric, value in medians.items():
+            samples = [run["metrics"].get(metric) for run in variant["runs"]]
+            known = bool(samples) and not any(one is None or isinstance(one, list) for one in samples)
+            if not known or not math.isclose(median(map(float, samples)), value, rel_tol=AGREEMENT):
+                return f"says that {metric} of variant {name} is {value:.4g}, and its runs do not"
+    return None
+
+
 def _undeclared(variant: Mapping[str, Any], script: Script) -> list[str]:
     """What of a variant is of cells that its script does not have."""
     held = {cell for run in variant["runs"] for rank in _ranks(run) for cell in rank["cells"]}
@@ -219,9 +255,7 @@ def _odd_times(
     runs: Sequence[Mapping[str, Any]], declared: Mapping[str, Metric], campaign: Mapping[str, Any]
 ) -> Iterator[str]:
     """Times that are longer than the session they were measured in."""
-    lasted = _lasted(campaign)
-    if lasted is None:
-        return
+    lasted = seconds_of(campaign)
     for name, metric in declared.items():
         unit = UNITS[metric.unit]
         if unit.dimension != "time":
@@ -305,18 +339,33 @@ def _ranks(run: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     return (run, *run.get("other_ranks", ()))
 
 
-def _devices(machine: Mapping[str, Any]) -> float:
-    """The bytes of all devices of a machine together, or of the machine that has none of its own."""
+def _device(machine: Mapping[str, Any]) -> float:
+    """The bytes of one device, or of a machine without one of its own; where unknown, the most there are."""
     accelerator = machine.get("accelerator") or {}
-    size = accelerator.get("memory_bytes") or machine.get("memory_bytes") or math.inf
-    return float(size * accelerator.get("count", 1))
+    return float(accelerator.get("memory_bytes") or machine.get("memory_bytes") or MOST_DEVICE_BYTES)
 
 
-def _odd_memory(runs: Sequence[Mapping[str, Any]], machine: Mapping[str, Any]) -> Iterator[str]:
+def _devices(machine: Mapping[str, Any]) -> float:
+    """Those of all devices together."""
+    return _device(machine) * float((machine.get("accelerator") or {}).get("count", 1))
+
+
+def _odd_memory(
+    runs: Sequence[Mapping[str, Any]], machine: Mapping[str, Any], campaign: Mapping[str, Any]
+) -> Iterator[str]:
     """What no machine can have read, the first of each meter of each cell."""
-    device, host = _devices(machine), (machine.get("memory_bytes") or math.inf) * SHARED_PAGES
+    # Each process reads one device; who publishes figures may have added them up.
+    device = _devices(machine) if machine["published"] else _device(machine)
+    host = (machine.get("memory_bytes") or MOST_HOST_BYTES) * SHARED_PAGES
+    # What others hold of a device may fall meanwhile; how other drivers count nobody here has tried.
+    alone = machine["kind"] == "cuda" and not campaign["state"].get("shared")
+    larger = [("allocated", "reserved"), ("allocated_peak", "reserved_peak")]
+    larger += [("reserved", "device_memory")] if alone else []
+    ranks = [rank for run in runs for rank in _ranks(run)]
+    if (held := max(rank.get("baseline_memory") or 0 for rank in ranks)) > host:
+        yield f"baseline_memory is {held} B, more than the machine's {host:.0f} B"
     told: set[tuple[str, str]] = set()
-    for rank in (rank for run in runs for rank in _ranks(run)):
+    for rank in ranks:
         for cell, meters in rank["cells"].items():
             for meter in (*DEVICE_PEAKS, "process_memory_peak"):
                 most = host if meter == "process_memory_peak" else device
@@ -324,6 +373,29 @@ def _odd_memory(runs: Sequence[Mapping[str, Any]], machine: Mapping[str, Any]) -
                     if (cell, meter) not in told:
                         yield f"{cell}.{what}"
                     told.add((cell, meter))
+            for part, whole in larger:
+                one, other = meters.get(part), meters.get(whole)
+                if None not in (one, other) and other < one * SLACK and (cell, part) not in told:
+                    yield f"{cell}.{part} is {one} B, more than its {whole} of {other} B, which it is part of"
+                    told.add((cell, part))
+
+
+def _odd_device(variant: Mapping[str, Any], script: Script, machine: Mapping[str, Any]) -> Iterator[str]:
+    """Readings of a device that the machine lacks; bytes of a device that no process ever used."""
+    cells = [meters for run in variant["runs"] for rank in _ranks(run) for meters in rank["cells"].values()]
+    read = sorted({meter for meters in cells for meter in DEVICE_METERS if meters.get(meter) is not None})
+    if machine["kind"] == "cpu":
+        # The profiler counts what torch allocates on the processor, where a script asks for that.
+        known = {"allocated", "allocated_peak"} if "cpu_allocator" in variant["meters"] else set()
+        if strange := [meter for meter in read if meter not in known]:
+            yield f"it holds {', '.join(strange)}, which nothing reads on this machine"
+    # What runs on a processor too may compute bytes that it never holds.
+    elif not read and "cpu" not in script.metadata.needs:
+        for name, metric in script.metadata.metrics.items():
+            bytes_held = metric.memory == "device" and UNITS[metric.unit].dimension == "memory"
+            if bytes_held and any(_items(variant["runs"], name)):
+                yield f"{name} counts bytes of the device, and no cell used it"
+                return
 
 
 def _odd_peak(meter: str, meters: Mapping[str, Any], most: float) -> Iterator[str]:
@@ -333,8 +405,7 @@ def _odd_peak(meter: str, meters: Mapping[str, Any], most: float) -> Iterator[st
     for name, value in ((meter, peak or 0), (end, held)):
         if value > most:
             yield f"{name} is {value} B, more than the machine's {most:.0f} B"
-    # The device is sampled, so that a peak between two samples is missed.
-    if peak is not None and meter != "device_memory_peak" and peak < held * SLACK:
+    if peak is not None and peak < held * SLACK:
         yield f"{meter} is {peak} B, less than the {held} B held at its end"
 
 

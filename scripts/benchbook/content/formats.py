@@ -7,6 +7,8 @@ that the annotations say, with pydantic, which reads the same classes.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime
@@ -79,12 +81,41 @@ def on_calendar(text: str) -> str:
     return text
 
 
-class OnCalendar:
-    """That a text is a date of the calendar, as `on_calendar` has it."""
+def no_device(name: str) -> str:
+    """A name of a file or a folder, which Windows can make.
+
+    Raises:
+        ValueError: Windows keeps it for a device, whatever stands behind its first dot.
+    """
+    if device := re.match(DEVICE_NAME, name, re.IGNORECASE):
+        raise ValueError(f"Windows keeps the name {device[1]} for a device")
+    return name
+
+
+class Passes:
+    """That a value is what a function gives back, which raises ValueError where it is not right.
+
+    Parameters:
+        function: Takes the value, already of its kind.
+    """
+
+    def __init__(self, function: Build) -> None:
+        self._function = function
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
-        function = {"type": "no-info", "function": on_calendar}
+        function = {"type": "no-info", "function": self._function}
         return {"type": "function-after", "function": function, "schema": handler(source)}
+
+
+def at_most(characters: int) -> Build:
+    """What raises ValueError of a value that takes more than so many characters as JSON."""
+
+    def fitting(value: Any) -> Any:
+        if (size := len(json.dumps(value))) > characters:
+            raise ValueError(f"it takes {size} characters, and {characters} are the most")
+        return value
+
+    return fitting
 
 
 class OneOf:
@@ -140,17 +171,20 @@ class Keys:
 # Model, memory, partition or count, and behind two hyphens who measured.
 MACHINE_NAME = r"[a-z0-9]+(?:[.-][a-z0-9]+)*(?:--[a-z0-9]+(?:-[a-z0-9]+)*)?"
 
-MachineName = Annotated[str, Limit(pattern=f"^{MACHINE_NAME}$", max_length=80)]
+# https://learn.microsoft.com/en-us/windows/win32/fileio/naming-a-file
+DEVICE_NAME = r"(aux|con|nul|prn|(?:com|lpt)[1-9])(?:\.|\Z)"
+
+MachineName = Annotated[str, Limit(pattern=f"^{MACHINE_NAME}$", max_length=80), Passes(no_device)]
 Reference = Annotated[str, Limit(pattern=r"^[a-z][a-z0-9_]*/[a-z][a-z0-9_]*\.py$", max_length=120)]
 Name = Annotated[str, Limit(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=80)]
 VariantName = Annotated[str, Limit(pattern=r"^(?:default|[A-Za-z0-9_.+=,-]+)$", max_length=200)]
 Commit = Annotated[str, Limit(pattern=r"^[0-9a-f]{40}$")]
 Digest = Annotated[str, Limit(pattern=r"^sha256:[0-9a-f]{64}$")]
-Day = Annotated[str, Limit(pattern=r"^[0-9]{4}-[0-9][0-9]-[0-9][0-9]$"), OnCalendar()]
+Day = Annotated[str, Limit(pattern=r"^[0-9]{4}-[0-9][0-9]-[0-9][0-9]$"), Passes(on_calendar)]
 Instant = Annotated[
     str,
     Limit(pattern=r"^[0-9]{4}-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9]Z$"),
-    OnCalendar(),
+    Passes(on_calendar),
 ]
 # What is not seen and does something: it breaks a line, turns the direction of a text, commands a terminal.
 # All of category Cc, and of Cf what has no shape, as ranges that all dialects of regular expressions read.
@@ -167,6 +201,9 @@ Text = Annotated[str, Limit(max_length=200_000)]
 # Any that a float can hold: medians and drawings are made of floats.
 Whole = Annotated[int, Limit(ge=-(10**308), le=10**308)]
 Count = Annotated[int, Limit(ge=1, le=10**6)]
+# Some ten times what any device may take, and what it is clocked at.
+Watts = Annotated[int, Limit(gt=0, le=20_000)] | Annotated[float, Limit(gt=0, le=20_000)]
+Megahertz = Annotated[int, Limit(ge=0, le=100_000)] | Annotated[float, Limit(ge=0, le=100_000)]
 # An exabyte is more than any machine has.
 Bytes = Annotated[int, Limit(ge=0, le=10**18)]
 Value = bool | Whole | float

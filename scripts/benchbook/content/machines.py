@@ -15,12 +15,13 @@ from benchbook.content.formats import (
     Label,
     Limit,
     MachineName,
+    Megahertz,
     Name,
     OneOf,
     Short,
     Stored,
     Title,
-    Value,
+    Watts,
 )
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
@@ -35,8 +36,9 @@ PROCESSOR = ("model", "vendor", "cores")
 MEMORY_AGREES = 0.05
 
 # Some ten times what the largest has that is sold: a device, a host, accelerators and cores of one machine.
-DeviceBytes = Annotated[int, Limit(ge=0, le=4 * 2**40)]
-HostBytes = Annotated[int, Limit(ge=0, le=512 * 2**40)]
+MOST_DEVICE_BYTES, MOST_HOST_BYTES = 4 * 2**40, 512 * 2**40
+DeviceBytes = Annotated[int, Limit(ge=0, le=MOST_DEVICE_BYTES)]
+HostBytes = Annotated[int, Limit(ge=0, le=MOST_HOST_BYTES)]
 Devices = Annotated[int, Limit(ge=1, le=1024)]
 Cores = Annotated[int, Limit(ge=1, le=16384)]
 
@@ -54,8 +56,8 @@ class AcceleratorDescription(Stored):
     count: Devices
     driver: Short | None
     runtime: Short | None
-    power_limit_watts: Value | None
-    clocks_mhz: dict[Name, Value | None] | None
+    power_limit_watts: Watts | None
+    clocks_mhz: dict[Name, Megahertz | None] | None
     mig: Short | bool | None
     partition: Label | None = field(default=None, kw_only=True)
     ecc: bool | None
@@ -70,7 +72,7 @@ class CpuDescription(Stored):
     model: Short | None
     vendor: Short | None
     cores: Cores | None
-    threads_per_core: Count | None
+    threads_per_core: Cores | None
     flags: Annotated[list[Short], Limit(max_length=MOST_NAMES, fail_fast=True)]
 
 

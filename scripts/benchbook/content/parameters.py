@@ -18,6 +18,8 @@ from benchbook.content.problems import Problem, did_you_mean
 
 SAFE_VALUE = re.compile(r"[A-Za-z0-9_.+-]+\Z")
 LONGEST_NAME = 200
+# So many characters of what was set are shown.
+LONGEST_LINE = 1000
 PLAIN = "give it a finite number, a string, a boolean, None or a list of those"
 
 
@@ -28,7 +30,12 @@ def differs(value: ParameterValue, other: ParameterValue) -> bool:
 
 def parameters_text(parameters: Mapping[str, ParameterValue]) -> str:
     """Parameters as Python would assign them, on one line."""
-    return ", ".join(f"{name} = {value!r}" for name, value in parameters.items())
+    return on_a_line(", ".join(f"{name} = {value!r}" for name, value in parameters.items()))
+
+
+def on_a_line(text: str) -> str:
+    """`text`, or its beginning where it is too long for one line of a page."""
+    return text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}…"
 
 
 def axis_text(value: ParameterValue) -> str:

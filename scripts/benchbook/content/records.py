@@ -6,9 +6,11 @@ import gzip
 import hashlib
 import json
 import os
+import signal
 import tempfile
-from collections.abc import Collection, Iterable, Mapping
-from contextlib import ExitStack, suppress
+import threading
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -28,17 +30,21 @@ from benchbook.content.formats import (
     Limit,
     MachineName,
     Many,
+    Megahertz,
     Name,
-    OnCalendar,
     OneOf,
+    Passes,
     Reference,
     Short,
     Stored,
     Text,
     Value,
     VariantName,
+    Watts,
     Whole,
+    at_most,
     from_table,
+    on_calendar,
 )
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.units import METERS
@@ -53,21 +59,23 @@ NOT_A_RECORD = "is not a record"
 Number = int | float | bool
 MetricValue = Number | list[Number]
 Meters = dict[str, float | int | None]
-# A clock in MHz, a temperature, a load; and seconds: nothing of the kind reaches a billion.
+# Seconds, and a load: nothing of the kind reaches a billion.
 Reading = Annotated[int, Limit(ge=0, le=10**9)] | Annotated[float, Limit(ge=0, le=1e9)]
+# Every chip switches itself off long before.
+Celsius = Annotated[int, Limit(ge=0, le=200)] | Annotated[float, Limit(ge=0, le=200)]
 # What was read around a cell, by meter: bytes are whole.
 CellReadings = Annotated[
     dict[str, Any],
     Keys(**{name: (Reading if unit.symbol == "s" else Bytes) | None for name, unit in METERS.items()}),
 ]
-# Watts: no device has a limit of a gigawatt.
-Positive = Annotated[int, Limit(gt=0, le=10**9)] | Annotated[float, Limit(gt=0, le=1e9)]
 # A record has a line for each campaign of its script; so many are no history.
 MOST_CAMPAIGNS = 1000
 # A page draws every point of a series, of every run: ten thousand are more than anyone sees.
 LONGEST_SERIES = 10_000
 # Eight runs tell a time, and what is compared takes the square of them.
 MOST_RUNS = 64
+# What all runs of all variants together do not reach.
+MOST_PLACES = 10**6
 # No machine of one description has so many accelerators.
 MOST_RANKS = 1000
 # So many names of one kind (meters, regions, variants, instruction sets, other processes) are none any more.
@@ -80,19 +88,22 @@ State = Annotated[
     dict[str, Any],
     Keys(
         driver=Short | None,
-        power_limit_watts=Positive | None,
-        clocks_mhz=dict[Name, Reading | None] | None,
-        temperature_celsius=Reading | None,
+        power_limit_watts=Watts | None,
+        clocks_mhz=dict[Name, Megahertz | None] | None,
+        temperature_celsius=Celsius | None,
         load_average=Reading | None,
         foreign_processes=Annotated[
-            list[Annotated[int, Limit(ge=0)]], Limit(max_length=MOST_NAMES, fail_fast=True)
+            list[Annotated[int, Limit(ge=0, le=2**32)]], Limit(max_length=MOST_NAMES, fail_fast=True)
         ]
         | None,
         shared=bool | None,
     ),
 ]
 ParameterList = Annotated[list[Text | Value | None], Limit(max_length=LONGEST_SERIES, fail_fast=True)]
-Parameters = dict[Name, Text | Value | ParameterList | None]
+# Thirty times what any script here sets, of which every cell on a page may repeat the beginning.
+MOST_SET = 10_000
+Parameters = Annotated[dict[Name, Text | Value | ParameterList | None], Passes(at_most(MOST_SET))]
+Environment = Annotated[dict[Name, Short], Passes(at_most(MOST_SET))]
 
 
 @dataclass(frozen=True)
@@ -125,7 +136,7 @@ class Run(Stored):
 
     """
 
-    place: Annotated[int, Limit(ge=0)]
+    place: Annotated[int, Limit(ge=0, le=MOST_PLACES)]
     metrics: dict[Name, Value | Samples]
     cells: dict[Name, CellReadings]
     baseline_memory: Bytes | None = None
@@ -165,7 +176,7 @@ class VariantRecord(Stored):
     error: Text | None
     parameters: Parameters
     ranks: Count
-    environment: dict[Name, Short]
+    environment: Environment
     meters: Names
     code: Digest | None
     inputs: dict[Short, Short]
@@ -176,6 +187,8 @@ class VariantRecord(Stored):
     def __post_init__(self) -> None:
         if (self.outcome == "ok") != bool(self.runs):
             raise ValueError(f"outcome {self.outcome!r} with {len(self.runs)} runs")
+        if self.outcome == "ok" and self.error is not None:
+            raise ValueError("outcome 'ok' with an error")
         if len({frozenset(run.metrics) for run in self.runs}) > 1:
             raise ValueError("its runs hold different metrics")
         for name in self.runs[0].metrics if self.runs else ():
@@ -217,7 +230,9 @@ class PublicationSource(Stored):
         ),
     ]
     title: Annotated[str, Limit(pattern=r"^[^<>\x00-\x1f]+$", max_length=200)]
-    published: Annotated[str, Limit(pattern=r"^[0-9]{4}(-(0[1-9]|1[0-2])(-[0-9][0-9])?)?$"), OnCalendar()]
+    published: Annotated[
+        str, Limit(pattern=r"^[0-9]{4}(-(0[1-9]|1[0-2])(-[0-9][0-9])?)?$"), Passes(on_calendar)
+    ]
 
 
 @dataclass(frozen=True)
@@ -427,11 +442,12 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
     """Write files whole, and all of them or none.
 
     All lie beside their places before the first is put there; where one cannot be, those before it go back.
+    A signal to end waits until then.
 
     Raises:
         OSError: One cannot be written; then everything is as it was.
     """
-    with ExitStack() as folders, ExitStack() as beside, ExitStack() as placed:
+    with _signals_wait(), ExitStack() as folders, ExitStack() as beside, ExitStack() as placed:
         written = []
         for path, content in contents.items():
             _make_folder(path.parent, folders)
@@ -444,6 +460,27 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
             placed.callback(partial(os.replace, old, path) if old else path.unlink)
         placed.pop_all()
         folders.pop_all()
+
+
+@contextmanager
+def _signals_wait() -> Iterator[None]:
+    """Let signals that end this process wait until the block is over; only the main thread can."""
+    came: list[int] = []
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        numbers = [getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")]
+        before = {number: signal.getsignal(number) for number in numbers if number is not None}
+    # What is ignored stays so; a handler that is not Python's could not be put back.
+    before = {number: known for number, known in before.items() if known not in (signal.SIG_IGN, None)}
+    for number in before:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, known in before.items():
+            signal.signal(number, known)
+        if came:
+            signal.raise_signal(came[0])
 
 
 def _make_folder(folder: Path, made: ExitStack) -> None:

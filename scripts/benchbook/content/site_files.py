@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
+from benchbook.content.formats import DEVICE_NAME
 from benchbook.content.problems import Problem
 from benchbook.content.project import Project
 
@@ -47,7 +48,8 @@ _VALUE = re.compile(
 def tree_problems(project: Project) -> Iterator[Problem]:
     """What neither checks nor the site may read where pages, scripts and records lie: links, pipes, devices.
 
-    MkDocs publishes what a link leads to, wherever that is; a pipe keeps its reader waiting.
+    MkDocs publishes what a link leads to, wherever that is; a pipe keeps its reader waiting. On Windows some
+    names are those of devices.
     """
     for name in ("docs", "mkdocs.yml", "pyproject.toml", "snippets"):
         top = project.root / name
@@ -55,6 +57,9 @@ def tree_problems(project: Project) -> Iterator[Problem]:
             shown = path.relative_to(project.root).as_posix()
             if path.is_symlink():
                 yield Problem(shown, 1, "is a link to another place", "put what it leads to in its place")
+            elif re.match(DEVICE_NAME, path.name, re.IGNORECASE):
+                what = "has a name that Windows keeps for a device, so that nobody there can check it out"
+                yield Problem(shown, 1, what, "give it another name")
             elif path.is_dir() and path.suffix in _READ:
                 what = f"is a folder with the name of a file ({path.suffix})"
                 yield Problem(shown, 1, what, "give it another name, or put a file in its place")

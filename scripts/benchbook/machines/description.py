@@ -11,13 +11,13 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
-from benchbook.content.formats import MACHINE_NAME
+from benchbook.content.formats import DEVICE_NAME, MACHINE_NAME
 from benchbook.content.machines import AcceleratorDescription, CpuDescription, MachineDescription
 from benchbook.content.records import OWNER_MARK
 from benchbook.machines.accelerators import Accelerators, mig_profile, model_words
 
 MAINTAINERS = "maintainers"
-NAME = re.compile(MACHINE_NAME + r"\Z")
+NAME = re.compile(rf"(?!{DEVICE_NAME}){MACHINE_NAME}\Z")
 LONGEST_NAME = 80
 # Instruction sets that change how fast a transformer runs; the other hundred flags do not.
 FLAGS = re.compile(r"(avx|amx|fma$|f16c$|sse4_2$|asimd|sve|sme(2|_|$)|bf16|i8mm|neon|gfni|rvv|v$|vsx)")

@@ -6,12 +6,14 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from benchbook.content.parameters import on_a_line
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import Publication, Record, VariantRecord
@@ -42,17 +44,20 @@ def judge_record(script: Script, variant: Variant, record: Record | None, inputs
     measured = record.variants.get(variant.name) if record is not None else None
     if record is None or measured is None:
         return Verdict("missing", "never measured here")
-    if measured.outcome in {"timed out", "crashed"}:
-        return Verdict("invalid", f"{measured.outcome}: {measured.error or 'no more is known'}")
     campaign = record.campaigns.get(measured.campaign)
     if campaign is None:
         return Verdict("invalid", f"its campaign {measured.campaign} is not described")
+    differences = chain(
+        _changes(script, variant, measured, inputs),
+        _out_of_range(script.metadata.dependencies, campaign.packages),
+    )
+    if not isinstance(campaign, Publication) and (reason := next(differences, None)) is not None:
+        return Verdict("stale", reason)
+    if measured.outcome in {"timed out", "crashed"}:
+        return Verdict("invalid", f"{measured.outcome}: {measured.error or 'no more is known'}")
     if isinstance(campaign, Publication):
         return Verdict("published", f"quoted from {campaign.source.title}")
-    reason = next(_changes(script, variant, measured, inputs), None)
-    if reason is None:
-        reason = next(_out_of_range(script.metadata.dependencies, campaign.packages), None)
-    return Verdict("stale", reason) if reason else Verdict("fresh", "measured as it stands")
+    return Verdict("fresh", "measured as it stands")
 
 
 def input_digests(script: Script, folder: Path) -> dict[str, str]:
@@ -80,7 +85,7 @@ def _changes(
     for name in sorted(set(variant.parameters) | set(measured.parameters)):
         old, new = (side.get(name, "not set") for side in (measured.parameters, variant.parameters))
         if old != new or type(old) is not type(new):
-            yield f"parameter changed ({name}: {old} -> {new})"
+            yield on_a_line(f"parameter changed ({name}: {old} -> {new})")
     if measured.ranks != variant.ranks:
         yield f"parameter changed (ranks: {measured.ranks} -> {variant.ranks})"
     for name in sorted(set(inputs) | set(measured.inputs)):

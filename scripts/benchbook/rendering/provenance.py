@@ -11,7 +11,7 @@ from functools import cached_property
 from html import escape
 from typing import Any
 
-from benchbook.content.parameters import parameters_text
+from benchbook.content.parameters import on_a_line, parameters_text
 from benchbook.content.project import Project
 from benchbook.content.records import Campaign, Publication
 from benchbook.content.units import UNITS, Unit, shared_unit, unit_beside
@@ -305,7 +305,7 @@ def origin(
     if sources and (parameters := sources[0].overridden):
         rows.append(("parameters", "code", parameters_text(parameters)))
     if environment := environment_text(sources):
-        rows.append(("environment", "code", environment))
+        rows.append(("environment", "code", on_a_line(environment)))
     records = [
         (f"{language.text('raw_record')}{language.text('colon')}{name}", record_path(machine.name, name))
         for name in scripts
