@@ -97,6 +97,9 @@ FIRST = {
         ("معدل التعلم", "comparing_setups"),
         ("نفاد الذاكرة", "index"),
         ("تجزؤ الذاكرة", "perf_train_gpu_one"),
+        ("ذاكرة كرت الشاشة ممتلئة", "index"),
+        ("التدريب المتوازي", "comparing_setups"),
+        ("نفاد الذاكرة أثناء التقييم", "perf_train_gpu_one"),
     ),
     "zh": (
         ("显存不足", "index"),
