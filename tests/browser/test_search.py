@@ -112,6 +112,11 @@ FIRST = {
         ("gradient_checkpointing", "perf_train_gpu_one"),
         ("参数高效微调", "perf_train_gpu_one"),
         ("7B 需要多少显存", "memory_calculator"),
+        ("评估批大小", "memory_calculator"),
+        ("all-gather", "memory_calculator"),
+        ("单卡训练", "perf_train_gpu_one"),
+        ("显存碎片", "perf_train_gpu_one"),
+        ("CUDA out of memory", "error_texts"),
     ),
     "ja": (
         ("MoE", "perf_train_gpu_one"),
