@@ -11,6 +11,8 @@ const form = document.getElementById("calc");
 const fields = form.elements;
 const at = (id) => document.getElementById(`calc-${id}`);
 const OWN = "own";
+// What stands between two sentences: nothing in Chinese and Japanese.
+const BETWEEN = ["zh", "ja"].includes(settings.language) ? "" : " ";
 const LEAST = 0.001; // the smallest share that is told
 // What the address says besides the choices that have a default in the form.
 const FLAGS = ["checkpointing", "chunked"];
@@ -212,26 +214,27 @@ function showNothing() {
 function showResult(found, asked, model) {
   const space = room();
   const wanted = needed(found.total);
-  const said = [text("calc_peak", { peak: memory(found.total), moment: words[`calc_at_${found.at}`] }), " "];
+  const said = [text("calc_peak", { peak: memory(found.total), moment: words[`calc_at_${found.at}`] }), BETWEEN];
   if (space === undefined) {
     const smallest = settings.sizes.find(({ bytes }) => wanted <= bytes)?.gb;
-    said.push(text("calc_needed", { needed: memory(wanted) }), " ");
+    said.push(text("calc_needed", { needed: memory(wanted) }), BETWEEN);
     said.push(smallest ? text("calc_holds", { size: isolated(`${smallest}\u00a0GB`) }) : text("calc_holds_none"));
   } else {
     const most = largestThat((batch) => fitting(model, { ...asked, batch }, space));
-    if (tells(wanted)) said.unshift(mark(wanted <= space, "strong"), " ");
+    if (tells(wanted)) said.unshift(mark(wanted <= space, "strong"), BETWEEN);
     // What differs must not read alike.
     const digits = memory(wanted).textContent === memory(space).textContent ? finer : rounded;
-    said.push(text("calc_needed_of", { needed: memory(wanted, digits), room: memory(space, digits) }), " ");
-    said.push(most ? text("calc_largest", { batch: number(most) }) : text("calc_largest_none"));
+    said.push(text("calc_needed_of", { needed: memory(wanted, digits), room: memory(space, digits) }), BETWEEN);
+    // Where the evaluation is too large, the batch of the training is not to blame.
+    if (most || found.at !== "evaluation") said.push(most ? text("calc_largest", { batch: number(most) }) : text("calc_largest_none"));
   }
   at("verdict").dataset.fits = space !== undefined && tells(wanted) ? wanted <= space : "";
   const movable = paged(model.coefficients, asked, model.dimensions);
-  if (movable) said.push(" ", text("calc_paged", { size: memory(movable) }));
+  if (movable) said.push(BETWEEN, text("calc_paged", { size: memory(movable) }));
   if (isOlder(gpu)) said.push(remarkOnOlder(gpu, words));
   if (space !== undefined && wanted > space) {
     const remedies = document.getElementById("change-first");
-    said.push(" ", make("a", { href: "#change-first" }, remedies.firstChild.textContent.trim()));
+    said.push(BETWEEN, make("a", { href: "#change-first" }, remedies.firstChild.textContent.trim()));
   }
   at("verdict").replaceChildren(...said);
   showParts(found, wanted, space);

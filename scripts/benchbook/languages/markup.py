@@ -8,12 +8,13 @@ from html.parser import HTMLParser
 
 # Numbers, signs and Latin words, with what may stand between them. Parentheses are left outside: a run that
 # held one of a pair would turn it around.
-_RUN = re.compile(r"(?:(?<!\w)[±−+\-~≈$])?[A-Za-z0-9][A-Za-z0-9 .,:/_+\-−–×·=%^~]*[A-Za-z0-9%×+](?:\(\))?")
+_RUN = re.compile(r"(?:(?<!\w)[±−+\-~≈$])?[A-Za-z0-9][A-Za-z0-9 .,:/_+\-−–×·=%^~]*[A-Za-z0-9%×](?:\(\))?")
 # A plain number or plain words show the same with and without isolation.
 _PLAIN = re.compile(r"[0-9.,]+|[A-Za-z ]+")
 _KEPT = frozenset(
     {"bdi", "code", "data", "kbd", "option", "pre", "samp", "script", "style", "svg", "textarea", "title"}
 )
+_TITLES = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _PERMALINK = 'title="Permanent link"'
 # Three of four elements of a highlighted line.
 _UNCOLOURED = re.compile(r'<span class="[nopw]">([^<]*)</span>')
@@ -73,6 +74,7 @@ class _Rewriter(HTMLParser):
         self._kept = 0
         self._labels: list[str] | None = None
         self._heading = False
+        self._titled = False
         self._column = 0
         # Where the head of the table begins in what was written, and whether its cells turned out empty:
         # then it goes, and the first column names the rows.
@@ -86,6 +88,8 @@ class _Rewriter(HTMLParser):
         source = self.get_starttag_text() or ""
         if tag in _KEPT:
             self._kept += 1
+        if tag in _TITLES:
+            self._titled = True
         if tag == "table" and not attrs and not self._ours:
             self._labels = []
             self._headless = False
@@ -120,6 +124,8 @@ class _Rewriter(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag in _KEPT:
             self._kept -= 1
+        if tag in _TITLES:
+            self._titled = False
         if tag == "th":
             self._heading = False
         if tag == "td" and self._headless and self._column == 1:
@@ -139,7 +145,7 @@ class _Rewriter(HTMLParser):
         if self._heading and self._labels:
             self._labels[-1] += data
         if self._right_to_left and not self._kept:
-            data = _RUN.sub(_isolated, data)
+            data = _RUN.sub(_isolated_in_title if self._titled else _isolated, data)
         self.out.append(data)
 
     def handle_entityref(self, name: str) -> None:
@@ -155,6 +161,11 @@ class _Rewriter(HTMLParser):
         self.out.append(f"<!{decl}>")
 
 
-def _isolated(match: re.Match[str]) -> str:
+def _isolated(match: re.Match[str], tag: str = "bdi") -> str:
     run = match[0]
-    return run if _PLAIN.fullmatch(run) else f'<bdi dir="ltr">{run}</bdi>'
+    return run if _PLAIN.fullmatch(run) else f'<{tag} dir="ltr">{run}</{tag}>'
+
+
+def _isolated_in_title(match: re.Match[str]) -> str:
+    """As elsewhere, but by an element that Pagefind reads as part of the title."""
+    return _isolated(match, "span")

@@ -263,7 +263,9 @@ def claim_mark(build: Build, claim: Claim, sentence: str, machine: Machine) -> s
     shown = own[0] if own else _first(library, page.guide, claim, known)
     outcome: Outcome = shown.outcome if shown else "not measured"
     verdict = outcome_line(shown, page.language) if shown else page.language.text("claim_nowhere")
-    words = page.language.words(sentence)
+    # In a mark, code is words among words.
+    plain = sentence.replace("`", "")
+    words = page.language.words(plain)
     # Beside numbers of another machine, the sign says whose it is.
     whose = f" {escape(machine_short(shown.machine, page.language))}" if shown and not own else ""
     inside = (
@@ -278,7 +280,7 @@ def claim_mark(build: Build, claim: Claim, sentence: str, machine: Machine) -> s
         inside = f'<a href="{escape(place)}">{inside}</a>'
         break
     return (
-        f'<span class="bb-mark" id="{claim_anchor(claim.id)}" title="{words}" '
+        f'<span class="bb-mark" id="{claim_anchor(claim.id)}" title="{escape(plain)}" '
         f'data-machine="{escape(shown.machine.name if shown else "")}" data-outcome="{escape(outcome)}">'
         f"{inside}</span>"
     )

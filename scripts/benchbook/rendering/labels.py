@@ -24,7 +24,7 @@ def axis_label(language: Language, axis: str, value: ParameterValue, scope: str)
     if label is None and axis in (CELLS, METRICS):
         label = language.label(str(value), scope)
     if label is not None:
-        return f"<bdi>{language.words(label)}</bdi>"
+        return _named(language, label)
     if isinstance(value, bool):
         return f"<bdi>{escape(language.flag(value))}</bdi>"
     if isinstance(value, (int, float)):
@@ -35,9 +35,7 @@ def axis_label(language: Language, axis: str, value: ParameterValue, scope: str)
 def name_label(language: Language, name: str, scope: str) -> str:
     """The HTML of the name of an axis, a metric or a meter: its label, or the name itself."""
     label = language.label(name, scope)
-    return (
-        f"<bdi>{language.words(label)}</bdi>" if label else f'<code lang="en" dir="ltr">{escape(name)}</code>'
-    )
+    return _named(language, label) if label else f'<code lang="en" dir="ltr">{escape(name)}</code>'
 
 
 # What a column shows of its quantity where that is not a measurement, and the interface string that says so.
@@ -55,4 +53,10 @@ def head_label(language: Language, name: str, scope: str, show: Show, which: Whi
         return name_label(language, name, scope)
     remark = language.text(_REMARKS[show, which])
     label = language.label(name, scope) or name
-    return f"<bdi>{language.words(language.text('with_remark', text=label, remark=remark))}</bdi>"
+    return _named(language, language.text("with_remark", text=label, remark=remark))
+
+
+def _named(language: Language, label: str) -> str:
+    """The HTML of a label, in the direction of its language even where it begins with a Latin word."""
+    direction = ' dir="rtl"' if language.direction == "rtl" else ""
+    return f"<bdi{direction}>{language.words(label)}</bdi>"
