@@ -126,6 +126,10 @@ FIRST = {
         ("損失が NaN", "index"),
         ("学習が遅い", "index"),
         ("ＣＵＤＡ　ｏｕｔ　ｏｆ　ｍｅｍｏｒｙ", "error_texts"),
+        ("学習率", "comparing_setups"),
+        ("バッチサイズ", "perf_train_gpu_one"),
+        ("推論 高速化", "index"),
+        ("ＦｌａｓｈＡｔｔｅｎｔｉｏｎ", "perf_train_gpu_one"),
     ),
 }
 # What finds several sections of the handbook.
