@@ -99,19 +99,8 @@ def training_moments(shape: Shape, domain: Domain, workload: Training, kind: str
     """
 
     def trace(values: Mapping[str, int], layers: int) -> Events:
-        asked = Training(
-            values["batch"],
-            values["sequence"],
-            workload.precision,
-            attention=workload.attention,
-            checkpointing=workload.checkpointing,
-            lora=_with_rank(workload.lora, values),
-            chunk=values.get(CHUNK),
-            objective=workload.objective,
-            accumulation=2,
-            # It comes when all gradients are there and nothing else, and holds little.
-            clipping=False,
-        )
+        # Clipping comes when all gradients are there and nothing else, and holds little.
+        asked = replace(_at(workload, values), accumulation=2, clipping=False)
         return trace_shallow_training(shape(values, layers), asked, kind)
 
     found = growth(trace, domain.values, _passes, domain.stack, workload.precision.endswith("autocast"))
@@ -125,15 +114,7 @@ def evaluation_moments(shape: Shape, domain: Domain, workload: Training, kind: s
     """
 
     def trace(values: Mapping[str, int], layers: int) -> Events:
-        asked = Training(
-            values["batch"],
-            values["sequence"],
-            workload.precision,
-            attention=workload.attention,
-            lora=_with_rank(workload.lora, values),
-            chunk=values.get(CHUNK),
-        )
-        return trace_evaluation(shape(values, layers), asked, kind)
+        return trace_evaluation(shape(values, layers), _at(workload, values), kind)
 
     cast = workload.precision.endswith("autocast")
     return _highest(growth(trace, domain.values, lambda _: {1: "evaluation"}, domain.stack, cast), domain)
@@ -164,6 +145,17 @@ def inference_moments(shape: Shape, domain: Domain, workload: Inference, kind: s
             domain,
         ),
     ]
+
+
+def _at(workload: Training, values: Mapping[str, int]) -> Training:
+    """A training where the variables have these values."""
+    return replace(
+        workload,
+        batch=values["batch"],
+        sequence=values["sequence"],
+        lora=_with_rank(workload.lora, values),
+        chunk=values.get(CHUNK),
+    )
 
 
 def _with_rank(lora: Lora | None, values: Mapping[str, int]) -> Lora | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -279,3 +279,15 @@ class Library:
             kept = self._read_files[path] = (stamp, load(path))
         value: T = kept[1]
         return value
+
+
+def on_each(
+    first: Machine, others: Iterable[Machine], find: Callable[[Machine], T | None]
+) -> list[tuple[Machine, T]]:
+    """What is found on `first`, and then on each other machine; nothing where it is not on the first.
+
+    Raises what `find` raises, on any of them.
+    """
+    machines = [first, *(other for other in others if other != first)]
+    found = [(machine, one) for machine in machines if (one := find(machine)) is not None]
+    return found if found and found[0][0] == first else []

@@ -23,7 +23,7 @@ from benchbook.content.references import UnresolvedError
 from benchbook.content.script import Script, Variant
 from benchbook.content.units import Unit, convert, shared_unit
 from benchbook.languages.language import Language
-from benchbook.query.library import Library, Machine
+from benchbook.query.library import Library, Machine, on_each
 from benchbook.query.measurements import Measurement, RecordedVariant, check_one_campaign, missing_fix
 from benchbook.rendering.charts import axis_name, drawings_folder, picture
 from benchbook.rendering.context import Build, Rendering
@@ -182,15 +182,11 @@ def resolve_tradeoff(
     """
     tradeoff = read_tradeoff(text, library)
     machine = tradeoff.machine or library.machine_for(guide, tradeoff.script.reference)
-    plotted = _plotted(library, tradeoff, machine)
-    if plotted is None:
+    others = () if tradeoff.machine else library.machines_with(tradeoff.script.reference)
+    found = on_each(machine, others, lambda one: _plotted(library, tradeoff, one))
+    if not found:
         fix = missing_fix(machine, tradeoff.script.reference)
         raise UnresolvedError(f"nothing of this picture was recorded on {machine.name}", fix)
-    found = [(machine, plotted)]
-    for other in () if tradeoff.machine else library.machines_with(tradeoff.script.reference):
-        more = _plotted(library, tradeoff, other) if other != machine else None
-        if more is not None:
-            found.append((other, more))
     return tradeoff, found
 
 
