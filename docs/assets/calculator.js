@@ -221,7 +221,7 @@ function showResult(found, asked, model) {
     said.push(smallest ? text("calc_holds", { size: isolated(`${smallest}\u00a0GB`) }) : text("calc_holds_none"));
   } else {
     const most = largestThat((batch) => fitting(model, { ...asked, batch }, space));
-    if (tells(wanted)) said.unshift(mark(wanted <= space, "strong"), BETWEEN);
+    if (tells(wanted)) said.unshift(mark(wanted <= space, "strong"), " ");
     // What differs must not read alike.
     const digits = memory(wanted).textContent === memory(space).textContent ? finer : rounded;
     said.push(text("calc_needed_of", { needed: memory(wanted, digits), room: memory(space, digits) }), BETWEEN);

@@ -135,7 +135,9 @@ def keep_values_from_elsewhere(build: Build) -> None:
 
 def _inside(spec: ValueSpec, machine: Machine, computed: Computed, told: bool, language: Language) -> str:
     """The HTML within the button of a value; `told` says whose it is beside it."""
-    tag = f'<sup class="bb-tag" dir="auto">{escape(machine_short(machine, language))}</sup>' if told else ""
+    # Whoever copies it gets a space between the number and whose it is.
+    whose = escape(machine_short(machine, language))
+    tag = f'\u00a0<sup class="bb-tag" dir="auto">{whose}</sup>' if told else ""
     predicted = predicted_mark(language, computed.fits_not) if computed.kind == "prediction" else ""
     stale = any(part.source.verdict.state == "stale" for part in computed.parts)
     mark = stale_mark(language) if stale else ""
