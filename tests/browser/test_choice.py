@@ -70,7 +70,7 @@ def test_a_published_figure_says_whose_it_is_and_the_rest_stays(page: Page, fixt
     choose_machine(page, QUOTED)
     values = page.locator(".bb-value")
     assert [value.inner_text().replace("\u00a0", " ").split("\n") for value in values.all()[:3]] == [
-        ["5 GiB\u00a0Old fixture GPU"],
+        ["5 GiB Old fixture GPU"],
         ["2 sOld fixture GPU"],
         ["4.00×Fixture CPU"],
     ]

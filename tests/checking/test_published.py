@@ -370,7 +370,7 @@ def test_a_value_has_the_figure_only_where_the_publication_gives_it() -> None:
     )
     ((key, tree),) = build.here.data[QUOTED]["values"].items()
     assert key == f"{ONE}#peak_memory"
-    assert plain(tree["parts"][""]) == "3 GiB\u00a0Old fixture GPU"
+    assert plain(tree["parts"][""]) == "3 GiB Old fixture GPU"
     assert "runs" not in plain(tree["line"])
     assert ("figure", "3\u00a0GiB") in rows_of(tree["rows"], build.here.language)
 
