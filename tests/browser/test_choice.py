@@ -71,8 +71,8 @@ def test_a_published_figure_says_whose_it_is_and_the_rest_stays(page: Page, fixt
     values = page.locator(".bb-value")
     assert [value.inner_text().replace("\u00a0", " ").split("\n") for value in values.all()[:3]] == [
         ["5 GiB Old fixture GPU"],
-        ["2 sOld fixture GPU"],
-        ["4.00×Fixture CPU"],
+        ["2 s Old fixture GPU"],
+        ["4.00× Fixture CPU"],
     ]
     expect(page.locator(".bb-table .bb-line").first).to_have_text(
         "Old fixture GPU\u00a0· published 2019, not measured here"
