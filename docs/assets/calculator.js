@@ -11,12 +11,11 @@ const form = document.getElementById("calc");
 const fields = form.elements;
 const at = (id) => document.getElementById(`calc-${id}`);
 const OWN = "own";
-// What stands between two sentences: nothing in Chinese and Japanese.
-const BETWEEN = ["zh", "ja"].includes(settings.language) ? "" : " ";
+const BETWEEN = words.between_sentences;
 const LEAST = 0.001; // the smallest share that is told
 // What the address says besides the choices that have a default in the form.
 const FLAGS = ["checkpointing", "chunked"];
-const NUMBERS = ["batch", "sequence", "tokens", "accumulation", "evaluation", "gpus", "rank"];
+const NUMBERS = ["batch", "sequence", "completion", "tokens", "accumulation", "evaluation", "gpus", "rank"];
 const CHOICES = ["model", "mode", "method", "objective", "precision", "optimizer", "attention", "sharding"];
 const defaults = Object.fromEntries([...CHOICES, ...NUMBERS].map((name) => [name, fields[name].value]));
 const loaded = new Map();
@@ -106,8 +105,11 @@ function count(name) {
   return Number(fields[name].dataset.good ?? defaults[name]);
 }
 
-/** Whether several GPUs can divide what the form asks for: of adapters and of a reference, replicas alone are computed. */
+/** Whether several GPUs can divide what the form asks for: of adapters and of other objectives, replicas alone are computed. */
 const divides = () => fields.method.value === "full" && fields.objective.value === "supervised";
+
+/** Of a sequence, at least one token is the prompt's. */
+const completion = () => Math.max(1, Math.min(count("completion"), count("sequence") - 1));
 
 function setup() {
   return {
@@ -121,6 +123,7 @@ function setup() {
     chunked: fields.chunked.checked && !fields.chunked.disabled,
     sharding: divides() ? fields.sharding.value : "ddp",
     ...Object.fromEntries(NUMBERS.map((name) => [name, count(name)])),
+    completion: completion(),
   };
 }
 
@@ -168,7 +171,7 @@ const fitting = (model, asked, space) => {
 function choicesOf(name) {
   const [precision, ...rest] = name.split(" ");
   const method = ["lora", "qlora"].includes(rest[0]) ? rest.shift() : "full";
-  return { precision, method, attention: rest[0], objective: rest.includes("dpo") ? "dpo" : "supervised" };
+  return { precision, method, attention: rest[0], objective: ["dpo", "grpo"].find((one) => rest.includes(one)) ?? "supervised" };
 }
 
 /** Leave of the form what the model and the other choices leave to choose. */
@@ -186,20 +189,23 @@ function showForm({ coefficients }) {
     for (const option of options) option.disabled = !alike.some((one) => one[name] === option.value);
     if (fields[name].selectedOptions[0].disabled) fields[name].value = options.find((one) => !one.disabled).value;
   });
-  const paired = mode === "training" && fields.objective.value === "dpo";
-  at("batch").querySelector("label").textContent = words[paired ? "calc_pairs" : "calc_batch"];
-  at("evaluation").hidden = mode === "inference" || paired;
+  const objective = mode === "training" ? fields.objective.value : "supervised";
+  const generates = objective === "grpo";
+  at("batch").querySelector("label").textContent = words[`calc_${{ dpo: "pairs", grpo: "completions" }[objective] ?? "batch"}`];
+  at("completion").hidden = !generates;
+  at("evaluation").hidden = mode === "inference" || objective !== "supervised";
   // Setups that differ in nothing else: where there is one, the loss can be made by chunks.
-  fields.chunked.disabled = paired || !coefficients.training?.[key({ ...setup(), mode: "training", chunked: true })];
+  fields.chunked.disabled = objective !== "supervised" || !coefficients.training?.[key({ ...setup(), mode: "training", chunked: true })];
   const adapts = mode === "training" && fields.method.value !== "full";
   at("rank").hidden = !adapts;
   at("sharding").hidden = mode === "inference" || !divides() || count("gpus") < 2;
-  at("sequence").querySelector("label").textContent = words[mode === "inference" ? "calc_prompt" : "calc_sequence"];
+  at("sequence").querySelector("label").textContent = words[`calc_${mode === "inference" ? "prompt" : generates ? "prompt_and_completion" : "sequence"}`];
   const wrong = NUMBERS.filter((name) => !at(name).hidden && !(fields[name].value && Number(fields[name].value) === count(name)));
   const length = count("sequence") + (mode === "inference" ? count("tokens") : 0);
   const { positions, window } = coefficients;
   at("said").replaceChildren(
     wrong.length ? text("calc_not_counted", { least: number(Number(fields[wrong[0]].min)), used: number(count(wrong[0])) })
+      : generates && completion() < count("completion") ? text("calc_completion_too_long", { used: number(completion()) })
       : positions && length > positions ? text("calc_too_long", { most: number(positions) })
       : window && length > window ? text("calc_window", { most: number(window) }) : "");
 }
@@ -281,7 +287,7 @@ function inWords() {
     const label = one.querySelector("label")?.textContent.trim();
     if (!field?.name || field.type === "radio" || field === fields.model) return [];
     if (field.type === "checkbox") return field.checked ? [label] : [];
-    return [`${label}: ${field.selectedOptions?.[0].text ?? field.value}`];
+    return [`${label}${words.colon}${field.selectedOptions?.[0].text ?? field.value}`];
   });
 }
 
@@ -290,7 +296,7 @@ async function share() {
   const spans = [...at("bar").querySelectorAll("span")];
   const drawn = await picture({
     title: fields.model.selectedOptions[0].text,
-    words: [...form.mode].filter((one) => one.checked).map((one) => one.parentElement.textContent.trim()).concat(inWords(), gpu ? [fields["calc-gpu"].value] : []),
+    words: [...form.mode].filter((one) => one.checked).map((one) => one.parentElement.textContent.trim()).concat(inWords(), gpu ? [`\u2066${fields["calc-gpu"].value}\u2069`] : []),
     said: [...at("verdict").querySelectorAll("strong")].map(plain).concat([...at("verdict").childNodes].filter((one) => one.nodeName !== "STRONG").map(plain).join("").trim()),
     parts: rows.map((row, place) => ({
       name: row.cells[0].textContent,
@@ -350,7 +356,10 @@ function changes(asked, space, model) {
     const gpus = enough ?? more[0];
     if (gpus) offer("gpus", { gpus, sharding: "zero3" }, { count: gpus });
   }
-  if (asked.sequence > 1) offer("sequence", { sequence: halves(asked.sequence) }, { length: halves(asked.sequence) });
+  if (asked.sequence > 1) {
+    const shorter = { sequence: halves(asked.sequence), ...(asked.objective === "grpo" ? { completion: halves(asked.completion) } : {}) };
+    offer("sequence", shorter, { length: shorter.sequence });
+  }
   return all.filter(({ change }) => peak(model, { ...asked, ...change }) !== null);
 }
 
@@ -397,7 +406,7 @@ function showChanges(found, asked, model) {
   if (space !== undefined && needed(found.total) > space && !offered.some(fits)) {
     const both = together(all, asked, space, model);
     if (both) {
-      const names = both.taken.flatMap((one, place) => [place ? words.comma : " ", nameOf(one)]);
+      const names = both.taken.flatMap((one, place) => [place ? words.comma : BETWEEN, nameOf(one)]);
       rows.unshift({ names: [words.calc_together, ...names], change: both.change, total: then(both.change) });
     }
   }

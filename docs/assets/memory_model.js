@@ -1,7 +1,7 @@
 // Bytes of a training step or of a generation, from coefficients that the predictor derived: sums of monomials.
 // `calculate` in scripts/benchbook/calculator/memory_model.py computes the same; a test holds the two together.
 
-// Tokens whose logits are computed at once for DPO.
+// Tokens whose logits are computed at once for DPO and GRPO.
 const TILE = 4096;
 export const GIB = 2 ** 30;
 export const PARTS = ["weights", "gradients", "optimizer_states", "activations", "copies", "cache", "temporary", "workspaces"];
@@ -20,14 +20,14 @@ function reader(coefficients, point) {
 /** What a setup is looked up by: the choices that change the sequence of allocations. */
 export function key(setup) {
   const words = [setup.precision, ...(adapts(setup) ? [setup.method] : []), setup.attention];
-  if (setup.mode === "training" && setup.objective === "dpo") words.push("dpo");
+  if (setup.mode === "training" && setup.objective !== "supervised") words.push(setup.objective);
   else if (setup.mode === "training" && setup.chunked) words.push("chunked");
   if (setup.mode === "training" && setup.checkpointing) words.push("checkpointing");
   if (setup.mode === "training" && setup.accumulation > 1) words.push("accumulation");
   return words.join(" ");
 }
 
-/** What the evaluation of a setup is looked up by. */
+/** What the evaluation of a setup is looked up by; without chunks, also what is generated before its steps. */
 const evaluationKey = (setup) =>
   [setup.precision, ...(adapts(setup) ? [setup.method] : []), setup.attention, ...(setup.chunked ? ["chunked"] : [])].join(" ");
 
@@ -35,8 +35,9 @@ const evaluationKey = (setup) =>
 function point(coefficients, setup, dimensions, batch) {
   const head = coefficients.head ?? [dimensions.hidden, dimensions.vocabulary];
   const chunk = setup.objective === "dpo" ? Math.min(2 * batch * setup.sequence, TILE)
+    : setup.objective === "grpo" ? Math.min(batch * setup.completion, TILE)
     : setup.chunked ? rowsOfAChunk(batch * setup.sequence, ...head) : 0;
-  return { ...dimensions, batch, sequence: setup.sequence, rank: setup.rank, chunk };
+  return { ...dimensions, batch, sequence: setup.sequence, completion: setup.completion, rank: setup.rank, chunk };
 }
 
 /** The moment of a training step that holds the most on each GPU: its name, its bytes by part, and their sum. */
@@ -58,7 +59,14 @@ export function training(coefficients, setup, dimensions = {}) {
     return { at: moment.at, parts };
   });
   const step = moments.at(-1);
-  if (setup.evaluation && !pairs) {
+  if (setup.objective === "grpo") {
+    // All batches of a step at once.
+    const asked = point(coefficients, setup, dimensions, setup.batch * setup.accumulation);
+    const found = coefficients.generation[evaluationKey({ ...setup, chunked: false })];
+    const lengths = { prefill: setup.sequence - setup.completion, decode: setup.sequence - 1 };
+    moments.push(...generated(coefficients, found, asked, lengths, { ...fixed, workspaces: step.parts.workspaces }));
+  }
+  if (setup.evaluation && setup.objective === "supervised") {
     const evaluated = reader(coefficients, point(coefficients, setup, dimensions, setup.evaluation));
     for (const moment of coefficients.evaluation[evaluationKey(computed)]) {
       const parts = Object.fromEntries(PARTS.map((name) => [name, evaluated(moment[name])]));
@@ -73,15 +81,17 @@ export function training(coefficients, setup, dimensions = {}) {
 /** The moment of a generation that holds the most: while the prompt is read, or in the last pass for a new token. */
 export function inference(coefficients, setup, dimensions = {}) {
   const lengths = { prefill: setup.sequence, decode: setup.sequence + setup.tokens - 1 };
-  const moments = Object.entries(lengths).flatMap(([at, sequence]) => {
-    const read = reader(coefficients, { ...dimensions, batch: setup.batch, sequence, chunk: 0, rank: 0 });
-    return coefficients.inference[key(setup)][at].map((moment) => {
-      const parts = Object.fromEntries(PARTS.map((name) => [name, read(moment[name])]));
-      return { at, parts: { ...parts, weights: read(coefficients.weights[setup.precision]) } };
-    });
-  });
-  return largest(moments);
+  const asked = { ...dimensions, batch: setup.batch, sequence: setup.sequence, completion: 0, chunk: 0, rank: 0 };
+  const weights = reader(coefficients, asked)(coefficients.weights[setup.precision]);
+  return largest(generated(coefficients, coefficients.inference[key(setup)], asked, lengths, { weights }));
 }
+
+/** The moments of a generation: of its prompt and of its last token, so many tokens long, beside what is kept in other parts. */
+const generated = (coefficients, moments, asked, lengths, kept) =>
+  Object.entries(lengths).flatMap(([at, sequence]) => {
+    const read = reader(coefficients, { ...asked, sequence });
+    return moments[at].map((moment) => ({ at, parts: { ...Object.fromEntries(PARTS.map((name) => [name, read(moment[name])])), ...kept } }));
+  });
 
 /** How many tokens the kernel of a loss by chunks takes at once; `rows_of_a_chunk` in Python. */
 function rowsOfAChunk(tokens, hidden, vocabulary) {

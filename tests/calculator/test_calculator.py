@@ -122,6 +122,61 @@ def test_adapters_have_weights_optimizers_and_setups_of_their_own_and_grow_with_
     assert total(1, 10, gpus=2) == pytest.approx(1 + 0.1 + 0.2 + 1 + 0.1)
 
 
+GENERATING = {
+    **COEFFICIENTS,
+    "variables": ["batch", "sequence", "completion", "chunk"],
+    "terms": [[0, 0, 0, 0], [1, 0, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]],
+    "training": {
+        f"fp32 sdpa grpo{again}": [
+            {
+                "at": "backward",
+                "gradients": [0, GB],
+                "activations": [2, GB // 1000, 3, GB // 100, 4, GB // 1000],
+            },
+            {"at": "step", "gradients": [0, GB], "workspaces": [0, GB]},
+        ]
+        for again in ("", " accumulation")
+    },
+    "generation": {"fp32 sdpa": {"prefill": [{"temporary": [2, GB]}], "decode": [{"cache": [2, GB // 10]}]}},
+}
+
+
+def completions(batch: int = 2, sequence: int = 1000, completion: int = 10, accumulation: int = 1) -> Setup:
+    return Setup(
+        *("training", "fp32", "sdpa", batch, sequence),
+        objective="grpo",
+        completion=completion,
+        accumulation=accumulation,
+    )
+
+
+def test_before_a_step_of_grpo_prompts_are_read_and_completions_generated_without_gradients() -> None:
+    prompt = calculate(GENERATING, completions())
+    assert (prompt.at, prompt.total / GB) == ("prefill", 4 + 8 + 1 + 2 * 990)
+    token = calculate(GENERATING, completions(completion=999))
+    assert (token.at, token.parts["cache"] / GB) == ("decode", pytest.approx(2 * 99.9))
+    assert token.parts["gradients"] == 0
+
+
+def test_all_batches_of_a_step_of_grpo_are_generated_at_once() -> None:
+    found = calculate(GENERATING, completions(accumulation=4))
+    assert found.parts["temporary"] / GB == 4 * 2 * 990
+
+
+def test_a_step_of_grpo_scores_the_tokens_of_completions_by_tiles() -> None:
+    step = {**GENERATING, "generation": {"fp32 sdpa": {"prefill": [{}], "decode": [{}]}}}
+    found = calculate(step, completions(completion=100))
+    assert (found.at, found.parts["activations"] / GB) == ("backward", 2 + 2 + 0.2)
+    # A tile has no more tokens than TRL's kernel takes at once.
+    more = calculate(step, completions(sequence=10_000, completion=5000))
+    assert more.parts["activations"] / GB == pytest.approx(20 + 100 + 4.096)
+
+
+def test_a_completion_leaves_a_prompt() -> None:
+    with pytest.raises(ValueError, match="completion is 8 of 8 tokens, and no prompt"):
+        completions(sequence=8, completion=8)
+
+
 def test_what_the_model_does_not_have_is_an_error() -> None:
     with pytest.raises(KeyError):
         calculate(COEFFICIENTS, Setup("training", "fp32", "eager", 1, 100))

@@ -41,12 +41,36 @@ def test_setups_of_small_models_are_as_near_as_the_page_promises(setups: int) ->
     assert off == []
 
 
+@pytest.mark.parametrize(
+    ("batch", "accumulation", "precision", "at"),
+    [(4, 1, "bf16_autocast", "backward"), (24, 8, "bf16", "decode")],
+)
+def test_a_step_of_grpo_is_as_near_as_it_generates_and_as_it_learns(
+    batch: int, accumulation: int, precision: str, at: str
+) -> None:
+    choices = {"checkpointing": True, "objective": "grpo", "completion": 384}
+    setup = Setup("training", precision, "sdpa", batch, 512, accumulation=accumulation, **choices)
+    coefficients = load_coefficients(coefficients_path(HANDBOOK, "gpt2"))
+    (point,) = predict_setups({"gpt2": config_of(HANDBOOK, "gpt2")}, [("gpt2", setup)])
+    assert calculate(coefficients, setup).at == at
+    assert abs(error(point, coefficients).requested) < 0.0005
+
+
 @pytest.mark.slow
 def test_the_committed_coefficients_are_what_is_derived_today() -> None:
     name = "distilbert-base-uncased"
     committed = load_coefficients(coefficients_path(HANDBOOK, name))
     derived = derive_model(config_of(HANDBOOK, name))
-    for part in ("variables", "terms", "weights", "units", "optimizers", "training", "evaluation"):
+    for part in (
+        "variables",
+        "terms",
+        "weights",
+        "units",
+        "optimizers",
+        "training",
+        "evaluation",
+        "generation",
+    ):
         assert derived[part] == committed[part]
 
 

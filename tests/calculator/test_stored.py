@@ -118,6 +118,14 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         "inference.fp32 sdpa.prefill: List should have at least 1 item",
     ),
     "no head to chunk by": (lambda t: t.pop("head"), "of which the file does not say how large they are"),
+    "nothing of how completions are generated": (
+        lambda t: t["generation"].pop("fp32 sdpa"),
+        "generation has nothing of what the setup 'fp32 sdpa grpo' begins with",
+    ),
+    "no completion": (
+        lambda t: [row.pop(t["variables"].index("completion")) for row in (*t["terms"], t["variables"])],
+        "learns from completions, which are no variable of the file",
+    ),
     "no positions": (lambda t: t.update(positions=0), "positions: "),
 }
 
@@ -189,6 +197,10 @@ POINTS: dict[str, tuple[Damage, str]] = {
     "no optimizer": (
         lambda t: t["points"][0]["setup"].update(optimizer="magic"),
         "points.0.setup.optimizer: Input should be",
+    ),
+    "a completion without a prompt": (
+        lambda t: t["points"][0]["setup"].update(objective="grpo", sequence=8, completion=8),
+        "completion is 8 of 8 tokens, and no prompt",
     ),
     "no points": (lambda t: t.update(points=[]), "the file: it holds no points"),
     "a key too many": (lambda t: t.update(extra=1), "extra: there is no such key"),

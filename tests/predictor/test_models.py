@@ -18,6 +18,7 @@ pytestmark = pytest.mark.torch
 MODELS = Path(__file__).parents[2] / "snippets/models"
 CATALOGUE: dict[str, dict[str, Any]] = tomllib.loads((MODELS / "models.toml").read_text("utf-8"))
 KINDS = ("encoder", "decoder", "encoder-decoder", "mixture")
+DTYPES = ("float32", "bfloat16", "float16")
 each_model = pytest.mark.parametrize("name", CATALOGUE)
 
 
@@ -46,9 +47,14 @@ def test_every_file_is_in_the_catalogue_and_every_entry_has_its_file() -> None:
 @each_model
 def test_an_entry_says_what_the_model_is_and_where_that_stands(name: str) -> None:
     entry = CATALOGUE[name]
-    assert set(entry) - {"counted"} == {"title", "kind", "parameters", "source", "published"}
+    assert set(entry) - {"counted"} == {
+        *("title", "kind", "parameters", "source", "published"),
+        *("dtype", "dtype_source", "dtype_words"),
+    }
     assert entry["kind"] in KINDS
-    assert all(entry[key].startswith("https://") for key in ("source", "published"))
+    assert entry["dtype"] in DTYPES
+    assert entry["dtype_words"].strip()
+    assert all(entry[key].startswith("https://") for key in ("source", "published", "dtype_source"))
 
 
 def test_no_two_models_share_a_title() -> None:

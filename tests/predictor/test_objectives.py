@@ -102,6 +102,15 @@ def test_a_step_of_grpo_generates_with_a_cache_before_it_trains() -> None:
     assert moments["decode"].peak - moments["load"].held > cache
 
 
+def test_what_all_passes_of_a_step_learn_from_is_generated_at_once_however_many_are_traced() -> None:
+    def generation(accumulation: int) -> int:
+        workload = Training(2, 64, accumulation=accumulation, objective="grpo", completion=24)
+        moments = told(workload).moments
+        return moments["decode"].peak - moments["zero_grad"].held
+
+    assert generation(8) == pytest.approx(4 * generation(2), rel=0.1)
+
+
 def test_a_large_evaluation_is_the_peak() -> None:
     without = told(Training(1, 64))
     found = told(Training(1, 64, evaluation=64))

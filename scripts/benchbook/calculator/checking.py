@@ -23,7 +23,7 @@ from benchbook.content.predictions import PREDICTOR
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 
-SCHEMA = 4
+SCHEMA = 5
 # Bytes per parameter of what is not quantized, adapters left out.
 WIDTHS = {"fp32": 4, "bf16": 2, "fp32 lora": 4, "bf16 lora": 2}
 # By what share weights may be off: models are counted without the head that fine-tuning puts on them.

@@ -16,12 +16,14 @@ from benchbook.calculator.checking import SCHEMA
 from benchbook.calculator.derivation import (
     AGAIN,
     CHUNK,
+    COMPLETION,
     RANK,
     Array,
     Derived,
     Domain,
     PeakCandidate,
     Shape,
+    completion_moments,
     evaluation_moments,
     inference_moments,
     optimizer_growth,
@@ -48,6 +50,9 @@ ATTENTIONS: tuple[Attention, ...] = ("sdpa", "eager")
 WIDTHS: dict[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat16}
 # Tokens of a chunk: fewer than half of those of a trace.
 TRACED_CHUNK = 16
+# Of a sequence, what a completion is in traces, and where the peak is looked for.
+TRACED_COMPLETION = 1 / 4
+COMPLETIONS = (1 / 16, 1 / 2, 1)
 # Ranks of adapters: that of traces, none too small for states in 8 bits, and where the peak is looked for.
 TRACED_RANK = 64
 LOOKED_AT = (8, 256)
@@ -161,7 +166,9 @@ def derive(shape: Shape, domain: Domain, depth: int | None, generates: bool) -> 
         UnpredictableError: The model cannot be traced.
     """
     adapted = with_rank(domain)
-    variables = (*domain.values, CHUNK, RANK)
+    # What a tile has of a vocabulary is no product of powers where that is a variable.
+    scores = generates and depth is not None
+    variables = (*domain.values, CHUNK, RANK, *([COMPLETION] if scores else []))
     sums = _Sums(depth, variables, tuple(domain.values))
     with fake_device("cuda") as kind:
         found = _training(shape, domain, sums, kind, WHOLE, ATTENTIONS)
@@ -178,9 +185,14 @@ def derive(shape: Shape, domain: Domain, depth: int | None, generates: bool) -> 
         if generates:
             found["training"] |= _formed("chunked", shape, (domain, adapted), sums, kind, attention)
         found["evaluation"] = _evaluations(shape, (domain, adapted), sums, kind, attention, generates)
-        # What a tile has of a vocabulary is no product of powers where that is a variable.
-        if generates and depth is not None:
+        if scores:
             found["training"] |= _formed("dpo", shape, (domain, adapted), sums, kind, attention)
+            completed = with_completion(domain), with_completion(adapted)
+            learning = _formed("grpo", shape, completed, sums, kind, attention)
+            found["training"] |= learning
+            found["generation"] = (
+                _generations(shape, (domain, adapted), sums, kind, attention) if learning else {}
+            )
     return {
         "schema": SCHEMA,
         "predictor": PREDICTOR,
@@ -206,12 +218,24 @@ def with_chunk(domain: Domain, rows: Callable[[Mapping[str, int]], int]) -> Doma
         rows: How many tokens a chunk has, from the other variables.
     """
     names = list(domain.values)
-    place = names.index(RANK) if RANK in names else len(names)
     points = [dict(zip(names, (int(value) for value in point), strict=False)) for point in domain.points]
+    return _with(domain, CHUNK, TRACED_CHUNK, [rows(point) for point in points])
+
+
+def with_completion(domain: Domain) -> Domain:
+    """`domain` with the tokens of a completion among its variables, before a rank and the layers."""
+    lengths = domain.points[:, list(domain.values).index("sequence")]
+    traced = int(TRACED_COMPLETION * domain.values["sequence"])
+    several = [_with(domain, COMPLETION, traced, share * lengths) for share in COMPLETIONS]
+    return replace(several[0], points=np.concatenate([one.points for one in several]))
+
+
+def _with(domain: Domain, name: str, value: int, column: Sequence[float] | Array) -> Domain:
+    """`domain` with a variable more: its value in traces, and at each point."""
     known = list(domain.values.items())
-    values = dict([*known[:place], (CHUNK, TRACED_CHUNK), *known[place:]])
-    chunks = [rows(point) for point in points]
-    return replace(domain, values=values, points=np.insert(domain.points, place, chunks, axis=1))
+    place = list(domain.values).index(RANK) if RANK in domain.values else len(known)
+    values = dict([*known[:place], (name, value), *known[place:]])
+    return replace(domain, values=values, points=np.insert(domain.points, place, column, axis=1))
 
 
 def head_of(config: Mapping[str, Any]) -> tuple[int, int]:
@@ -221,13 +245,15 @@ def head_of(config: Mapping[str, Any]) -> tuple[int, int]:
 
 
 # Forms of a loss that goes by chunks of tokens, and how many tokens such a chunk has.
-FORMS: dict[str, Objective] = {"chunked": "supervised", "dpo": "dpo"}
+FORMS: dict[str, Objective] = {"chunked": "supervised", "dpo": "dpo", "grpo": "grpo"}
 
 
 def _rows_by(form: str, shape: Shape, domain: Domain) -> Callable[[Mapping[str, int]], int]:
     """How many tokens a chunk of this form has, from the variables."""
     if form == "dpo":
-        return lambda values: rows_of_a_tile(values["batch"], values["sequence"])
+        return lambda values: rows_of_a_tile(2 * values["batch"] * values["sequence"])
+    if form == "grpo":
+        return lambda values: rows_of_a_tile(values["batch"] * values["completion"])
     fixed = head_of(shape(domain.values, domain.stack.layers))
 
     def rows(values: Mapping[str, int]) -> int:
@@ -282,10 +308,7 @@ def _evaluation(
         derived = _if_possible(partial(evaluation_moments, shape, domain, workload, kind))
         if derived is not None:
             moments = [sums.parts(derived.growth, one) for one in derived.moments]
-            # The training's stay.
-            found[" ".join([*method.words, attention, *form])] = [
-                {name: pairs for name, pairs in one.items() if name != "workspaces"} for one in moments
-            ]
+            found[" ".join([*method.words, attention, *form])] = [_without_workspaces(one) for one in moments]
     return found
 
 
@@ -305,14 +328,15 @@ def _training(
     training: dict[str, list[dict[str, Any]]] = {}
     for method, attention, checkpointing in product(methods, attentions, (False, True)):
         workload = Training(
-            1,
-            1,
+            domain.values["batch"],
+            domain.values["sequence"],
             method.precision,
             attention=attention,
             checkpointing=checkpointing,
             lora=method.lora,
             chunk=domain.values.get(CHUNK),
             objective=FORMS[form] if form else "supervised",
+            completion=domain.values.get(COMPLETION),
         )
         derived = _if_possible(partial(training_moments, shape, domain, workload, kind))
         if derived is None:
@@ -385,11 +409,45 @@ def _inference(
         workload = Inference(1, 1, 1, precision, attention)
         both = _if_possible(partial(inference_moments, shape, domain, workload, kind))
         if both is not None:
-            found[f"{precision} {attention}"] = {
-                name: [sums.parts(derived.growth, moment) for moment in derived.moments]
-                for name, derived in zip(("prefill", "decode"), both, strict=True)
-            }
+            found[f"{precision} {attention}"] = _by_pass(both, sums)
     return found
+
+
+def _generations(
+    shape: Shape, domains: tuple[Domain, Domain], sums: _Sums, kind: str, attention: Attention
+) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """The moments of the generation before a step of `grpo`; of `domains`, the second has adapters."""
+    found = {}
+    for domain, methods in zip(domains, (WHOLE, ADAPTED), strict=True):
+        known = sums.of(domain.values)
+        for method in methods:
+            workload = Training(
+                *(1, 2, method.precision),
+                attention=attention,
+                lora=method.lora,
+                objective="grpo",
+                completion=1,
+            )
+            both = _if_possible(partial(completion_moments, shape, domain, workload, kind))
+            if both is not None:
+                found[" ".join([*method.words, attention])] = {
+                    name: [_without_workspaces(one) for one in moments]
+                    for name, moments in _by_pass(both, known).items()
+                }
+    return found
+
+
+def _by_pass(both: Sequence[Derived], sums: _Sums) -> dict[str, list[dict[str, Any]]]:
+    """The moments of a generation: of its prompt, and of its last token."""
+    return {
+        name: [sums.parts(derived.growth, moment) for moment in derived.moments]
+        for name, derived in zip(("prefill", "decode"), both, strict=True)
+    }
+
+
+def _without_workspaces(moment: dict[str, Any]) -> dict[str, Any]:
+    """A moment beside a training, whose workspaces stay."""
+    return {name: pairs for name, pairs in moment.items() if name != "workspaces"}
 
 
 def _if_possible(derived: Callable[[], Any]) -> Any:

@@ -23,6 +23,7 @@ from benchbook.calculator.growth import (
     per_layer,
 )
 from benchbook.calculator.shallow import (
+    trace_completions,
     trace_evaluation,
     trace_inference,
     trace_optimizer,
@@ -44,6 +45,8 @@ AGAIN = "+"
 RANK = "rank"
 # The variable that a loss made by chunks has.
 CHUNK = "chunk"
+# The variable that a step behind a generation has.
+COMPLETION = "completion"
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class Domain:
 
     Parameters:
         values: At which the model is traced: batch and sequence first, then its dimensions, the tokens of a
-            chunk and the rank of adapters, as far as there are any.
+            completion and of a chunk, and the rank of adapters, as far as there are any.
         points: Where the peak is looked for: by point and variable, the number of layers last.
         stack: The layers to trace.
     """
@@ -127,23 +130,48 @@ def inference_moments(shape: Shape, domain: Domain, workload: Inference, kind: s
     Raises as for training.
     """
 
-    def read(values: Mapping[str, int], layers: int) -> Events:
-        return generated(values, layers, 1)
-
-    def last(values: Mapping[str, int], layers: int) -> Events:
-        return generated(values, layers, NEW_TOKENS)
-
     def generated(values: Mapping[str, int], layers: int, tokens: int) -> Events:
         prompt = values["sequence"] - tokens + 1
         asked = Inference(values["batch"], prompt, tokens, workload.precision, workload.attention)
         return trace_inference(shape(values, layers), asked, kind)
 
+    return _prompt_and_last(generated, domain)
+
+
+def completion_moments(shape: Shape, domain: Domain, workload: Training, kind: str) -> list[Derived]:
+    """The moments of the generation before a step of `grpo`: as of an inference of all its passes' batches.
+
+    Raises as for training.
+    """
+
+    def generated(values: Mapping[str, int], layers: int, tokens: int) -> Events:
+        asked = replace(_at(workload, values), sequence=values["sequence"] + 1, completion=tokens)
+        return trace_completions(shape(values, layers), asked, kind)
+
+    return _prompt_and_last(generated, domain, workload.precision.endswith("autocast"))
+
+
+def _prompt_and_last(
+    generated: Callable[[Mapping[str, int], int, int], Events], domain: Domain, cast: bool = False
+) -> list[Derived]:
+    """What is highest while prompts are read, and while the last of several tokens is generated.
+
+    Parameters:
+        generated: The trace of a generation by the variables, of which the sequence is that of all keys in
+            the last pass, by the layers and by the new tokens.
+        domain: Of the variables.
+        cast: Whether weights are copied to 16 bits as they are used.
+    """
+
+    def highest(tokens: int, choose: Callable[[Events], Mapping[int, str]]) -> Derived:
+        def trace(values: Mapping[str, int], layers: int) -> Events:
+            return generated(values, layers, tokens)
+
+        return _highest(growth(trace, domain.values, choose, domain.stack, cast), domain)
+
     return [
-        _highest(growth(read, domain.values, lambda _: {1: "prefill"}, domain.stack), domain),
-        _highest(
-            growth(last, domain.values, lambda events: {len(events.spans) - 2: "decode"}, domain.stack),
-            domain,
-        ),
+        highest(1, lambda _: {1: "prefill"}),
+        highest(NEW_TOKENS, lambda events: {len(events.spans) - 2: "decode"}),
     ]
 
 
@@ -155,6 +183,7 @@ def _at(workload: Training, values: Mapping[str, int]) -> Training:
         sequence=values["sequence"],
         lora=_with_rank(workload.lora, values),
         chunk=values.get(CHUNK),
+        completion=values.get(COMPLETION, workload.completion),
     )
 
 

@@ -66,14 +66,15 @@ def workload_of(setup: Setup, config: Mapping[str, Any]) -> Workload:
         return Inference(setup.batch, setup.sequence, setup.tokens, **fields)
     if setup.chunked:
         fields["chunk"] = rows_of_a_chunk(setup.batch * setup.sequence, *head_of(config))
-    if setup.objective == "dpo":
-        fields["objective"] = "dpo"
+    if setup.objective == "grpo":
+        fields["completion"] = setup.completion
     return Training(
         setup.batch,
         setup.sequence,
         optimizer=setup.optimizer,  # type: ignore[arg-type]
         checkpointing=setup.checkpointing,
         accumulation=setup.accumulation,
+        objective=setup.objective,  # type: ignore[arg-type]
         evaluation=setup.evaluation,
         **fields,
     )

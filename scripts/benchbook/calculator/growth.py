@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchbook.calculator.shallow import layer_number
+from benchbook.predictor.attribution import PASSES
 from benchbook.predictor.trace import Birth, Events
 from benchbook.predictor.workload import UnpredictableError
 
@@ -25,7 +26,7 @@ PARTS = (
 )
 HIGHEST_POWER = 2
 # Variables that say how many tokens there are.
-BY_TOKENS = ("batch", "sequence", "chunk")
+BY_TOKENS = ("batch", "sequence", "completion", "chunk")
 
 
 class UnevenGrowthError(UnpredictableError):
@@ -227,11 +228,13 @@ def _parts(events: Events, sizes: Sequence[Monomial], by_tokens: Sequence[int]) 
     starts = [*(span.first for span in events.spans), len(events.order)]
     found = []
     for index, birth in enumerate(events.births):
-        made = birth.recomputed > 0 or events.spans[birth.span].moment == "forward"
+        moment = events.spans[birth.span].moment
+        made = birth.recomputed > 0 or moment == "forward"
+        runs = made or moment in PASSES
         end = events.recomputed[birth.recomputed - 1] if birth.recomputed else starts[birth.span + 1]
         if birth.category:
             found.append(birth.category)
-        elif made and by_tokens and not any(sizes[index][0][place] for place in by_tokens):
+        elif runs and by_tokens and not any(sizes[index][0][place] for place in by_tokens):
             # Autocast keeps the copy of a weight until the region ends, autograd until it is used.
             found.append("copies")
         else:

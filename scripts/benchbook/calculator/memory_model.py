@@ -16,7 +16,7 @@ PARTS = (
     *("temporary", "workspaces"),
 )
 # Of those that the predictor knows.
-OBJECTIVES = ("supervised", "dpo")
+OBJECTIVES = ("supervised", "dpo", "grpo")
 _Read = Callable[[Sequence[float]], float]
 
 
@@ -39,8 +39,10 @@ class Setup(Stored):
         method: "full", or adapters alone: "lora", "qlora".
         rank: Of these.
         chunked: Make the loss by chunks of tokens, never all logits at once.
-        objective: "supervised", or "dpo", whose batch counts pairs of answers.
-        evaluation: Samples of an evaluated batch, if there is one; of "dpo" none is computed.
+        objective: "supervised", "dpo", whose batch counts pairs of answers, or "grpo": a batch of
+            completions, those of all batches of a step generated at once before it.
+        evaluation: Samples of an evaluated batch, if there is one; computed of "supervised" alone.
+        completion: With "grpo": tokens of each sequence that are generated, the last ones.
     """
 
     mode: Annotated[str, OneOf(("training", "inference"))]
@@ -59,11 +61,16 @@ class Setup(Stored):
     chunked: bool = False
     objective: Annotated[str, OneOf(OBJECTIVES)] = "supervised"
     evaluation: Count | None = None
+    completion: Count = 1
+
+    def __post_init__(self) -> None:
+        if self.objective == "grpo" and self.completion >= self.sequence:
+            raise ValueError(f"completion is {self.completion} of {self.sequence} tokens, and no prompt")
 
     @property
     def key(self) -> str:
         """What it is looked up by: the choices that change the sequence of allocations."""
-        words = [self.precision, *[self.method] * self.adapts, self.attention]
+        words = self._words
         if self.mode == "training":
             words += self._form
             words += ["checkpointing"] * self.checkpointing
@@ -73,13 +80,21 @@ class Setup(Stored):
     @property
     def evaluation_key(self) -> str:
         """What its evaluation is looked up by."""
-        words = [self.precision, *[self.method] * self.adapts, self.attention]
-        return " ".join([*words, *["chunked"] * self.chunked])
+        return " ".join([*self._words, *["chunked"] * self.chunked])
+
+    @property
+    def generation_key(self) -> str:
+        """What the generation before its steps is looked up by."""
+        return " ".join(self._words)
+
+    @property
+    def _words(self) -> list[str]:
+        return [self.precision, *[self.method] * self.adapts, self.attention]
 
     @property
     def _form(self) -> list[str]:
-        if self.objective == "dpo":
-            return ["dpo"]
+        if self.objective != "supervised":
+            return [self.objective]
         return ["chunked"] * self.chunked
 
     @property
@@ -142,11 +157,20 @@ def _point(
     """The variables of a step with so many samples."""
     chunk = 0
     if setup.objective == "dpo":
-        chunk = rows_of_a_tile(batch, setup.sequence)
+        chunk = rows_of_a_tile(2 * batch * setup.sequence)
+    elif setup.objective == "grpo":
+        chunk = rows_of_a_tile(batch * setup.completion)
     elif setup.chunked:
         hidden, vocabulary = coefficients.get("head") or (dimensions["hidden"], dimensions["vocabulary"])
         chunk = rows_of_a_chunk(batch * setup.sequence, int(hidden), int(vocabulary))
-    return {**dimensions, "batch": batch, "sequence": setup.sequence, "rank": setup.rank, "chunk": chunk}
+    return {
+        **dimensions,
+        "batch": batch,
+        "sequence": setup.sequence,
+        "rank": setup.rank,
+        "chunk": chunk,
+        "completion": setup.completion,
+    }
 
 
 def _training(coefficients: Coefficients, setup: Setup, dimensions: Mapping[str, float]) -> list[Peak]:
@@ -171,27 +195,52 @@ def _training(coefficients: Coefficients, setup: Setup, dimensions: Mapping[str,
             parts["temporary"] += read(optimizer["temporary"])
         peaks.append(Peak(moment["at"], parts))
     at_step = peaks[-1]
+    kept = {name: at_step.parts[name] for name in ("weights", "optimizer_states", "workspaces")}
+    if setup.objective == "grpo":
+        moments = coefficients["generation"][setup.generation_key]
+        # All batches of a step at once.
+        point = _point(coefficients, setup, dimensions, setup.batch * setup.accumulation)
+        lengths = setup.sequence - setup.completion, setup.sequence - 1
+        peaks += _generated(coefficients, moments, point, lengths, kept)
     if setup.evaluation is not None and setup.objective == "supervised":
-        kept = {name: at_step.parts[name] for name in ("optimizer_states", "workspaces")}
         read = _reader(coefficients, _point(coefficients, setup, dimensions, setup.evaluation))
         for moment in coefficients["evaluation"][computed.evaluation_key]:
             parts = {name: read(moment.get(name, ())) for name in PARTS}
-            peaks.append(Peak("evaluation", {**parts, "weights": weights, **kept}))
+            peaks.append(Peak("evaluation", {**parts, **kept}))
     # The step's gradients are all that are exchanged: those of adapters, or as many as there are weights.
     exchanged = at_step.parts["gradients"] if setup.adapts else weights
     return [_shard(peak, setup, units, exchanged) for peak in peaks]
 
 
 def _inference(coefficients: Coefficients, setup: Setup, dimensions: Mapping[str, float]) -> list[Peak]:
+    point = {**_point(coefficients, setup, dimensions, setup.batch), "rank": 0}
+    weights = _reader(coefficients, point)(coefficients["weights"][setup.precision])
+    lengths = setup.sequence, setup.sequence + setup.tokens - 1
+    moments = coefficients["inference"][setup.key]
+    return _generated(coefficients, moments, point, lengths, {"weights": weights})
+
+
+def _generated(
+    coefficients: Coefficients,
+    moments: Mapping[str, Sequence[Mapping[str, Sequence[float]]]],
+    point: Mapping[str, float],
+    lengths: tuple[int, int],
+    kept: Mapping[str, float],
+) -> list[Peak]:
+    """The moments of a generation.
+
+    Parameters:
+        coefficients: That they are of.
+        moments: Of the prompt and of the last token.
+        point: The variables, but for the sequence.
+        lengths: Tokens of the prompt, and keys in the last pass.
+        kept: What other parts hold then, in bytes.
+    """
     peaks = []
-    for at, length in (("prefill", setup.sequence), ("decode", setup.sequence + setup.tokens - 1)):
-        read = _reader(
-            coefficients, {**dimensions, "batch": setup.batch, "sequence": length, "chunk": 0, "rank": 0}
-        )
-        weights = read(coefficients["weights"][setup.precision])
-        for moment in coefficients["inference"][setup.key][at]:
-            parts = {name: read(moment.get(name, ())) for name in PARTS}
-            peaks.append(Peak(at, {**parts, "weights": weights}))
+    for at, length in zip(("prefill", "decode"), lengths, strict=True):
+        read = _reader(coefficients, {**point, "sequence": length})
+        for moment in moments[at]:
+            peaks.append(Peak(at, {**{name: read(moment.get(name, ())) for name in PARTS}, **kept}))
     return peaks
 
 

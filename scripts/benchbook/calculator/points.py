@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from benchbook.calculator.listing import coefficients_path, listed_models, load_coefficients, points_path
-from benchbook.calculator.memory_model import Coefficients, Setup, calculate
+from benchbook.calculator.memory_model import OBJECTIVES, Coefficients, Setup, calculate
 from benchbook.calculator.stored import read_derived
 from benchbook.content.formats import Count, Label, Limit, Many, Short, Stored
 from benchbook.content.problems import BenchbookError, Problem
@@ -156,12 +156,15 @@ def _setup(coefficients: Mapping[str, Any], chance: random.Random) -> Setup:
     method = rest.pop(0) if rest[0] in ADAPTERS else "full"
     attention = rest.pop(0)
     optimizer = chance.choice(OPTIMIZERS)
+    objective = next((one for one in OBJECTIVES if one in rest), "supervised")
+    # A prompt has a block of tokens at least.
+    sequence = STEP * chance.randint(2 if objective == "grpo" else 1, longest // STEP)
     return Setup(
         "training",
         precision,
         attention,
         batch,
-        STEP * chance.randint(1, longest // STEP),
+        sequence,
         # The calculator pages no states of adapters, which are small.
         optimizer if method == "full" else optimizer.removeprefix("paged_"),
         "checkpointing" in rest,
@@ -169,6 +172,7 @@ def _setup(coefficients: Mapping[str, Any], chance: random.Random) -> Setup:
         method=method,
         rank=chance.choice(RANKS) if method != "full" else 16,
         chunked="chunked" in rest,
-        objective="dpo" if "dpo" in rest else "supervised",
-        evaluation=None if "dpo" in rest else chance.choice(EVALUATED),
+        objective=objective,
+        evaluation=chance.choice(EVALUATED) if objective == "supervised" else None,
+        completion=STEP * chance.randint(1, sequence // STEP - 1) if objective == "grpo" else 1,
     )

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch import nn
 
 from benchbook.predictor.adapters import add_adapters
 from benchbook.predictor.attention import dispatched
@@ -17,8 +18,14 @@ from benchbook.predictor.inference import generate
 from benchbook.predictor.models import build_model, draw_batch, read_config
 from benchbook.predictor.prediction import adopt_weights, build, cache_watcher, reference_of
 from benchbook.predictor.trace import Events, Trace
-from benchbook.predictor.training import evaluate_batch, make_optimizer, prepare, train
-from benchbook.predictor.workload import Inference, Lora, Optimizer, Training, UnpredictableError
+from benchbook.predictor.training import (
+    evaluate_batch,
+    generate_completions,
+    make_optimizer,
+    prepare,
+    train,
+)
+from benchbook.predictor.workload import Inference, Lora, Optimizer, Training, UnpredictableError, Workload
 from benchbook.predictor.workspaces import Workspaces
 
 # What configurations call their depth.
@@ -73,12 +80,21 @@ def _undisturbed() -> Iterator[None]:
         gc.enable()
 
 
-def trace_shallow_training(config: Mapping[str, Any], workload: Training, kind: str) -> Events:
-    """One training step but for the optimizer's own part, on the device of type `kind`."""
+@contextmanager
+def _loaded(
+    config: Mapping[str, Any], workload: Workload, kind: str
+) -> Iterator[tuple[Trace, nn.Module, str]]:
+    """A trace, the model that the workload needs on it, and the attention that is dispatched; undisturbed."""
     with _undisturbed(), dispatched(workload.attention, H200) as attention:
         trace = Trace(kind, Workspaces(H200))
         model = build(read_config(config), workload, kind, attention)
         trace.mark("load")
+        yield trace, model, attention
+
+
+def trace_shallow_training(config: Mapping[str, Any], workload: Training, kind: str) -> Events:
+    """One training step but for the optimizer's own part, on the device of type `kind`; nothing generates."""
+    with _loaded(config, workload, kind) as (trace, model, attention):
         prepare(model, workload)
         layers = adopt_weights(trace, model)
         reference = reference_of(config, workload, kind, attention)
@@ -109,10 +125,7 @@ def trace_shallow_training(config: Mapping[str, Any], workload: Training, kind: 
 
 def trace_evaluation(config: Mapping[str, Any], workload: Training, kind: str) -> Events:
     """The evaluation of a batch, in one span that is called as the forward pass of a training is."""
-    with _undisturbed(), dispatched(workload.attention, H200) as attention:
-        trace = Trace(kind, Workspaces(H200))
-        model = build(read_config(config), workload, kind, attention)
-        trace.mark("load")
+    with _loaded(config, workload, kind) as (trace, model, _):
         prepare(model, workload)
         adopt_weights(trace, model)
         with trace:
@@ -125,14 +138,20 @@ def trace_evaluation(config: Mapping[str, Any], workload: Training, kind: str) -
 
 def trace_inference(config: Mapping[str, Any], workload: Inference, kind: str) -> Events:
     """A generation, each token computed."""
-    with _undisturbed(), dispatched(workload.attention, H200) as attention:
-        trace = Trace(kind, Workspaces(H200))
-        model = build(read_config(config), workload, kind, attention)
-        trace.mark("load")
+    with _loaded(config, workload, kind) as (trace, model, _):
         adopt_weights(trace, model)
-
         with trace:
             generate(model, workload, kind, trace.mark, cache_watcher(trace), skipping=False)
+    return _seen(trace)
+
+
+def trace_completions(config: Mapping[str, Any], workload: Training, kind: str) -> Events:
+    """The generation before a step of `grpo`; of so few tokens that each is computed."""
+    with _loaded(config, workload, kind) as (trace, model, _):
+        prepare(model, workload)
+        adopt_weights(trace, model)
+        with trace:
+            generate_completions(model, workload, kind, trace.mark, cache_watcher(trace))
     return _seen(trace)
 
 

@@ -18,11 +18,11 @@ from benchbook.predictor.workload import Optimizer
 T = TypeVar("T")
 
 # What a setup chooses, and what a family leaves to the reader: the dimensions of a model.
-CHOSEN = frozenset({"batch", "sequence", "chunk", "rank"})
+CHOSEN = frozenset({"batch", "sequence", "completion", "chunk", "rank"})
 DIMENSIONS = frozenset({"hidden", "intermediate", "heads", "groups", "head", "vocabulary", "layers"})
 TRAINING = re.compile(
     r"(?P<precision>fp32|bf16_autocast|bf16)(?P<adapters> lora| qlora)? (?:sdpa|eager)"
-    r"(?P<form> chunked| dpo)?(?: checkpointing)?(?P<again> accumulation)?"
+    r"(?P<form> chunked| dpo| grpo)?(?: checkpointing)?(?P<again> accumulation)?"
 )
 GENERATION = re.compile(r"(?P<precision>fp32|bf16) (?:sdpa|eager)")
 # Some models were derived before states lay in pages, and those of adapters never do.
@@ -97,6 +97,7 @@ class FamilyFile(Stored):
     training: dict[Short, list[TrainingMoment]]
     inference: dict[Short, StoredGeneration] | None = None
     evaluation: dict[Short, Annotated[list[PeakMoment], Limit(min_length=1)]]
+    generation: dict[Short, StoredGeneration] | None = None
     optimizers: dict[Short, StoredStates]
 
     def __post_init__(self) -> None:
@@ -111,6 +112,8 @@ class FamilyFile(Stored):
             raise ValueError("training has no setup in fp32")
         for name in self.evaluation:
             self._check_known("training", name, name)
+        for name in self.generation or {}:
+            self._check_known("training", f"{name} grpo", name)
 
     @property
     def _variables(self) -> frozenset[str]:
@@ -138,17 +141,26 @@ class FamilyFile(Stored):
             raise ValueError(f"training.{name} does not end with the one step of the optimizer")
         other = name.removesuffix(" accumulation") if words["again"] else f"{name} accumulation"
         self._check_known("training", other, name)
-        # The tiles of DPO are as large as TRL makes them, chunks as the head makes them.
-        if words["form"] and not ("chunk" in self.variables and (self._has_head or words["form"] == " dpo")):
+        # The tiles of DPO and GRPO are as large as TRL makes them, chunks as the head makes them.
+        known = self._has_head or words["form"] != " chunked"
+        if words["form"] and not ("chunk" in self.variables and known):
             raise ValueError(
                 f"training.{name} goes by chunks, of which the file does not say how large they are"
             )
+        if words["form"] == " grpo":
+            self._check_completion(name)
         width = "bf16" if words["precision"] == "bf16" else "fp32"
         self._check_known("weights", f"{width}{words['adapters'] or ''}", name)
         for optimizer in get_args(Optimizer):
             if not optimizer.startswith(SOMETIMES):
                 key = f"{'lora' if words['adapters'] else width} {optimizer}"
                 self._check_known("optimizers", key, name)
+
+    def _check_completion(self, name: str) -> None:
+        if "completion" not in self.variables:
+            raise ValueError(f"training.{name} learns from completions, which are no variable of the file")
+        if name.partition(" grpo")[0] not in (self.generation or {}):
+            raise ValueError(f"generation has nothing of what the setup {name!r} begins with")
 
     def _check_known(self, part: str, key: str, name: str) -> None:
         """What the setup `name` needs is there, and is not nothing where it is weights."""
@@ -191,7 +203,7 @@ class ModelFile(FamilyFile):
 def _sums(value: Any, name: str = "") -> Iterator[tuple[str, list[float]]]:
     """Every sum in a file, by the keys that lead to it."""
     if isinstance(value, FamilyFile):
-        for part in ("weights", "units", "training", "inference", "evaluation", "optimizers"):
+        for part in ("weights", "units", "training", "inference", "evaluation", "generation", "optimizers"):
             yield from _sums(getattr(value, part), part)
     elif is_dataclass(value) and not isinstance(value, type):
         for item in fields(value):

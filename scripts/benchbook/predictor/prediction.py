@@ -31,7 +31,7 @@ from benchbook.predictor.models import (
     ready_for_training,
 )
 from benchbook.predictor.trace import Trace
-from benchbook.predictor.training import STEPS, make_optimizer, prepare, train
+from benchbook.predictor.training import STEPS, generate_completions, make_optimizer, prepare, train
 from benchbook.predictor.workload import Device, Inference, ScriptRun, Training, UnpredictableError, Workload
 from benchbook.predictor.workspaces import Workspaces
 
@@ -223,9 +223,12 @@ def trace_training(
         # What is evaluated is as long as the longest.
         return draw_batch(model, replace(asked, sequence=next(passes, workload.sequence), lengths=()), kind)
 
+    def generate_first() -> None:
+        # All passes of a step generate at once, those that are not traced too.
+        generate_completions(called, workload, kind, trace.mark, cache_watcher(trace))
+
     with trace, needs_no_values(type(model).__name__):
-        steps = len(lengths)
-        train(called, optimizer, draw, traced, kind, trace.mark, steps, reference, cache_watcher(trace))
+        train(called, optimizer, draw, traced, kind, trace.mark, len(lengths), reference, generate_first)
 
 
 def _trace_inference(trace: Trace, model: nn.Module, workload: Inference, kind: str) -> None:

@@ -126,7 +126,7 @@ def train(
     mark: Mark,
     steps: int = STEPS,
     reference: nn.Module | None = None,
-    seen_cache: Callable[[Any], None] = lambda cache: None,
+    before_step: Callable[[], None] = lambda: None,
 ) -> None:
     """Train for some steps, then evaluate a batch if the workload asks for it.
 
@@ -139,15 +139,14 @@ def train(
         mark: Is told the name of each moment as it begins.
         steps: Steps of the optimizer.
         reference: What `dpo` compares with, on the device; None: the model without its adapters.
-        seen_cache: Is given the cache of `grpo`'s generation after each of its passes.
+        before_step: Is called as each step begins: with `grpo`, to generate what it learns from.
     """
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     scaler = Scaler(device) if workload.precision == "fp16_autocast" else None
     for step in range(steps):
         if workload.emptied and step == steps - 1:
             mark(EMPTIED)
-        if workload.completion is not None:
-            _generate(model, workload, workload.completion, device, mark, seen_cache)
+        before_step()
         for _ in range(workload.accumulation):
             mark("forward")
             batch = draw(workload)
@@ -190,19 +189,28 @@ def evaluate_batch(
     model.train()
 
 
-def _generate(
+def generate_completions(
     model: nn.Module,
     workload: Training,
-    tokens: int,
     device: str,
     mark: Mark,
-    seen_cache: Callable[[Any], None],
+    seen_cache: Callable[[Any], None] = lambda cache: None,
 ) -> None:
-    """Generate the answers of all passes of a step at once (trl `steps_per_generation`)."""
+    """With `grpo`, generate the completions of all passes of a step at once (trl `steps_per_generation`).
+
+    Parameters:
+        model: Prepared, on the device.
+        workload: How to train; without a completion, nothing is generated.
+        device: Its type.
+        mark: Is told the name of each moment as it begins.
+        seen_cache: Is given the cache of keys and values after each pass.
+    """
+    if workload.completion is None:
+        return
     asked = Inference(
         workload.batch * workload.accumulation,
-        workload.sequence - tokens,
-        tokens,
+        workload.sequence - workload.completion,
+        workload.completion,
         workload.precision,
         workload.attention,
     )

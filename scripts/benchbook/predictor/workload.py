@@ -258,9 +258,9 @@ class Sharding:
 TILE = 4096
 
 
-def rows_of_a_tile(batch: int, sequence: int) -> int:
-    """How many tokens of a batch of pairs TRL's kernel takes at once; both answers of each count whole."""
-    return min(2 * batch * sequence, TILE)
+def rows_of_a_tile(tokens: int) -> int:
+    """How many tokens TRL's kernel takes at once, of so many whose log-probabilities are computed."""
+    return min(tokens, TILE)
 
 
 def rows_of_a_chunk(tokens: int, hidden: int, vocabulary: int) -> int:
