@@ -1,0 +1,169 @@
+"""Hold the traces of records to what may be published: what a record says of them, and each file itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from benchbook.content.positions import json_line
+from benchbook.content.problems import Problem
+from benchbook.content.project import Project
+from benchbook.content.records import record_from, trace_places
+from benchbook.content.script import Script
+from benchbook.content.traces import (
+    LARGEST_OF_GUIDE,
+    ProfilerTrace,
+    TraceError,
+    trace_digest,
+    unfit_name,
+    unpacked_trace,
+)
+from benchbook.content.validation import MOST_TOLD, RECORD_AGAIN, form_problems, parse_json
+
+RESTORE = "restore it, or record its variant again"
+# A device's clock, and the recorder's around the cells, need not agree to the second.
+_SLACK_SECONDS = 1.0
+
+
+def named_traces(table: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """The variant, the name and the entry of each trace that a record of the right shape names."""
+    for variant, result in table["variants"].items():
+        for name, entry in result.get("traces", {}).items():
+            yield variant, name, entry
+
+
+def entry_problems(
+    table: Mapping[str, Any], script: Script | None, path: str, text: str = ""
+) -> Iterator[Problem]:
+    """Traces that no run of the script as it stands has left.
+
+    Parameters:
+        table: The record, already of the right shape.
+        script: The script as it stands, None where there is none.
+        path: The file, for messages.
+        text: Its content, to find lines in.
+    """
+    for variant, name, _ in named_traces(table):
+        line = json_line(text, ("variants", variant, "traces", name))
+        result = table["variants"][variant]
+        if result["code"] is None:
+            what = f"variant {variant}: is quoted, and has the trace {name} of a run here"
+            yield Problem(path, line, what, "leave `traces` away")
+        elif (
+            script is not None and result["code"] == script.code_digest and name not in script.metadata.traces
+        ):
+            what = (
+                f"variant {variant}: has the trace {name}, and {script.reference} declares none of that name"
+            )
+            yield Problem(path, line, what, RECORD_AGAIN)
+
+
+def trace_file_problems(
+    packed: bytes, table: Mapping[str, Any], variant: str, name: str, path: str
+) -> list[Problem]:
+    """What is wrong with the file of a trace; of a file that is wrong in many ways, the first few.
+
+    Parameters:
+        packed: The file.
+        table: The record that names it, of the right shape.
+        variant: Whose trace it is.
+        name: What it is called.
+        path: What messages name.
+    """
+    result = table["variants"][variant]
+    entry = result["traces"][name]
+    called = f"the trace {name} of variant {variant} of {table['script']}"
+    try:
+        if trace_digest(packed) != entry["sha256"]:
+            raise TraceError("is not what its record describes: its digest differs", RESTORE)
+        if len(packed) != entry["bytes"]:
+            raise TraceError(f"has {len(packed)} B, and its record says {entry['bytes']}", RECORD_AGAIN)
+        text = unpacked_trace(packed)
+    except TraceError as error:
+        return [Problem(path, 1, f"{called} {error.what}", error.fix)]
+    content, problems = parse_json(text, path)
+    problems = problems or list(form_problems(ProfilerTrace, content, path, text))
+    problems = problems or list(_event_problems(content["traceEvents"], entry, _seconds_of(result)))
+    return [
+        Problem(path, problem.line, f"{called}: {problem.what}", problem.fix)
+        for problem in islice(problems, MOST_TOLD)
+    ]
+
+
+def _event_problems(
+    events: list[Mapping[str, Any]], entry: Mapping[str, Any], seconds: float | None
+) -> Iterator[Problem]:
+    """What is wrong with events of the right shape; the path is not known here."""
+    if len(events) != entry["events"]:
+        what = f"it has {len(events)} events, and its record says {entry['events']}"
+        yield Problem("", 1, what, RECORD_AGAIN)
+    for name in dict.fromkeys(event["name"] for event in events):
+        if (why := unfit_name(name)) is not None:
+            yield Problem("", 1, f"the name {ascii(name)[:80]} {why}", "name it otherwise, and record again")
+    if min(event["ts"] for event in events) != 0:
+        yield Problem("", 1, "its first event does not begin at 0", RECORD_AGAIN)
+    end = max(event["ts"] + event["dur"] for event in events) / 1e6
+    if seconds is not None and end > seconds + _SLACK_SECONDS:
+        yield Problem("", 1, f"it lasts {end:.1f} s, and its run took {seconds:.1f} s", RECORD_AGAIN)
+
+
+def _seconds_of(result: Mapping[str, Any]) -> float | None:
+    """How long the cells of the first run took; None where one was not timed."""
+    first = min(result["runs"], key=lambda run: run["place"])
+    readings = [cell.get("seconds") for cell in first["cells"].values()]
+    return None if not readings or None in readings else sum(readings)
+
+
+def committed_problems(
+    project: Project, table: Mapping[str, Any], script: Script | None, path: Path, text: str
+) -> Iterator[Problem]:
+    """What is wrong with the traces of a committed record, in `path`: what it says, what lies beside it."""
+    shown = project.relative(path)
+    yield from entry_problems(table, script, shown, text)
+    for variant, name, entry in named_traces(table):
+        place = project.trace_path(table["machine"], table["script"], name, entry["sha256"])
+        try:
+            packed = place.read_bytes()
+        except OSError:
+            line = json_line(text, ("variants", variant, "traces", name))
+            what = f"variant {variant}: its trace {name} is not there ({project.relative(place)})"
+            yield Problem(shown, line, what, f"{RESTORE}: benchbook record --all {table['script']}")
+            continue
+        yield from trace_file_problems(packed, table, variant, name, project.relative(place))
+    known = trace_places(project, record_from(table))
+    for place in _files_in(path.with_suffix("")):
+        if place not in known:
+            yield _stray(project, place)
+
+
+def unnamed_trace_problems(project: Project, machine: str) -> Iterator[Problem]:
+    """Traces in folders of scripts that have no record on a machine."""
+    for folder in sorted((project.records / machine).glob("*/*/")):
+        if not folder.with_suffix(".json").is_file():
+            for place in _files_in(folder):
+                yield _stray(project, place)
+
+
+def _stray(project: Project, place: Path) -> Problem:
+    fix = "remove it, or restore the record that names it"
+    return Problem(project.relative(place), 1, "is a trace that no record names", fix)
+
+
+def _files_in(folder: Path) -> Iterable[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def guide_problems(sizes: Mapping[str, int], machine: str, path: str) -> Iterator[Problem]:
+    """Guides whose traces on a machine are too large together; `sizes` are their bytes, by guide."""
+    for guide, size in sizes.items():
+        if size > LARGEST_OF_GUIDE:
+            what = f"the traces of {guide} on {machine} have {size} B, and {LARGEST_OF_GUIDE} B are the most"
+            yield Problem(path, 1, what, "profile fewer steps, or fewer variants, and record again")
+
+
+def add_sizes(sizes: dict[str, int], table: Mapping[str, Any]) -> None:
+    """Add the bytes of a record's traces to those of its guide."""
+    guide = table["script"].partition("/")[0]
+    sizes[guide] = sizes.get(guide, 0) + sum(entry["bytes"] for _, _, entry in named_traces(table))
