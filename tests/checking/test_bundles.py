@@ -25,6 +25,7 @@ from benchbook.content.machines import differing_key
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.content.records import dump_record, load_record, record_from
+from benchbook.content.unfinished import LIST, finish_writing
 from builders import (
     GPU_JSON,
     MACHINE,
@@ -942,6 +943,7 @@ def test_of_two_machines_of_one_owner_the_second_has_its_name_behind_its_title(
     import_bundles(project, [write(tmp_path / "other.json", packed(other))])
     table = json.loads((project.records / "cpu-attic--ada/machine.json").read_text("utf-8"))
     assert table["title"] == "2-core CPU, 24 GB (Ada) (cpu-attic--ada)"
+    assert table["short"] == "CPU 2-core (Ada) (cpu-attic--ada)"
 
 
 @pytest.mark.parametrize(
@@ -1159,6 +1161,86 @@ def test_an_import_that_is_told_to_end_leaves_nothing_by_half(
         machine / "sums",
         machine / "sums/add.json",
     }
+
+
+# Is killed as it is about to call what it is told to for the n-th time, for a file of the records.
+KILLED = """
+import os, sys
+from pathlib import Path
+from benchbook.checking.bundles import import_bundles
+from benchbook.content.project import Project
+root, bundle, called, after = sys.argv[1:]
+real, calls = getattr(os, called), []
+def killed(*arguments):
+    place = os.readlink(f"/proc/self/fd/{arguments[0]}") if called == "fsync" else str(arguments[1])
+    calls.extend([place] if "/records/" in place else [])
+    if len(calls) > int(after):
+        os.kill(os.getpid(), 9)
+    real(*arguments)
+setattr(os, called, killed)
+import_bundles(Project(Path(root)), [Path(bundle)], replacing=True, machine="cpu-test--ada")
+"""
+
+
+@pytest.mark.parametrize(("called", "after"), [("fsync", 1), ("replace", 0), ("replace", 1), ("replace", 3)])
+def test_an_import_that_is_killed_is_named_by_check_and_finished_by_the_next(
+    project: Project, tmp_path: Path, called: str, after: int
+) -> None:
+    shutil.copy(Path(__file__).parents[2] / ".gitignore", project.root)
+    write(project.snippets / "sums/sub.py", SCRIPT)
+    write(project.snippets / "more/sub.py", SCRIPT)
+    import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle_of()))])
+    before = contents(project)
+    further = later(bundle_of())
+    (first,) = further["records"]
+    further["records"] += [copy.deepcopy(first) | {"script": name} for name in ("sums/sub.py", "more/sub.py")]
+    path = write(tmp_path / "further.json", packed(further))
+    command = [sys.executable, "-c", KILLED, str(project.root), str(path), called, str(after)]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == -signal.SIGKILL
+    left = [one for one in project.records.rglob(".*") if one.is_file()]
+    git(project.root, "init", "--quiet")
+    assert left
+    assert all(git(project.root, "check-ignore", str(one)) for one in left)
+    said = [str(problem) for problem in check_project(Project(project.root)).problems]
+    if called == "fsync":
+        # Nothing was begun: what lies beside is of no use.
+        assert any(" was left by a command that was killed " in line for line in said)
+    else:
+        assert any(line.startswith(".benchbook/writing.json:1: a command was killed") for line in said)
+    if called == "replace":
+        finish_writing(project)
+        there = contents(project)
+        assert not any(one.name.startswith(".") for one in there)
+        assert {one for one in there if one.suffix == ".json"} > {
+            one for one in before if one.suffix == ".json"
+        }
+    take(project, path, None)
+    done = contents(project)
+    assert not any(one.name.startswith(".") for one in done)
+    assert called == "fsync" or done == there
+    said = [str(problem) for problem in check_project(Project(project.root)).problems]
+    assert not any("killed" in line for line in said)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"new": "snippets/records/x/.a.json.abcdefgh", "place": "snippets/records/../../mkdocs.yml"},
+        {"new": "pyproject.toml", "place": "snippets/records/x/a.json"},
+        {"new": None, "place": "mkdocs.yml"},
+        {"new": None, "place": "snippets/records/x/a.json", "old": "mkdocs.yml"},
+        {"new": "snippets/records/x/.a.json.abcdefgh", "place": "snippets/records/x/a.json", "digest": "0"},
+        "mkdocs.yml",
+    ],
+)
+def test_a_list_of_what_is_to_be_finished_moves_nothing_but_records(project: Project, line: object) -> None:
+    write(project.records / "x/.a.json.abcdefgh", "{}")
+    write(project.root / LIST, json.dumps([line]))
+    with pytest.raises(BenchbookError, match=r"\.benchbook/writing\.json:1: "):
+        finish_writing(project)
+    assert (project.root / "mkdocs.yml").read_text("utf-8") == "site_name: Test\n"
+    assert list(project.records.rglob("*.json")) == []
+    assert any(problem.path == LIST for problem in check_project(Project(project.root)).problems)
 
 
 def take(project: Project, path: Path, revision: str | None) -> Imported:

@@ -10,7 +10,7 @@ import pytest
 
 from benchbook.checking.checks import check_project
 from benchbook.content.project import Project
-from builders import MACHINE, PAGE, SCRIPT, make_project, with_table, write
+from builders import GPU_JSON, MACHINE, MACHINE_JSON, PAGE, SCRIPT, make_project, with_table, write
 from handbooks import GPU, copy_handbook
 
 
@@ -86,10 +86,11 @@ def test_a_stale_record_elsewhere_warns(project: Project) -> None:
 def test_what_another_machine_measured_is_only_owed_by_one_that_ci_can_run(project: Project) -> None:
     elsewhere = "cpu-test--ada"
     described = json.loads((project.records / MACHINE / "machine.json").read_text())
-    text = json.dumps(described | {"name": elsewhere, "owner": "Ada"})
-    write(project.records / elsewhere / "machine.json", text)
+    of_ada = {"name": elsewhere, "owner": "Ada", "title": "Ada's processor", "short": "Ada's"}
+    write(project.records / elsewhere / "machine.json", json.dumps(described | of_ada))
     record = project.record_path(MACHINE, "sums/add.py")
-    write(project.record_path(elsewhere, "sums/add.py"), record.read_text().replace(MACHINE, elsewhere))
+    lent = record.read_text().replace(MACHINE, elsewhere).replace("maintainers", "Ada")
+    write(project.record_path(elsewhere, "sums/add.py"), lent)
     record.unlink()
     report = check_project(Project(project.root))
     assert report.problems == ()
@@ -201,3 +202,66 @@ def test_records_of_a_machine_that_nothing_describes_are_a_problem(project: Proj
     assert any(
         line.startswith("snippets/records/cpu-lost:1: holds records of a machine") for line in lines(project)
     )
+
+
+LENT = f"{MACHINE}--ada"
+OF_ADA = {"name": LENT, "owner": "Ada", "title": "2-core CPU, 24 GB (Ada)", "short": "CPU 2-core (Ada)"}
+
+
+def lend(project: Project, name: str = LENT, by: str = "Ada", **changes: object) -> list[str]:
+    """What check says of Ada's machine, put into the tree without an import."""
+    described = MACHINE_JSON | OF_ADA | {"name": name} | changes
+    write(project.records / name / "machine.json", json.dumps(described))
+    table = json.loads(project.record_path(MACHINE, "sums/add.py").read_text("utf-8"))
+    (campaign,) = table["campaigns"].values()
+    campaign["recorded_by"] = by
+    for variant in table["variants"].values():
+        for run in variant["runs"]:
+            for cell in run["cells"].values():
+                cell["seconds"] *= 1.37
+    write(project.record_path(name, "sums/add.py"), json.dumps(table | {"machine": name}))
+    return [line.partition(";")[0] for line in lines(project)]
+
+
+def test_a_machine_that_is_lent_under_its_measurer_s_name_holds_its_promises(project: Project) -> None:
+    assert lend(project) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"owner": None}, "belongs to the maintainers, and its name says otherwise"),
+        ({"owner": "Bob"}, "belongs to Bob, and its name says otherwise"),
+        ({"title": "A processor for tests"}, f"has the title 'A processor for tests', as {MACHINE} has"),
+        ({"title": "\u0410 Pr\u043ecessor f\u043er tests"}, f"tests', as {MACHINE} has"),
+        ({"short": "test cpu"}, f"has the short 'test cpu', as {MACHINE} has"),
+        ({"title": "NVIDIA H200, 141 GB"}, "and does not describe a H200"),
+        ({"title": "The maintainers' CPU"}, "and is not the maintainers'"),
+        ({"kind": "cuda"}, "is of the kind cuda and describes no accelerator"),
+    ],
+)
+def test_a_tree_is_asked_of_a_machine_what_an_import_asks(
+    project: Project, changes: dict[str, object], what: str
+) -> None:
+    said = lend(project, **changes)
+    shown = f"snippets/records/{LENT}/machine.json:1: {LENT} "
+    assert [line for line in said if line.startswith(shown) and line.endswith(what)]
+
+
+def test_a_machine_is_lent_under_no_name_of_the_maintainers(project: Project) -> None:
+    said = lend(project, f"{MACHINE}--maintainer5", "Maintainer5", owner="Maintainer5")
+    assert any("belongs to Maintainer5, which is what the maintainers are called" in line for line in said)
+
+
+def test_the_sessions_of_a_machine_are_its_owner_s(project: Project) -> None:
+    (said,) = lend(project, by="maintainers")
+    assert said.startswith(f"snippets/records/{LENT}/sums/add.json:1: campaign 20260102T030405Z-test was ")
+    assert said.endswith("was recorded by maintainers, on a machine of Ada")
+
+
+def test_a_gpu_in_the_tree_is_what_is_known_of_its_model(project: Project) -> None:
+    gpu = {**GPU_JSON["accelerator"], "compute_capability": "8.0"}
+    called = {"title": "NVIDIA H200, 141 GB (Ada)", "short": "H200 (Ada)"}
+    name = "nvidia-h200-141gb--ada"
+    said = lend(project, name, **called, kind="cuda", accelerator=gpu)
+    assert any("has the compute capability 8.0, and NVIDIA H200" in line for line in said)

@@ -252,6 +252,49 @@ def test_no_interface_text_adds_to_a_page_that_is_made_of_it(tmp_path: Path) -> 
     ]
 
 
+LONG = 40_000
+
+
+@pytest.mark.parametrize(
+    ("added", "line", "what"),
+    [
+        ("word " + "[" * 5000, 15, "the paragraph has more than 100 `[` that nothing closes"),
+        ("[word\n" * 101, 115, "the paragraph has more than 100 `[` that nothing closes"),
+        ("[x](" * 200, 15, "the paragraph has more than 100 `(` that nothing closes"),
+        ("[`]`" * 1001, 15, "the paragraph has more than 1000 `[`"),
+        ("<a " * 2000, 15, "the paragraph has more than 100 `<` that nothing closes"),
+        ("a" * LONG, 15, "the line has 40000 characters, and 20000 are the most"),
+        ("a b\n\n" * LONG * 3, 1, "bytes, and a page has at most 500000"),
+    ],
+)
+def test_a_text_that_parsers_take_minutes_over_is_one_problem_and_is_not_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, added: str, line: int, what: str
+) -> None:
+    project = make_project(tmp_path, page=f"{PAGE}\nMore.\n\n{added}\n")
+    monkeypatch.setattr("benchbook.checking.checks.parse_page", None)
+    (problem,) = check_project(project).problems
+    assert (problem.path, problem.line, what in problem.what) == ("docs/en/sums.md", line, True)
+    assert problem.fix
+
+
+def test_a_page_that_is_no_text_is_a_problem(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    (project.docs / "en/sums.md").write_bytes(b"# Adding \xff")
+    (problem,) = check_project(project).problems
+    assert problem.what.startswith("is not UTF-8")
+
+
+@pytest.mark.parametrize("value", ["[" * 5000, "\\x5b" * 5000, "word " * 10_000])
+def test_a_text_of_a_language_that_parsers_take_minutes_over_is_one_problem(
+    tmp_path: Path, value: str
+) -> None:
+    project = make_project(tmp_path)
+    write(project.docs / "en/_language.yml", f'labels: {{}}\nstrings:\n  output: "{value}"\n')
+    (problem,) = check_project(Project(project.root)).problems
+    assert (problem.path, problem.line) == ("docs/en/_language.yml", 3)
+    assert problem.what.startswith("`strings.output`: the ")
+
+
 # Bundles
 
 

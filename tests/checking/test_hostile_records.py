@@ -143,3 +143,65 @@ def test_a_whole_degree_may_be_the_same_in_each_run() -> None:
         run["metrics"]["total"] = 31
     table["history"][0]["medians"]["default"]["total"] = 31.0
     assert list(plausibility_problems(table, MACHINE, warm, "record.json")) == []
+
+
+MANY = {f"k{number}": "x" * 300 for number in range(100)}
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("campaigns", CAMPAIGN, "packages"), MANY),
+        (("campaigns", CAMPAIGN, "predicates"), {f"k{n}": "sha256:" + "0" * 64 for n in range(200)}),
+        (("campaigns", CAMPAIGN, "state", "clocks_mhz"), {f"k{n}" * 10: 1 for n in range(500)}),
+        (("variants", "default", "inputs"), MANY),
+        (("variants", "default", "regions"), [f"{name}_{'x' * 60}" for name in MANY] * 3),
+    ],
+)
+def test_what_a_session_may_note_freely_has_an_end(place: tuple[str, ...], value: Any) -> None:
+    (problem,) = record_problems(put(RECORD, place, value), "record.json")
+    assert " characters, and 10000 are the most" in problem.what
+    assert record_problems(put(RECORD, place, type(value)()), "record.json") == []
+
+
+def test_what_a_quotation_may_note_freely_has_an_end() -> None:
+    source = {"url": "https://example.org/paper", "title": "A paper", "published": "2019-05"}
+    quoted = {"source": source, "measured": None, "recorded_by": "Ada", "packages": MANY, "state": {}}
+    (problem,) = record_problems(put(RECORD, ("campaigns", CAMPAIGN), quoted), "record.json")
+    assert "packages: it takes " in problem.what
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("cpu", "flags"), list(MANY.values())),
+        (("system",), MANY),
+        (("accelerator", "clocks_mhz"), {f"k{n}" * 10: 1 for n in range(500)}),
+    ],
+)
+def test_what_a_description_may_note_freely_has_an_end(place: tuple[str, ...], value: Any) -> None:
+    (problem,) = machine_problems(put(MACHINE, place, value), "machine.json")
+    assert " characters, and 10000 are the most" in problem.what
+
+
+def test_a_variant_has_few_enough_points_for_a_page() -> None:
+    series = [list(range(1700)), list(range(1700))]
+    for third, problems in ((list(range(1600)), 0), (list(range(1601)), 1)):
+        table = copy.deepcopy(RECORD)
+        runs = table["variants"]["default"]["runs"]
+        for run, points in zip(runs, [*series, third], strict=True):
+            run["metrics"]["total"] = points
+        found = [problem.what for problem in record_problems(table, "record.json")]
+        assert ["points of series and blocks, and 5000 are the most" in what for what in found] == [
+            True
+        ] * problems
+
+
+def put(table: dict[str, Any], place: tuple[str, ...], value: Any) -> dict[str, Any]:
+    """A copy of `table` with `value` at a place."""
+    made: dict[str, Any] = copy.deepcopy(table)
+    at = made
+    for key in place[:-1]:
+        at = at[key]
+    at[place[-1]] = value
+    return made

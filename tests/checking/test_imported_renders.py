@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import difflib
+import gzip
+import hashlib
 import html
+import io
 import json
 import shutil
 from pathlib import Path
@@ -18,6 +22,7 @@ from benchbook.checking.bundles import import_bundles
 from benchbook.checking.checks import check_project
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
+from benchbook.content.traces import entry_of
 from builders import packed, write
 from damage import damaged
 from handbooks import CPU, FIXTURE, GPU, copy_handbook, plain, render, set_metric, start
@@ -40,6 +45,10 @@ def made_up() -> dict[str, Any]:
     machine = json.loads((folder / "machine.json").read_text("utf-8")) | {"name": GUEST, "owner": "Ada"}
     machine["accelerator"]["vendor"] = "NVIDIA"
     records = []
+    traces = {}
+    for path in sorted(folder.rglob("*.json.gz")):
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        traces[f"sha256:{digest}"] = base64.b64encode(path.read_bytes()).decode("ascii")
     for script in SCRIPTS:
         record = json.loads((folder / script).with_suffix(".json").read_text("utf-8")) | {"machine": GUEST}
         for campaign in record["campaigns"].values():
@@ -56,7 +65,7 @@ def made_up() -> dict[str, Any]:
                 if "step_time" in run["metrics"]:
                     run["metrics"]["step_time"] *= 1.01 + place / 100
         records.append(record)
-    return {"schema": 1, "machine": machine, "records": records}
+    return {"schema": 1, "machine": machine, "records": records, "traces": traces}
 
 
 WHOLE = made_up()
@@ -223,6 +232,37 @@ def test_a_damaged_bundle_is_refused_or_shown(project: Project, tmp_path: Path, 
 @quick
 @given(bundle=extreme_bundles())
 def test_a_bundle_of_zeros_and_extremes_is_refused_or_shown(
+    project: Project, tmp_path: Path, bundle: Bundle
+) -> None:
+    take(project, bundle.table, tmp_path)
+
+
+@st.composite
+def traced_bundles(draw: st.DrawFn) -> Bundle:
+    """A bundle in whose trace one place is another, and which says of it what it is."""
+    table = copy.deepcopy(WHOLE)
+    (entry,) = (
+        one for variant in table["records"][1]["variants"].values() for one in variant["traces"].values()
+    )
+    trace = json.loads(gzip.decompress(base64.b64decode(table["traces"].pop(entry["sha256"]))))
+    # Few, so that what is damaged is seldom one of many that are alike.
+    trace["traceEvents"] = trace["traceEvents"][:4]
+    made = draw(damaged(trace))
+    text = json.dumps(made).encode("utf-8", "replace")
+    with io.BytesIO() as into:
+        with gzip.GzipFile(filename="", mode="wb", fileobj=into, mtime=0) as file:
+            file.write(text)
+        packed_file = into.getvalue()
+    events = made.get("traceEvents") if isinstance(made, dict) else None
+    count = len(events) if isinstance(events, list) and events else 1
+    entry |= vars(entry_of(packed_file, count))
+    table["traces"][entry["sha256"]] = base64.b64encode(packed_file).decode("ascii")
+    return Bundle(table)
+
+
+@quick
+@given(bundle=traced_bundles())
+def test_a_bundle_with_a_damaged_trace_is_refused_or_shown(
     project: Project, tmp_path: Path, bundle: Bundle
 ) -> None:
     take(project, bundle.table, tmp_path)

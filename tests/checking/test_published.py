@@ -74,7 +74,7 @@ def project(tmp_path: Path) -> Project:
     """A machine that was measured, and one whose figures are quoted, with what changed since."""
     project = make_project(tmp_path / "checkout")
     write(project.docs / "en/_language.yml", f"strings: {{}}\nlabels:\n  {OLD}: Adding is faster now.\n")
-    described = MACHINE_JSON | {"name": OLD, "published": True}
+    described = MACHINE_JSON | {"name": OLD, "published": True, "title": "An old one", "short": "Old CPU"}
     write(project.records / OLD / "machine.json", json.dumps(described, indent=2))
     write(project.record_path(OLD, "sums/add.py"), dump_record(quoted_record()))
     return project
@@ -358,7 +358,7 @@ def test_the_details_lead_to_the_source_and_claim_no_way_to_reproduce_it(tmp_pat
     assert {"command", "cite", "bibtex"}.isdisjoint(told)
 
 
-@pytest.mark.parametrize(("code", "words"), [("ar", "نُشر عام"), ("zh", "2019年发表"), ("ja", "2019年公表")])
+@pytest.mark.parametrize(("code", "words"), [("ar", "نُشر عام"), ("zh", "2019 年发表"), ("ja", "2019年公表")])
 def test_every_language_says_so_in_its_own_words(code: str, words: str) -> None:
     assert words in plain(render(start(Project(FIXTURE), code), PINNED))
 
@@ -388,7 +388,7 @@ def test_the_choice_marks_it_and_lists_it_last() -> None:
     build = start(Project(FIXTURE))
     render(build, f"`#!value {ONE}#peak_memory`")
     shown = insert_choice(build, "<h1>Memory</h1>")
-    assert f'<option value="{QUOTED}">Old fixture GPU, 16 GB (published)</option></select>' in shown
+    assert f'<option value="{QUOTED}">Old fixture GPU, 16\u00a0GB (published)</option></select>' in shown
     assert page_settings(build, build.here)["machines"] == [CPU, GPU, QUOTED]
 
 

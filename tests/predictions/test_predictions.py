@@ -17,7 +17,7 @@ from benchbook.checking.checks import check_project
 from benchbook.checking.predictions import prediction_rows, predictions_found
 from benchbook.checking.status import print_status, project_status
 from benchbook.cli import main as cli
-from benchbook.content.predictions import PREDICTOR, dump_predictions, load_predictions
+from benchbook.content.predictions import PREDICTOR, digest_of, dump_predictions, load_predictions
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.content.records import HistoryLine, load_record, write_record
@@ -687,6 +687,33 @@ def test_what_has_not_the_shape_of_a_prediction_is_refused(project: Project, nam
     predict(project)
     damage(h200(project), apply)
     assert any(what in one.what for one in check_project(Project(project.root)).problems)
+
+
+@pytest.mark.parametrize(
+    "key", ["packages", "model", "workload", "values", "stands_for", "categories", "moments"]
+)
+def test_what_a_prediction_may_note_freely_has_an_end(project: Project, key: str) -> None:
+    predict(project)
+
+    def inflated(table: dict[str, Any]) -> None:
+        one = table["variants"]["mode=plain"]
+        some = "torch 2" if key in ("packages", "model", "workload") else next(iter(one[key].values()))
+        one[key] |= {f"many_{number}_{'x' * 40}": some for number in range(200)}
+        one["digest"] = digest_of(one, table["script"], "mode=plain", table["machine"])
+
+    damage(h200(project), inflated)
+    said = [problem.what for problem in predictions_found(project).problems]
+    assert any(
+        what.startswith(f"variants.mode=plain.{key}: ") and ("are the most" in what or "at most" in what)
+        for what in said
+    )
+
+
+def test_a_model_that_no_digest_can_be_made_of_is_refused(project: Project) -> None:
+    predict(project)
+    text = h200(project).read_text("utf-8")
+    write(h200(project), text.replace('"model": {', '"model": { "odd": 1e999,', 1))
+    assert [problem.path for problem in predictions_found(project).problems if "model" in problem.what]
 
 
 def test_a_file_in_the_wrong_place_is_told_where_it_belongs(project: Project) -> None:

@@ -424,6 +424,7 @@ def test_scripts_see_no_network_and_no_settings_of_the_shell(
 
 
 def told_to_end(campaign: ModuleType, monkeypatch: pytest.MonkeyPatch, code: str) -> int:
+    monkeypatch.setattr(campaign, "BEGINNING", 0.0)
     monkeypatch.setattr(campaign, "PATIENCE", 0.2)
     with campaign.Log(Path(os.devnull)) as log:
         ended: int = campaign.run([sys.executable, "-c", code], Path.cwd(), {}, log, 1.0)

@@ -234,7 +234,93 @@ DAMAGES = {
         "ar", "قدر أقل من ذاكرة", "2 GB من ذاكرة", "the measured number `2 GB` is typed", "#!value"
     ),
     "the optimizer unnamed": Damage(
-        "zh", "，用 AdamW 也一样", "", "lacks the name AdamW", "keep it", "#counts"
+        "zh",
+        "，用 AdamW 也一样",
+        "",
+        "the name AdamW of the English text is not here",
+        "keep it",
+        "64 的批其实是",
+    ),
+    # Units, of numbers that have a source.
+    "a larger unit": Damage(
+        "ar", "[24 GB]", "[24 TB]", "`24 TB` is not what the English text measures", "unit"
+    ),
+    "a smaller unit": Damage("zh", "[24 GB]", "[24 MB]", "`24 MB` is not what the English text measures"),
+    "a symbol for a word": Damage(
+        "ja", "[2 バイト]", "[2 GB]", "`2 GB` is not what the English text measures"
+    ),
+    "times for percent": Damage("zh", "[30%]", "[30 倍]", "`30 倍` is not what the English text measures"),
+    "seconds for milliseconds": Damage(
+        "ar", "[40 مللي ثانية]", "[40 ثانية]", "`40 ثانية` is not what the English text measures"
+    ),
+    "a size for a rate": Damage(
+        "ja", "300 GB/s の", "300 GB の", "`300 GB` is not what the English text measures"
+    ),
+    "a unit lost": Damage("ja", "[30%]", "[30 回]", "the English text measures `30 %`", "unit"),
+    # Fractions, and signs beside a number.
+    "a part of a number": Damage(
+        "ja", "- 512 トークン", "- 1/512 トークン", "the number `1/512` is not in the English section", "same"
+    ),
+    "a part of a number, in words": Damage(
+        "zh",
+        "- 2048 个样本",
+        "- 2048 分之 1 个样本",
+        "the number `2048 分之 1` is not in the English section",
+    ),
+    "a part with a stroke of full width": Damage(
+        "ar", "من 512 رمزًا", "من 1／512 رمزًا", "the number `1／512` is not in the English section"
+    ),
+    "another part": Damage(
+        "zh", "五分之一的时间", "四分之一的时间", "the number `四分之一` is not in the English section"
+    ),
+    "less for more": Damage(
+        "ja",
+        "- 65504 を超える数",
+        "- < 65504 の数",
+        "`<` is of a relation that the English text does not say",
+        "say of",
+    ),
+    "at most, for nothing": Damage("ar", "- 2048 عينة", "- ≤ 2048 عينة", "`≤` is of a relation"),
+    "a power": Damage("ja", "を 2 回", "を 2 乗回", "`乗` is of a relation"),
+    "a power, zh": Damage("zh", "跑 2 次", "跑 2 次方", "`次方` is of a relation"),
+    "a power, ar": Damage("ar", "في 2 تشغيل", "في أس 2 تشغيل", "`أس` is of a relation"),
+    # Names that the section has elsewhere.
+    "cards of another row": Damage(
+        "ja", "| A100、H100 |", "| V100、H100 |", "the name V100 is not in the English text", "name what"
+    ),
+    "a card left out of its row": Damage(
+        "ja", "| T4、V100 |", "| V100 |", "the name T4 of the English text is not here", "keep it"
+    ),
+    "a format that is used instead": Damage(
+        "zh", "这里不要用 bf16", "这里不要用 fp32", "the name fp32 is not in the English text"
+    ),
+    "a format too many": Damage(
+        "ar", "لا تستعمل bf16 عليها", "لا تستعمل bf16 وfp32 عليها", "the name fp32 is not in the English text"
+    ),
+    "the item of another method": Damage(
+        "ja", "- **OSF**：小", "- **AdaLoRA**：小", "the name OSF of the English text is not here"
+    ),
+    "one format for another that the text has, too": Damage(
+        "ja",
+        "fp16 はオーバーフロー",
+        "bf16 はオーバーフロー",
+        "bf16 stands where the English text has fp16",
+        "as often",
+        at="ではなく bf16",
+    ),
+    "one device for another that the text has, too": Damage(
+        "ar",
+        "، لا وحدة GPU.",
+        "، لا معالج CPU.",
+        "CPU stands where the English text has GPU",
+        at="بدل fp16",
+    ),
+    "one optimizer for another": Damage(
+        "zh",
+        "- **Adafactor**：比 Muon 少",
+        "- **Muon**：比 Muon 少",
+        "Muon stands where the English text has Adafactor",
+        "as often",
     ),
     # Code.
     "a letter changed in code": Damage(
@@ -647,4 +733,4 @@ def test_the_title_of_a_translation_says_no_more_than_the_english_page(
 def test_the_title_of_a_translation_keeps_the_names_of_the_english_one(tree: Tree) -> None:
     edit(tree.project.docs / "en" / PAGE, "---\ndescription", "---\ntitle: AdamW on 2 GPUs\ndescription")
     edit(tree.project.docs / "ja" / PAGE, "---\ndescription", "---\ntitle: GPU 2 枚\ndescription")
-    assert [one.what for one in tree.new()[0]] == ["the title lacks the name AdamW"]
+    assert [one.what for one in tree.new()[0]] == ["the name AdamW of the English text is not here"]

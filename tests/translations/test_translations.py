@@ -9,7 +9,7 @@ import pytest
 from benchbook.content.page_source import parse_page
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
-from benchbook.translations import leftovers, numbers, parity, terms
+from benchbook.translations import leftovers, names, numbers, parity, relations, terms
 from benchbook.translations.checks import check_translations
 from benchbook.translations.sections import Section, lines_for_readers, sections_of, untranslated_part
 from benchbook.translations.settings import (
@@ -32,7 +32,10 @@ TEXT = Matching("text")
 ENGLISH = Rules(
     "en",
     numerals={1: ["one", "a"], 2: ["two"]},
-    implied={2: ["half"]},
+    implied={2: ["half"], 5: ["fifth"]},
+    fractions={2: ["half"], 3: ["thirds"], 5: ["fifth"]},
+    dividing=("divided by",),
+    comparisons={"<": ["below"], "^": ["squared"]},
     magnitudes={1_000_000_000: ["billion"]},
 )
 JAPANESE = Rules("ja", TEXT, magnitudes={100_000_000: ["億"]})
@@ -107,6 +110,16 @@ def test_what_readers_see_of_a_fence_is_text_and_the_rest_is_constant() -> None:
     )
     assert untranslated_part("cell", "a.py#b\n") == "a.py#b\n"
     assert untranslated_part("chart", "title: [") == "title: ["
+
+
+def test_of_a_trace_only_the_title_is_translated() -> None:
+    trace = 'script: a/b.py\nwhere: {cause: data}\ntrace: steps\ntitle: "Four steps"\n'
+    assert lines_for_readers("trace", trace) == {4}
+    assert untranslated_part("trace", trace) == untranslated_part(
+        "trace", trace.replace("Four steps", "四步")
+    )
+    assert untranslated_part("trace", trace) != untranslated_part("trace", trace.replace("data", "daten"))
+    assert untranslated_part("trace", trace) != untranslated_part("trace", trace.replace("steps\n", "step\n"))
 
 
 def test_the_sentence_of_a_claim_is_translated_and_what_it_refers_to_is_not() -> None:
@@ -293,8 +306,17 @@ def test_english_phrases_are_found_in_both_numbers_and_as_they_are_written() -> 
         ("On two GPUs.", "GPU 2 枚。", []),
         ("On two GPUs.", "GPU ٢ 枚。", []),
         ("On two GPUs.", "GPU 3 枚。", ["3"]),
-        ("Half of it.", "2 分の 1。", ["1"]),
-        ("A half.", "2 分の 1。", []),
+        ("Half of it.", "2 分の 1。", []),
+        ("A half.", "3 分の 1。", ["3 分の 1"]),
+        ("Two thirds.", "3 分の 2。", []),
+        ("Divided by 8.", "1/8 になる。", []),
+        ("A fifth.", "五分の一。", []),
+        ("Five GPUs.", "GPU 五分の一。", ["五分の一"]),
+        ("8 tokens", "1 / 8 トークン", ["1 / 8"]),
+        ("8 tokens", "1/8k トークン", ["1/8"]),
+        ("8 tokens", "8 分の 1 トークン", ["8 分の 1"]),
+        ("8/2 and 2026/11/24", "8/2、2026/11/24", []),
+        ("A fifth of that.", "その 5 分の 1。", []),
         ("1,000 steps", "1000 步", []),
         ("torch 2.11.0, 3,5", "torch 2.11.0，3,5", []),
         ("In bf16 on GPT-2", "bf16 と GPT-2", []),
@@ -322,6 +344,24 @@ def test_a_number_must_be_in_the_english_section(english: str, ours: str, added:
     assert found == [f"the number `{number}` is not in the English section" for number in added]
 
 
+@pytest.mark.parametrize(
+    ("english", "ours", "signs"),
+    [
+        ("Below 8.", "< 8", []),
+        ("Below 8.", "値は > 8", [">"]),
+        ("8 < 9", "8 < 9、9 < 8", ["<"]),
+        ("8 squared", "8 の 2 乗", []),
+        ("8 times", "8 の 2 乗", ["乗"]),
+        ("A, then B.", "A -> B => C", []),
+        ("Riding.", "乗る", []),
+    ],
+)
+def test_a_relation_of_numbers_is_said_in_english_too(english: str, ours: str, signs: list[str]) -> None:
+    rules = Rules("ja", TEXT, comparisons={"^": ["乗"]})
+    found = whats(list(relations.relation_problems(section(ours), section(english), rules, ENGLISH, PATH)))
+    assert found == [f"`{sign}` is of a relation that the English text does not say" for sign in signs]
+
+
 def test_a_number_may_be_said_in_words_and_one_need_not_be_said() -> None:
     rules = Rules("zh", matching=TEXT, numerals={2: ["两"]})
     english = section("One run on two GPUs, in 2024.")
@@ -341,8 +381,8 @@ def test_a_word_for_device_memory_may_say_whose_it_is() -> None:
     chinese = Rules("zh", matching=TEXT, terms={"GPU memory": Term(approved=["显存"])})
     source = section("GPU memory on a GPU")
     for ours, said in (("GPU 的显存", 1), ("GPU 上的 GPU 显存", 2)):
-        assert list(numbers.device_problems(section(ours), source, chinese, english, PATH)) == [], said
-    (problem,) = numbers.device_problems(section("显存"), source, chinese, english, PATH)
+        assert list(names.device_problems(section(ours), source, chinese, english, PATH)) == [], said
+    (problem,) = names.device_problems(section("显存"), source, chinese, english, PATH)
     assert problem.what == "section `#t` says GPU 0 times, in English 2 times"
 
 

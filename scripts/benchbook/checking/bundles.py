@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import zlib
 from collections import Counter
@@ -28,6 +29,13 @@ from benchbook.checking.plausibility import (
     speed_problems,
 )
 from benchbook.checking.quotations import quotation_problems
+from benchbook.checking.traces import (
+    add_sizes,
+    entry_problems,
+    guide_problems,
+    named_traces,
+    trace_file_problems,
+)
 from benchbook.content.formats import from_table
 from benchbook.content.machines import (
     MachineDescription,
@@ -49,10 +57,13 @@ from benchbook.content.records import (
     read_packed,
     record_from,
     record_table,
+    superseded_traces,
+    trace_places,
     write_together,
 )
 from benchbook.content.revisions import laid_out
 from benchbook.content.script import Script, read_script
+from benchbook.content.unfinished import finish_writing
 from benchbook.content.validation import RECORD_AGAIN, machine_problems, parse_json, record_problems
 
 # So much of a value is told.
@@ -71,6 +82,7 @@ class Imported:
 
     Parameters:
         written: The paths written, relative to the project.
+        removed: The traces that went, likewise: those of variants that were replaced.
         replaced: What was there before and is no more, a line for each record.
         added: What was added to a machine that was there before, or to a session of it, likewise.
     """
@@ -78,6 +90,7 @@ class Imported:
     written: tuple[str, ...]
     replaced: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
 
 
 def import_bundles(
@@ -105,6 +118,7 @@ def import_bundles(
     Raises:
         BenchbookError: Anything in any of them is not right; then nothing was written.
     """
+    finish_writing(project)
     problems: list[Problem] = []
     bundles = []
     for path in paths:
@@ -122,9 +136,7 @@ def import_bundles(
             refused = [Problem(path.name, 1, what, "leave it out, or name its machine with `--machine`")]
         refused = refused or list(
             islice(
-                _refusals(
-                    project, described, bundle["records"], path.name, reviewed, repository or project.root
-                ),
+                _refusals(project, bundle, path.name, reviewed, repository or project.root),
                 MOST_PROBLEMS,
             )
         )
@@ -143,26 +155,28 @@ def import_bundles(
     ]
     if problems:
         raise BenchbookError(*problems)
-    written = _put(project, {path: text for one in placed for path, text in one.texts(project).items()})
+    contents = {path: content for one in placed for path, content in one.contents(project).items()}
+    written = _put(project, contents)
     replaced = dict.fromkeys(line for one in placed for line in one.found.replaced)
     added = dict.fromkeys(line for one in placed for line in (*one.found.added, *one.found.joined))
-    return Imported(written, tuple(replaced), tuple(added))
+    removed = tuple(project.relative(path) for path, content in contents.items() if content is None)
+    return Imported(written, tuple(replaced), tuple(added), removed)
 
 
-def _put(project: Project, texts: Mapping[Path, str]) -> tuple[str, ...]:
-    """Put files in place, all or none; their paths in the project.
+def _put(project: Project, contents: Mapping[Path, bytes | None]) -> tuple[str, ...]:
+    """Put files in place, all or none; their paths in the project. One whose content is None goes.
 
     Raises:
         BenchbookError: One cannot be written; then everything is as it was.
     """
     try:
-        write_together({path: text.encode() for path, text in texts.items()})
+        write_together(contents, project.root)
     except OSError as error:
         shown = project.relative(project.records)
         what = f"cannot be written ({error.strerror or error}), and nothing was imported"
         fix = "make room there, or make it writable, and import again"
         raise BenchbookError(Problem(shown, 1, what, fix)) from error
-    return tuple(project.relative(path) for path in texts)
+    return tuple(project.relative(path) for path, content in contents.items() if content is not None)
 
 
 def import_at(
@@ -179,6 +193,7 @@ def import_at(
     Raises:
         BenchbookError: There is no such revision, or anything in the bundles is not right.
     """
+    finish_writing(project)
     with laid_out(project.root, revision) as there:
         done = import_bundles(there, paths, replacing, True, machine, project.root)
         if machine is None:
@@ -192,7 +207,8 @@ def import_at(
                 raise BenchbookError(
                     *(Problem(revision, 1, f"they would change {line}", fix) for line in changed)
                 )
-        _put(project, {project.root / name: (there.root / name).read_text("utf-8") for name in done.written})
+        contents = {project.root / name: (there.root / name).read_bytes() for name in done.written}
+        _put(project, contents | dict.fromkeys(project.root / name for name in done.removed))
     return done
 
 
@@ -205,12 +221,14 @@ class _Placed:
         machine: What it says of its machine.
         records: The records as they will be, by their place.
         found: What it changes of what is here.
+        traces: The files of traces that it holds, by their digest.
     """
 
     path: str
     machine: MachineDescription
     records: dict[Path, Record]
     found: Changes
+    traces: Mapping[str, bytes]
 
     def refusals(self, replacing: bool, reviewed: bool, named: bool) -> Iterator[Problem]:
         """What is here already and stays; `named` is whether this machine's bundles were asked for."""
@@ -226,11 +244,22 @@ class _Placed:
         for line in () if replacing or named else self.found.joined:
             yield Problem(self.path, 1, f"it would add {line}", fix)
 
-    def texts(self, project: Project) -> dict[Path, str]:
-        """The files that it becomes, with what each holds."""
+    def contents(self, project: Project) -> dict[Path, bytes | None]:
+        """The files that it becomes, with what each holds, and None of those that go.
+
+        A trace comes before the record that names it, and goes after the one that names it no more.
+        """
         described = project.records / self.machine.name / "machine.json"
-        records = {target: dump_record(record) for target, record in self.records.items()}
-        return {described: text_over(described, self.machine), **records}
+        texts = {described: text_over(described, self.machine)}
+        texts |= {target: dump_record(record) for target, record in self.records.items()}
+        found: dict[Path, bytes | None] = {}
+        for record in self.records.values():
+            places = trace_places(project, record).items()
+            found |= {place: self.traces[digest] for place, digest in places if digest in self.traces}
+        found |= {place: text.encode() for place, text in texts.items()}
+        for record in self.records.values():
+            found |= dict.fromkeys(superseded_traces(project, record))
+        return found
 
 
 def _laid_over(project: Project, path: str, bundle: dict[str, Any]) -> _Placed:
@@ -263,7 +292,14 @@ def _laid_over(project: Project, path: str, bundle: dict[str, Any]) -> _Placed:
         strange = new.campaigns.keys() - (old.campaigns.keys() if old is not None else set())
         if borrowed := sorted(name for name in strange if known.get(name, new.script) != new.script):
             found.added.append(f"{title}: to campaign {few(borrowed)}, which is here of another script")
-    return _Placed(path, machine, records, found)
+    sizes: dict[str, int] = {}
+    for place in sorted((project.records / machine.name).glob("*/*.json")):
+        if place not in records and (kept := load_record(place, project.relative(place))) is not None:
+            add_sizes(sizes, record_table(kept))
+    for merged in records.values():
+        add_sizes(sizes, record_table(merged))
+    found.refused += [(problem.what, problem.fix) for problem in guide_problems(sizes, machine.name, path)]
+    return _Placed(path, machine, records, found, bundle["traces"])
 
 
 def _campaigns_here(project: Project, machine: str) -> dict[str, str]:
@@ -291,7 +327,9 @@ def _repeated(bundle: dict[str, Any], path: str, seen: dict[tuple[str, str], str
 
 
 def _read_bundle(path: Path) -> dict[str, Any]:
-    """The content of a bundle, gzipped or not: `machine`, `records`, and the `digest` of both.
+    """The content of a bundle, gzipped or not: `machine`, `records`, the `digest` of both, and `traces`.
+
+    The traces are bytes, by their digest, which the records name.
 
     Raises:
         BenchbookError: It is not one, or damaged, or larger than any honest one.
@@ -311,7 +349,8 @@ def _read_bundle(path: Path) -> dict[str, Any]:
     bundle, problems = parse_json(text, path.name)
     if problems:
         raise BenchbookError(*problems)
-    shape = isinstance(bundle, dict) and set(bundle) == {"schema", "digest", "machine", "records"}
+    keys = {"schema", "digest", "machine", "records"}
+    shape = isinstance(bundle, dict) and set(bundle) - {"traces"} == keys
     if not shape or bundle["schema"] != 1 or not isinstance(bundle["records"], list):
         fix = "pass the file that `record --bundle` wrote"
         raise BenchbookError(Problem(path.name, 1, "is not a bundle of records", fix))
@@ -322,7 +361,44 @@ def _read_bundle(path: Path) -> dict[str, Any]:
     if bundle["digest"] != digest:
         what = "was changed since it was written: its digest is of other content"
         raise BenchbookError(Problem(path.name, 1, what, fix))
-    return dict(bundle)
+    return dict(bundle) | {"traces": _traces_in(bundle.get("traces", {}), path.name)}
+
+
+def _traces_in(traces: Any, path: str) -> dict[str, bytes]:
+    """The traces of a bundle, by their digest.
+
+    Raises:
+        BenchbookError: They are not files in base64.
+    """
+    try:
+        return {name: base64.b64decode(text, validate=True) for name, text in traces.items()}
+    except (AttributeError, TypeError, ValueError) as error:
+        fix = "pass the file that `record --bundle` wrote"
+        raise BenchbookError(
+            Problem(path, 1, f"its traces are not files in base64 ({error})", fix)
+        ) from error
+
+
+def _trace_problems(project: Project, bundle: Mapping[str, Any], path: str) -> Iterator[Problem]:
+    """Where the traces of a bundle are not those that its records name, or cannot be published."""
+    fix = "pass the file that `record --bundle` wrote"
+    strange = dict.fromkeys(bundle["traces"])
+    for table in bundle["records"]:
+        for variant, name, entry in named_traces(table):
+            strange.pop(entry["sha256"], None)
+            packed = bundle["traces"].get(entry["sha256"])
+            if packed is None:
+                what = f"it lacks the trace {name} of variant {variant} of {table['script']}"
+                yield Problem(path, 1, what, fix)
+                continue
+            yield from trace_file_problems(packed, table, variant, name, path)
+            place = project.trace_path(table["machine"], table["script"], name, entry["sha256"])
+            if (link := project.link_above(place)) is not None:
+                what = f"{link.relative_to(project.root).as_posix()} is a link to another place"
+                yield Problem(path, 1, what, "put what it leads to in its place")
+    if strange:
+        what = f"it holds {len(strange)} trace(s) that none of its records names"
+        yield Problem(path, 1, what, fix)
 
 
 def _misshapen(project: Project, machine: Any, records: list[Any], path: str) -> list[Problem]:
@@ -339,14 +415,10 @@ def _misshapen(project: Project, machine: Any, records: list[Any], path: str) ->
 
 
 def _refusals(
-    project: Project,
-    machine: Mapping[str, Any],
-    records: list[Any],
-    path: str,
-    reviewed: bool,
-    repository: Path,
+    project: Project, bundle: Mapping[str, Any], path: str, reviewed: bool, repository: Path
 ) -> Iterator[Problem]:
     """What speaks against a bundle of the right shape."""
+    machine, records = bundle["machine"], bundle["records"]
     yield from machine_origin_problems(project, machine, path, reviewed)
     yield from model_problems(machine, path)
     scripts = project.scripts()
@@ -370,6 +442,7 @@ def _refusals(
         yield from record_origin_problems(project, script, machine, table, path)
         yield from commit_problems(repository, table, path, reviewed)
         yield from plausibility_problems(table, machine, script, path)
+        yield from entry_problems(table, script, path)
         elsewhere = _records_elsewhere(project, table["machine"], reference)
         yield from copy_problems(table, _samples_in(elsewhere), path)
         yield from _kind_problems(table, elsewhere, path)
@@ -377,6 +450,7 @@ def _refusals(
         if (link := project.link_above(project.record_path(table["machine"], reference))) is not None:
             what = f"{link.relative_to(project.root).as_posix()} is a link to another place"
             yield Problem(path, 1, what, "put what it leads to in its place")
+    yield from _trace_problems(project, bundle, path)
 
 
 def _speed_problems(

@@ -11,10 +11,18 @@ from benchbook.calculator.checking import coefficient_problems
 from benchbook.checking.claims import claim_problems
 from benchbook.checking.guide_pattern import pattern_problems
 from benchbook.checking.links import anchors, link_problems
+from benchbook.checking.origins import (
+    alike_problems,
+    machine_origin_problems,
+    measurer_problems,
+    model_problems,
+)
 from benchbook.checking.plausibility import Samples, copy_problems, plausibility_problems, samples_of
 from benchbook.checking.predictions import predictions_found
 from benchbook.checking.quotations import quotation_problems
 from benchbook.checking.status import StatusRow, script_status
+from benchbook.checking.traces import add_sizes, committed_problems, guide_problems, unnamed_trace_problems
+from benchbook.content.page_limits import unreadable_pages
 from benchbook.content.page_source import CLAIM, PageSource, parse_page
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
@@ -29,6 +37,7 @@ from benchbook.content.records import (
 )
 from benchbook.content.script import Script, read_script
 from benchbook.content.site_files import site_file_problems, tree_problems
+from benchbook.content.unfinished import unfinished_problems
 from benchbook.content.validation import machine_problems, read_json, record_problems
 from benchbook.languages.language import FALLBACK, FILE, load_language, missing_strings, unit_words
 from benchbook.languages.prose import prose_problems
@@ -56,20 +65,23 @@ class CheckReport:
 
 
 def check_project(project: Project) -> CheckReport:
-    """Hold the whole tree to its promises; one with links or pipes in it is not read."""
-    if unreadable := _finest(list(tree_problems(project))):
+    """Hold the whole tree to its promises; one with links, pipes or pages without end in it is not read."""
+    if unreadable := _finest(list(tree_problems(project))) or _finest(list(unreadable_pages(project))):
         return CheckReport(unreadable, ())
     scripts, problems = _scripts(project)
+    problems += unfinished_problems(project)
     warnings: list[Problem] = []
     samples: dict[tuple[str, Samples], str] = {}
+    described: dict[str, dict[str, object]] = {}
     for machine in project.machines:
-        broken = list(_machine_problems(project, machine, scripts, samples))
+        broken = list(_machine_problems(project, machine, scripts, samples, described))
         problems += broken
         if not any(problem.path.endswith("machine.json") for problem in broken):
             reported = {problem.path for problem in broken}
             for row, problem in _freshness(project, machine, scripts, reported):
                 blocks = machine in project.config.blocking_machines and not _measured_elsewhere(project, row)
                 (problems if blocks else warnings).append(problem)
+    problems += alike_problems(described)
     for folder in sorted({path.parents[1] for path in project.records.glob("*/*/*.json")}):
         if folder.name not in project.machines:
             fix = "restore its machine.json, or record on the machine again"
@@ -132,9 +144,16 @@ def _scripts(project: Project) -> tuple[dict[str, Script], list[Problem]]:
 
 
 def _machine_problems(
-    project: Project, machine: str, scripts: dict[str, Script], samples: dict[tuple[str, Samples], str]
+    project: Project,
+    machine: str,
+    scripts: dict[str, Script],
+    samples: dict[tuple[str, Samples], str],
+    described: dict[str, dict[str, object]],
 ) -> Iterator[Problem]:
-    """What is wrong with a machine and its records; `samples` are the times known, and takes in theirs."""
+    """What is wrong with a machine and its records.
+
+    `samples` are the times known, `described` the machines by their files; both take in what is here.
+    """
     folder = project.records / machine
     path = folder / "machine.json"
     shown = project.relative(path)
@@ -147,8 +166,14 @@ def _machine_problems(
         yield Problem(
             shown, 1, f"describes {description['name']}, in the folder of {machine}", "rename one of the two"
         )
+    described[shown] = description
+    yield from machine_origin_problems(project, description, shown, is_here=True)
+    yield from model_problems(description, shown)
+    sizes: dict[str, int] = {}
     for record in sorted(folder.glob("*/*.json")):
-        yield from _record_problems(project, record, description, scripts, samples)
+        yield from _record_problems(project, record, description, scripts, samples, sizes)
+    yield from guide_problems(sizes, machine, shown)
+    yield from unnamed_trace_problems(project, machine)
 
 
 def _record_problems(
@@ -157,7 +182,9 @@ def _record_problems(
     machine: dict[str, object],
     scripts: dict[str, Script],
     samples: dict[tuple[str, Samples], str],
+    sizes: dict[str, int],
 ) -> Iterator[Problem]:
+    """What is wrong with a record; `sizes` takes in the bytes of its traces, by guide."""
     shown = project.relative(path)
     table, text, unreadable = read_json(path, shown)
     misshapen = unreadable or record_problems(table, shown, text)
@@ -171,10 +198,12 @@ def _record_problems(
         return
     script = scripts.get(table["script"])
     mixed = quotation_problems(table, machine, script, shown, text)
-    yield from mixed
+    yield from mixed or measurer_problems(machine, table, shown)
     if script is not None and not mixed:
         yield from plausibility_problems(table, machine, script, shown, text)
         yield from _campaign_problems(project, record_from(table), script, shown)
+    yield from committed_problems(project, table, script, path, text)
+    add_sizes(sizes, table)
     yield from copy_problems(table, samples, shown, text)
     samples.update({(table["script"], one): str(table["machine"]) for _, one in samples_of(table)})
     if not (project.snippets / table["script"]).is_file():

@@ -43,7 +43,7 @@ def claim_problems(library: Library, pages: Pages) -> tuple[list[Problem], list[
     project = library.project
     words = {code: unit_words(project.docs, code) for code in project.languages}
     for path, page in pages.items():
-        typed = typed_pattern(words[path.relative_to(project.docs).parts[0]])
+        typed = typed_pattern(frozenset(words[path.relative_to(project.docs).parts[0]]))
         problems += _sentence_problems(page, project.relative(path), claims, typed)
     warnings: list[Problem] = []
     try:

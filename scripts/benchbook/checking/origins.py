@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -66,7 +66,11 @@ SIZED_CPU = re.compile(r"cpu-\d+core(-\d+gb)?")
 
 
 def machine_origin_problems(
-    project: Project, machine: Mapping[str, Any], path: str, reviewed: bool = False
+    project: Project,
+    machine: Mapping[str, Any],
+    path: str,
+    reviewed: bool = False,
+    is_here: bool = False,
 ) -> Iterator[Problem]:
     """What is wrong with a well-formed description that comes from outside.
 
@@ -75,10 +79,13 @@ def machine_origin_problems(
         machine: The description.
         path: The file, for messages.
         reviewed: Whether it comes from a commit that was reviewed, as what the maintainers measured does.
+        is_here: Whether it is that of the checkout: one that names nobody is the maintainers' own there, and
+            a person has worded it.
     """
     name, owner, kind = machine["name"], machine["owner"], machine["kind"]
     accelerator = machine["accelerator"]
-    known = description_here(project, name)
+    known = None if is_here else description_here(project, name)
+    is_lent = OWNER_MARK in name
     if (kind == "cpu") != (accelerator is None):
         what = (
             f"{name} is of the kind {kind} and describes {'no' if accelerator is None else 'an'} accelerator"
@@ -102,9 +109,12 @@ def machine_origin_problems(
         if suffix != slug(owner or ""):
             what = f"{name} belongs to {owner or 'the maintainers'}, and its name says otherwise"
             yield Problem(path, 1, what, f"{UNDER_A_NAME}, which becomes its ending")
-        yield from _posing(project, machine, path, reviewed)
-        if known is None:
+        yield from _posing(project, machine, path, reviewed or (is_here and not is_lent))
+        if known is None and (is_lent or not is_here):
             yield from _misnamed(machine, sheet, path)
+        # What comes from outside is worded anew.
+        if is_here and is_lent:
+            yield from _strange_words(machine, sheet, path)
     differing = differing_key(known, machine) if known else None
     if differing:
         what = f"{name} is here already and is another machine (its {differing} differs)"
@@ -197,13 +207,21 @@ def _is_capability(text: str) -> bool:
     return re.fullmatch(r"[1-9][0-9]?\.[0-9]", text) is not None and float(text) < 2 * newest
 
 
-def _quoted_words(machine: Mapping[str, Any], sheet: Sheet | None, path: str) -> Iterator[Problem]:
-    """A machine of quoted figures, whose words a person chose, that is called as another model."""
+def _strange_words(machine: Mapping[str, Any], sheet: Sheet | None, path: str) -> Iterator[Problem]:
+    """A machine whose words a person chose, and that is called as another model, or as the maintainers'."""
     for key in WORDING:
         said = sheet_of({"accelerator": {"name": machine[key]}})
         if said is not None and said != sheet:
             what = f"{machine['name']} is called {machine[key]!r}, and does not describe a {said.model}"
-            yield Problem(path, 1, what, "call it by what the publication says was measured")
+            yield Problem(path, 1, what, "call it by what was measured")
+        if _is_maintainers(machine[key]):
+            what = f"{machine['name']} is called {machine[key]!r}, and is not the maintainers'"
+            yield Problem(path, 1, what, "call it by what was measured")
+
+
+def _quoted_words(machine: Mapping[str, Any], sheet: Sheet | None, path: str) -> Iterator[Problem]:
+    """A machine of quoted figures that is called as another model, or as the maintainers'."""
+    yield from _strange_words(machine, sheet, path)
     if machine["owner"] is not None and _is_maintainers(machine["owner"]):
         what = f"{machine['name']} is quoted, and says that the maintainers measured it"
         yield Problem(path, 1, what, "name who is said to have measured it")
@@ -212,15 +230,35 @@ def _quoted_words(machine: Mapping[str, Any], sheet: Sheet | None, path: str) ->
 def worded(project: Project, machine: MachineDescription) -> MachineDescription:
     """A measured machine with the title and the short form that follow from what it is.
 
-    Where another machine here has that title, its own name stands behind it.
+    Where another machine here is called so, its own name stands behind it.
     """
     if machine.published:
         return machine
     made = named(machine)
-    others = (description_here(project, name) for name in project.machines if name != machine.name)
-    taken = {other.get("title") for other in others if other is not None}
-    title = f"{made.title} ({machine.name})" if made.title in taken else made.title
-    return replace(machine, title=title, short=made.short)
+    others = [description_here(project, name) for name in project.machines if name != machine.name]
+
+    def called(key: str, said: str) -> str:
+        taken = {_seen(str(other.get(key))) for other in others if other is not None}
+        return f"{said} ({machine.name})" if _seen(said) in taken else said
+
+    return replace(machine, title=called("title", made.title), short=called("short", made.short))
+
+
+def alike_problems(machines: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]:
+    """Machines that a reader cannot tell from another: of two, the one that is lent, or has the later name.
+
+    Parameters:
+        machines: Every description, by its file.
+    """
+    for key in WORDING:
+        seen: dict[str, str] = {}
+        for path, machine in sorted(
+            machines.items(), key=lambda item: (OWNER_MARK in item[1]["name"], item[1]["name"])
+        ):
+            other = seen.setdefault(_seen(machine[key]), machine["name"])
+            if other != machine["name"]:
+                what = f"{machine['name']} has the {key} {machine[key]!r}, as {other} has"
+                yield Problem(path, 1, what, "call it so that a reader can tell the two apart")
 
 
 def _is_maintainers(name: str) -> bool:
@@ -230,8 +268,13 @@ def _is_maintainers(name: str) -> bool:
 
 def _skeleton(text: str) -> str:
     """What a reader sees in a text: no accents, spaces and case, and one spelling of what looks alike."""
+    return re.sub(r"[^a-z0-9]", "", _seen(text)).replace("rn", "m").replace("vv", "w")
+
+
+def _seen(text: str) -> str:
+    """As `_skeleton`, with the letters of other scripts."""
     plain = _without_accents(unicodedata.normalize("NFKC", text)).casefold().translate(ALIKE)
-    return re.sub(r"[^a-z0-9]", "", plain).replace("rn", "m").replace("vv", "w")
+    return re.sub(r"[\W_]", "", plain).replace("rn", "m").replace("vv", "w")
 
 
 def _without_accents(text: str) -> str:
@@ -300,21 +343,41 @@ def record_origin_problems(
         if variant.outcome == "ok" and len(variant.runs) < known[name].repeats:
             what = f"{title}: holds {len(variant.runs)} runs where {known[name].repeats} are asked for"
             yield Problem(path, 1, what, RECORD_AGAIN)
-    measurer = machine["owner"] or MAINTAINERS
-    for name, campaign in table["campaigns"].items():
-        if "source" in campaign and _is_maintainers(campaign["recorded_by"]):
-            what = f"campaign {name} is quoted, and says that the maintainers measured it"
-            yield Problem(path, 1, what, "name who is said to have measured it")
+    kept = set(table["campaigns"]) - asked
+    yield from measurer_problems(machine, table, path, kept)
     for name in sorted(asked):
         campaign = table["campaigns"][name]
-        if campaign["recorded_by"] != measurer:
-            what = f"campaign {name} was recorded by {campaign['recorded_by']}, on a machine of {measurer}"
-            yield Problem(path, 1, what, "record under one name")
         python = campaign["packages"].get("python")
         if python is None or not _admits(script.metadata.requires_python, python):
             what = f"campaign {name} ran on Python {python}, where {script.reference} asks for "
             what += script.metadata.requires_python
             yield Problem(path, 1, what, "record with a Python that the script admits")
+
+
+def measurer_problems(
+    machine: Mapping[str, Any],
+    table: Mapping[str, Any],
+    path: str,
+    kept: Collection[str] = (),
+) -> Iterator[Problem]:
+    """Sessions that someone else measured than whose machine it is, or is said to be.
+
+    Parameters:
+        machine: The description, of the right shape.
+        table: A record of it, likewise.
+        path: The file, for messages.
+        kept: Campaigns that are here already, as they are.
+    """
+    measurer = machine["owner"] or MAINTAINERS
+    for name, campaign in sorted(table["campaigns"].items()):
+        by = campaign["recorded_by"]
+        if "source" in campaign:
+            if _is_maintainers(by):
+                what = f"campaign {name} is quoted, and says that the maintainers measured it"
+                yield Problem(path, 1, what, "name who is said to have measured it")
+        elif by != measurer and name not in kept:
+            what = f"campaign {name} was recorded by {by}, on a machine of {measurer}"
+            yield Problem(path, 1, what, "record under one name")
 
 
 def commit_problems(

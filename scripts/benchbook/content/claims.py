@@ -20,7 +20,7 @@ from benchbook.content.records import is_published
 from benchbook.content.references import Reference, UnresolvedError, parse_reference
 from benchbook.content.safe_html import unsafe_address
 from benchbook.content.tolerances import SMALLEST_RATIO, TOLERANCES
-from benchbook.content.units import UNITS, Unit
+from benchbook.content.units import UNITS, Dimension, Unit
 
 Relation = Literal["less", "greater", "equal"]
 Outcome = Literal["holds", "refuted", "too close to call", "not applicable", "not measured"]
@@ -30,7 +30,7 @@ OUTCOMES: tuple[Outcome, ...] = ("holds", "refuted", "too close to call", "not a
 FILE = "claims.toml"
 RELATIONS = ("less", "greater", "equal")
 NEEDED = ("id", "a", "relation", "b", "machines")
-KEYS = (*NEEDED, "ratio", "tolerance", "times", "needs", "source")
+KEYS = (*NEEDED, "ratio", "tolerance", "times", "kind", "needs", "source")
 SOURCE_KEYS = ("title", "url", "quote", "date")
 # One sentence at most: what is quoted stands beside a claim, and is someone's.
 LONGEST_QUOTE = 200
@@ -73,6 +73,7 @@ class Claim:
         ratio: For "less" and "greater", the smallest ratio that matters: 1 where the claim names the number.
         tolerance: For "equal", by what share the two may differ; None for as much as their kind may.
         times: What `b` is multiplied by.
+        kind: "time" for ratios of times, which scatter as times do; None where the unit tells.
         machines: The outcome that it is meant to have, by machine.
         needs: What a machine must have for the claim to be about it at all (`CAPABILITIES`).
         source: Who said so, where it is folklore.
@@ -89,6 +90,7 @@ class Claim:
     ratio: float = 1.0
     tolerance: float | None = None
     times: float = 1.0
+    kind: Dimension | None = None
     needs: frozenset[str] = frozenset()
     source: ClaimSource | None = None
     lines: Mapping[str, int] = field(default_factory=dict)
@@ -112,7 +114,8 @@ class Claim:
         if isinstance(self.b, Constant):
             other = [self.b.value, self.b.unit.symbol if self.b.unit is not None else None]
         allowed = TOLERANCES if self.tolerance is None else self.tolerance
-        what = [str(self.a), self.relation, other, self.times, self.ratio, allowed]
+        kinds = [] if self.kind is None else [self.kind]
+        what = [str(self.a), self.relation, other, self.times, self.ratio, allowed, *kinds]
         return "sha256:" + hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
 
     def at(self, key: str) -> int:
@@ -271,6 +274,7 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
         "make it a share; 0 where the two must be the same",
     ),
     "times": (lambda value: _is_number(value) and value > 0, "make it a number above 0"),
+    "kind": (lambda value: value == "time", 'make it "time", for a ratio of times, or leave it out'),
     "machines": (
         lambda value: isinstance(value, dict) and bool(value),
         'name at least one: machines = { "machine" = "holds" }',
@@ -384,6 +388,7 @@ def _build(declared: Mapping[str, Any], path: str, guide: str, lines: Mapping[st
         b=b,
         relation=declared["relation"],
         machines=dict(declared["machines"]),
+        kind=declared.get("kind"),
         needs=frozenset(declared.get("needs", ())),
         source=ClaimSource(**declared["source"]) if "source" in declared else None,
         lines=lines,

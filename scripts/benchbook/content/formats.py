@@ -111,7 +111,11 @@ def at_most(characters: int) -> Build:
     """What raises ValueError of a value that takes more than so many characters as JSON."""
 
     def fitting(value: Any) -> Any:
-        if (size := len(json.dumps(value))) > characters:
+        try:
+            size = len(json.dumps(value, allow_nan=False))
+        except RecursionError:
+            raise ValueError("it nests too deeply") from None
+        if size > characters:
             raise ValueError(f"it takes {size} characters, and {characters} are the most")
         return value
 

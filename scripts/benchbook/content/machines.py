@@ -18,14 +18,16 @@ from benchbook.content.formats import (
     Megahertz,
     Name,
     OneOf,
+    Passes,
     Short,
     Stored,
     Title,
     Watts,
+    at_most,
 )
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
-from benchbook.content.records import MOST_NAMES, dump_json
+from benchbook.content.records import MOST_NAMES, MOST_SET, dump_json
 from benchbook.content.script import machine_kinds
 
 # What two descriptions of one machine agree on, whatever was updated between them. Where there is an
@@ -57,7 +59,7 @@ class AcceleratorDescription(Stored):
     driver: Short | None
     runtime: Short | None
     power_limit_watts: Watts | None
-    clocks_mhz: dict[Name, Megahertz | None] | None
+    clocks_mhz: Annotated[dict[Name, Megahertz | None], Passes(at_most(MOST_SET))] | None
     mig: Short | bool | None
     partition: Label | None = field(default=None, kw_only=True)
     ecc: bool | None
@@ -73,7 +75,7 @@ class CpuDescription(Stored):
     vendor: Short | None
     cores: Cores | None
     threads_per_core: Cores | None
-    flags: Annotated[list[Short], Limit(max_length=MOST_NAMES, fail_fast=True)]
+    flags: Annotated[list[Short], Limit(max_length=MOST_NAMES, fail_fast=True), Passes(at_most(MOST_SET))]
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ class MachineDescription(Stored):
     cpu: CpuDescription
     memory_bytes: HostBytes | None
     virtualisation: Short | None
-    system: dict[Name, Short | None]
+    system: Annotated[dict[Name, Short | None], Passes(at_most(MOST_SET))]
     published: bool
     schema: Literal[1]
 

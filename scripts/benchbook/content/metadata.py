@@ -14,6 +14,7 @@ from benchbook.content.arithmetic import NotArithmeticError, names_in
 from benchbook.content.positions import toml_error_line, toml_key_lines
 from benchbook.content.problems import Problem, did_you_mean
 from benchbook.content.records import MOST_RUNS
+from benchbook.content.traces import MOST_TRACES
 from benchbook.content.units import UNITS
 
 # The regular expression that PEP 723 prescribes.
@@ -69,6 +70,7 @@ class ScriptMetadata:
 
     `worth` says what is recorded first where time is short: the scripts with the largest are the first group.
     `work` is what one run has to do (`WORK`), each a number or an arithmetic expression of parameters.
+    `traces` are names that hold, after the last cell, the path of a profiler's trace, or None.
     """
 
     requires_python: str
@@ -80,6 +82,7 @@ class ScriptMetadata:
     environment: dict[str, str] = field(default_factory=dict)
     meters: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
+    traces: tuple[str, ...] = ()
     metrics: dict[str, Metric] = field(default_factory=dict)
     on: dict[str, dict[str, ParameterValue]] = field(default_factory=dict)
     repeats_on: dict[str, int] = field(default_factory=dict)
@@ -174,6 +177,11 @@ def _is_inside(value: object) -> bool:
     )
 
 
+def _is_traces(value: object) -> bool:
+    names = value if _is_strings(value) else []
+    return 0 < len(names) == len(set(names)) <= MOST_TRACES and all(map(is_parameter_name, names))
+
+
 def _is_matrix(value: object) -> bool:
     if isinstance(value, dict):
         return bool(value) and all(isinstance(values, list) and values for values in value.values())
@@ -191,6 +199,7 @@ KEYS: dict[str, tuple[Callable[[object], bool], str]] = {
     "environment": (_is_environment, 'a table of strings, such as { OMP_NUM_THREADS = "2" }'),
     "meters": (_is_meters, f"a list of {', '.join(METERS_ON_REQUEST)}"),
     "inputs": (_is_inside, "a list of paths below the script's folder"),
+    "traces": (_is_traces, f"a list of names of the script, {MOST_TRACES} at most, each once"),
     "metrics": (lambda value: isinstance(value, dict), "a table of metrics"),
     "on": (lambda value: isinstance(value, dict), "a table of kinds of machine"),
     "smallest": (lambda value: isinstance(value, dict), "a table of parameters"),
@@ -306,7 +315,7 @@ def _metric_problems(name: str, declared: object, path: str, line: int) -> Itera
 
 def _build(table: Mapping[str, Any], lines: dict[str, int]) -> ScriptMetadata:
     own = dict(table.get("tool", {}).get("benchbook", {}))
-    for key in ("needs", "meters", "inputs"):
+    for key in ("needs", "meters", "inputs", "traces"):
         if key in own:
             own[key] = tuple(own[key])
     own["metrics"] = {name: Metric(name, **declared) for name, declared in own.get("metrics", {}).items()}

@@ -27,6 +27,7 @@ FENCES: Mapping[str, Literal["yaml", "words", "reference"]] = {
     "table": "yaml",
     "chart": "yaml",
     "tradeoff": "yaml",
+    "trace": "yaml",
     CLAIM: "words",
     "claims": "reference",
     "calculator": "reference",

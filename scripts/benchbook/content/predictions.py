@@ -20,16 +20,18 @@ from benchbook.content.formats import (
     MachineName,
     Name,
     OneOf,
+    Passes,
     Reference,
     Short,
     Some,
     Stored,
     Value,
     VariantName,
+    at_most,
     from_table,
 )
 from benchbook.content.problems import BenchbookError, Problem
-from benchbook.content.records import Parameters, dump_json, write_text
+from benchbook.content.records import MOST_SET, Parameters, Versions, dump_json, write_text
 
 NOT_A_PREDICTION = "is not a prediction"
 PREDICT_AGAIN = "predict it again with `benchbook predictions`"
@@ -48,6 +50,10 @@ ANY_QUANTITY = re.compile(f"(?:{_PART}|{_MEASURED})")
 RESERVED = "peak_reserved"
 ValueName = Annotated[str, Limit(pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[a-z_]+)?$")]
 Setting = Value | Short | list[Value] | list[Short]
+# A run has some seven.
+MOST_MOMENTS = 100
+# Every number on a page that was predicted may repeat it.
+Bounded = Passes(at_most(MOST_SET))
 
 
 @dataclass(frozen=True)
@@ -93,18 +99,18 @@ class StoredPrediction(Stored):
     modified: bool
     blind: bool
     predictor: Count
-    packages: dict[Short, Short]
+    packages: Versions
     parameters: Parameters
-    model: dict[Name, Any]
+    model: Annotated[dict[Name, Any], Bounded]
     kind: Annotated[str, OneOf(("training", "inference", "run"))]
-    workload: dict[Name, Setting | dict[Name, Any]]
-    values: dict[ValueName, Bytes]
-    stands_for: dict[ValueName, Some[Quantity]]
+    workload: Annotated[dict[Name, Setting | dict[Name, Any]], Bounded]
+    values: Annotated[dict[ValueName, Bytes], Bounded]
+    stands_for: Annotated[dict[ValueName, Some[Quantity]], Bounded]
     moment: Name
     peak_allocated: Bytes
     peak_reserved: Bytes | None
-    categories: dict[Name, Bytes]
-    moments: dict[Name, StoredMoment]
+    categories: Annotated[dict[Name, Bytes], Bounded]
+    moments: Annotated[dict[Name, StoredMoment], Limit(max_length=MOST_MOMENTS)]
     unexplained: Annotated[int, Limit(ge=-(2**62), le=2**62)]
     room: Bytes | None = None
     fits: bool | None = None

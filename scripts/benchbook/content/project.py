@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.traces import file_name
 
 # Folders below snippets/ that hold data, and no guide.
 DATA_FOLDERS = frozenset({"coefficients", "models", "predictions", "records"})
@@ -122,6 +123,10 @@ class Project:
     def record_path(self, machine: str, script: str) -> Path:
         """Where the record of `script` ("guide/script.py") on `machine` lies."""
         return self.records / machine / Path(script).with_suffix(".json")
+
+    def trace_path(self, machine: str, script: str, name: str, digest: str) -> Path:
+        """Where the trace `name` of `script` ("guide/script.py") on `machine` lies, by its digest."""
+        return self.record_path(machine, script).with_suffix("") / file_name(name, digest)
 
     def prediction_path(self, machine: str, script: str) -> Path:
         """Where the predictions of `script` ("guide/script.py") on `machine` lie."""

@@ -10,7 +10,7 @@ import signal
 import tempfile
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -47,8 +47,13 @@ from benchbook.content.formats import (
     on_calendar,
 )
 from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.project import Project
+from benchbook.content.traces import ENDING, MOST_TRACES, TraceEntry
+from benchbook.content.unfinished import LIST, Move, alone, list_moves
 from benchbook.content.units import METERS
 
+# Thirty times what any script here sets or any session notes, of which every number on a page may repeat all.
+MOST_SET = 10_000
 # More than every record of this handbook together; a larger bundle is a mistake or an attack.
 LARGEST_BUNDLE = 64 * 2**20
 OWNER_MARK = "--"
@@ -70,8 +75,10 @@ CellReadings = Annotated[
 ]
 # A record has a line for each campaign of its script; so many are no history.
 MOST_CAMPAIGNS = 1000
-# A page draws every point of a series, of every run: ten thousand are more than anyone sees.
+# Ten thousand are more than anyone sees.
 LONGEST_SERIES = 10_000
+# A page holds every point of a series, of every run, for each machine: eight times what any variant here has.
+MOST_POINTS = 5_000
 # Eight runs tell a time, and what is compared takes the square of them.
 MOST_RUNS = 64
 # What all runs of all variants together do not reach.
@@ -82,7 +89,9 @@ MOST_RANKS = 1000
 MOST_NAMES = 1000
 Samples = Annotated[list[Value], Limit(min_length=1, max_length=LONGEST_SERIES, fail_fast=True)]
 Blocks = Annotated[list[float | Whole], Limit(min_length=1, max_length=LONGEST_SERIES, fail_fast=True)]
-Names = Annotated[Many[Name], Limit(max_length=MOST_NAMES)]
+Names = Annotated[Many[Name], Limit(max_length=MOST_NAMES), Passes(at_most(MOST_SET))]
+# What was installed, by its name; what was read, by its place: the version or the digest.
+Versions = Annotated[dict[Short, Short], Passes(at_most(MOST_SET))]
 # What was noted of the device and of who else used it; of what no driver told, None.
 State = Annotated[
     dict[str, Any],
@@ -98,10 +107,9 @@ State = Annotated[
         | None,
         shared=bool | None,
     ),
+    Passes(at_most(MOST_SET)),
 ]
 ParameterList = Annotated[list[Text | Value | None], Limit(max_length=LONGEST_SERIES, fail_fast=True)]
-# Thirty times what any script here sets, of which every cell on a page may repeat the beginning.
-MOST_SET = 10_000
 Parameters = Annotated[dict[Name, Text | Value | ParameterList | None], Passes(at_most(MOST_SET))]
 Environment = Annotated[dict[Name, Short], Passes(at_most(MOST_SET))]
 
@@ -164,11 +172,29 @@ def _check_metrics(metrics: Mapping[str, MetricValue], blocks: Mapping[str, Iter
             raise ValueError(f"{name} is not the median of its blocks")
 
 
+def _few_points(runs: tuple[Run, ...]) -> tuple[Run, ...]:
+    """The runs of a variant, whose series and blocks have an end together.
+
+    Raises:
+        ValueError: They hold more than `MOST_POINTS`.
+    """
+    points = 0
+    for run in runs:
+        ranks: tuple[Run | RankRun, ...] = (run, *run.other_ranks)
+        for rank in ranks:
+            lists = (*rank.metrics.values(), *rank.blocks.values())
+            points += sum(len(value) for value in lists if isinstance(value, list))
+    if points > MOST_POINTS:
+        raise ValueError(f"they hold {points} points of series and blocks, and {MOST_POINTS} are the most")
+    return runs
+
+
 @dataclass(frozen=True)
 class VariantRecord(Stored):
     """Every run of one variant in one campaign, what it ran from, and the regions that it reached.
 
-    A measured one has runs that agree on what was measured; any other has none.
+    A measured one has runs that agree on what was measured; any other has none. `traces` are those of its
+    first run, by name; each lies in a file beside the record (`Project.trace_path`).
     """
 
     campaign: CampaignName
@@ -179,12 +205,15 @@ class VariantRecord(Stored):
     environment: Environment
     meters: Names
     code: Digest | None
-    inputs: dict[Short, Short]
+    inputs: Versions
     output: dict[Name, Text]
-    runs: Annotated[Many[Run], Limit(max_length=MOST_RUNS)]
+    runs: Annotated[Many[Run], Limit(max_length=MOST_RUNS), Passes(_few_points)]
     regions: Names = ()
+    traces: Annotated[dict[Name, TraceEntry], Limit(max_length=MOST_TRACES)] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if self.traces and not self.runs:
+            raise ValueError("a trace of a run that is not here")
         if (self.outcome == "ok") != bool(self.runs):
             raise ValueError(f"outcome {self.outcome!r} with {len(self.runs)} runs")
         if self.outcome == "ok" and self.error is not None:
@@ -213,9 +242,9 @@ class Campaign(Stored):
     commit: Commit | None
     modified: bool
     recorded_by: Short
-    packages: dict[Short, Short]
+    packages: Versions
     state: State
-    predicates: dict[Short, Digest] | None = None
+    predicates: Annotated[dict[Short, Digest], Passes(at_most(MOST_SET))] | None = None
 
 
 @dataclass(frozen=True)
@@ -252,7 +281,7 @@ class Publication(Stored):
     source: PublicationSource
     measured: Day | None
     recorded_by: Short
-    packages: dict[Short, Short]
+    packages: Versions
     state: State
     taken_over: Instant | None = None
 
@@ -361,20 +390,37 @@ def load_record(path: Path, shown_path: str | None = None) -> Record | None:
 
 
 def record_table(record: Record) -> dict[str, Any]:
-    """`record` as JSON objects, keys in a fixed order; blocks, regions and predicates where there are any."""
+    """`record` as JSON objects, keys in a fixed order; optional ones only where they hold something."""
     table = asdict(record)
     for campaign in table["campaigns"].values():
         for name in ("predicates", "taken_over"):
             if campaign.get(name, ...) is None:
                 del campaign[name]
     for variant in table["variants"].values():
-        if not variant["regions"]:
-            del variant["regions"]
+        for name in ("regions", "traces"):
+            if not variant[name]:
+                del variant[name]
         for run in variant["runs"]:
             for rank in (run, *run["other_ranks"]):
                 if not rank["blocks"]:
                     del rank["blocks"]
     return table | {"campaigns": dict(sorted(table["campaigns"].items())), "history": list(table["history"])}
+
+
+def trace_places(project: Project, record: Record) -> dict[Path, str]:
+    """Where the traces of a record lie, each with its digest."""
+    return {
+        project.trace_path(record.machine, record.script, name, entry.sha256): entry.sha256
+        for variant in record.variants.values()
+        for name, entry in variant.traces.items()
+    }
+
+
+def superseded_traces(project: Project, record: Record) -> list[Path]:
+    """The traces that lie beside a record, and that it does not name: those of what it takes the place of."""
+    folder = project.record_path(record.machine, record.script).with_suffix("")
+    places = trace_places(project, record)
+    return [place for place in sorted(folder.glob(f"*{ENDING}")) if place not in places]
 
 
 def dump_record(record: Record) -> str:
@@ -438,24 +484,44 @@ def write_text(path: Path, text: str) -> None:
     write_together({path: text.encode()})
 
 
-def write_together(contents: Mapping[Path, bytes]) -> None:
-    """Write files whole, and all of them or none.
+def write_together(contents: Mapping[Path, bytes | None], root: Path | None = None) -> None:
+    """Write files whole, and all of them or none; one whose content is None goes.
 
     All lie beside their places before the first is put there; where one cannot be, those before it go back.
-    A signal to end waits until then.
+    A signal to end waits until then. Of a command that is killed meanwhile, the next one finishes it.
+
+    Parameters:
+        contents: What each place is to hold.
+        root: Of the checkout whose records they are, where a list of them lies until all are in place.
 
     Raises:
         OSError: One cannot be written; then everything is as it was.
     """
-    with _signals_wait(), ExitStack() as folders, ExitStack() as beside, ExitStack() as placed:
-        written = []
+    with (
+        _signals_wait(),
+        nullcontext() if root is None else alone(root),
+        ExitStack() as folders,
+        ExitStack() as beside,
+        ExitStack() as placed,
+    ):
+        written: list[Move] = []
         for path, content in contents.items():
             _make_folder(path.parent, folders)
             # Where it is alone, nothing can fail once it is in its place.
             before = path.read_bytes() if len(contents) > 1 and path.exists() else None
             kept = None if before is None else _write_beside(path, before, beside)
-            written.append((path, _write_beside(path, content, beside), kept))
-        for path, new, old in written:
+            new = None if content is None else _write_beside(path, content, beside)
+            written.append((new, path, kept))
+        if root is not None:
+            _make_folder((root / LIST).parent, folders)
+            # It goes before what lies beside, which it names.
+            listed = list_moves(root, written, lambda path, text: _write_beside(path, text, beside))
+            beside.callback(listed.unlink, missing_ok=True)
+        for new, path, old in written:
+            if new is None:
+                path.unlink(missing_ok=True)
+                placed.callback(os.replace, old, path) if old else None
+                continue
             os.replace(new, path)
             placed.callback(partial(os.replace, old, path) if old else path.unlink)
         placed.pop_all()

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from benchbook.content.formats import Digest, Many, Stored
+from benchbook.content.formats import Digest, Limit, Many, Stored
 from benchbook.content.machines import MachineDescription
 from benchbook.content.predictions import PredictionRecord
 from benchbook.content.records import Record
+from benchbook.content.traces import LARGEST
 from benchbook.content.validation import adapter
 
 FOLDER = "schemas"
@@ -20,12 +21,13 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 @dataclass(frozen=True)
 class StoredBundle(Stored):
-    """What `benchbook record --bundle` writes and `benchbook import` reads."""
+    """What `benchbook record --bundle` writes and `benchbook import` reads; traces are files in base64."""
 
     schema: Literal[1]
     digest: Digest
     machine: MachineDescription
     records: Many[Record]
+    traces: dict[Digest, Annotated[str, Limit(max_length=4 * LARGEST // 3 + 4)]] = field(default_factory=dict)
 
 
 # The number is that of the schema a file names: a change that old files do not fit gets a new one.

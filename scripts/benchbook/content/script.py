@@ -150,6 +150,8 @@ class Script:
             f"metric {m.name} {m.unit}{' blocks' if m.blocks else ''}{' seeds' if m.seeds else ''}"
             for m in sorted(self.metadata.metrics.values(), key=lambda m: m.name)
         ]
+        # A trace is recorded with its variant: one that is asked for later, the records do not have.
+        lines += [f"trace {name}" for name in sorted(self.metadata.traces)]
         for cell in self.cells:
             lines.append(f"%% {cell.name}")
             if cell.name != PARAMETERS:

@@ -19,6 +19,7 @@ from urllib.parse import urlencode
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.revisions import commit_of
+from benchbook.content.traces import ENDING
 from benchbook.contributing.report import ChangeReport, make_report
 from benchbook.contributing.report_text import literal, markdown
 from benchbook.rendering.downloads import BRANCH, FOLDER
@@ -72,7 +73,8 @@ def propose_records(project: Project, revision: str) -> str:
     base = commit_of(project.root, revision)
     folder = project.relative(project.records)
     listed = _git(project, "ls-files", "-z", "--modified", "--others", "--exclude-standard", "--", folder)
-    paths = sorted({path for path in listed.split("\0") if path.endswith(".json")})
+    # Records, and the traces beside them; those of a record that was replaced are gone.
+    paths = sorted({path for path in listed.split("\0") if path.endswith((".json", ENDING))})
     if not paths:
         raise BenchbookError(Problem(folder, 1, "no record changed", "import what was recorded first"))
     files = {path: project.root / path for path in paths}
@@ -114,12 +116,15 @@ def _push(project: Project, what: str) -> None:
 
 
 def _commit(project: Project, base: str | None, files: Mapping[str, Path], message: str) -> str:
-    """A commit of `files`, by their path in it, and of nothing else, on top of `base` if there is one."""
+    """A commit of `files`, by their path in it, on top of `base` if there is one; what is not there goes."""
     with tempfile.TemporaryDirectory(prefix="benchbook-index-") as folder:
         index = {"GIT_INDEX_FILE": str(Path(folder, "index"))}
         if base is not None:
             _git(project, "read-tree", base, extra=index)
         for path, file in files.items():
+            if not file.is_file():
+                _git(project, "update-index", "--force-remove", "--", path, extra=index)
+                continue
             blob = _git(project, "hash-object", "-w", "--no-filters", "--", str(file))
             _git(project, "update-index", "--add", "--cacheinfo", f"100644,{blob},{path}", extra=index)
         tree = _git(project, "write-tree", extra=index)

@@ -28,6 +28,7 @@ from benchbook.recording.hosts import HostError, Hosts, preload_names
 from benchbook.recording.jobs import CRASHED, FAILED, OK, TIMED_OUT, Failure, Job, Result
 from benchbook.recording.journal import Finished, Journal
 from benchbook.recording.plan import Task
+from benchbook.recording.traces import entries_of, files_of, only_first
 from benchbook.statistics.summary import median
 
 
@@ -78,6 +79,7 @@ def make_job(
         overridden=variant.overridden,
         metrics=list(script.metadata.metrics),
         blocks=[metric.name for metric in script.metadata.metrics.values() if metric.blocks],
+        traces=list(script.metadata.traces),
         seeds=[metric.name for metric in script.metadata.metrics.values() if metric.seeds],
         meters=list(variant.meters),
         ranks=variant.ranks,
@@ -189,7 +191,7 @@ def gather(
                 failed.add(turn.variant)
                 problems.append(problem_of(task.script, variant, result))
             else:
-                result = _told_twice(journal, turn, result)
+                result = only_first(_told_twice(journal, turn, result), turn.round)
                 journal.add(Finished(turn.variant, turn.round, turn.place, result))
             progress(turn, result)
             seconds[turn.variant] = result.seconds
@@ -357,6 +359,7 @@ def variant_record(
         output=told.result.output,
         runs=() if bad else tuple(_run(each) for each in ordered),
         regions=() if bad else tuple(told.result.ranks[0].get("regions", ())),
+        traces={} if bad else entries_of(told.result),
     )
 
 
@@ -373,6 +376,16 @@ def _run(finished: Finished) -> Run:
         ),
         blocks=first.get("blocks", {}),
     )
+
+
+def trace_files(gathered: Gathered) -> dict[str, bytes]:
+    """The files of every trace that a campaign has yielded, by their digest."""
+    return {
+        digest: packed
+        for runs in gathered.runs.values()
+        for one in runs
+        for digest, packed in files_of(one.result).items()
+    }
 
 
 def medians(runs: Sequence[Run]) -> dict[str, float]:

@@ -23,6 +23,7 @@ from benchbook.content.machines import CpuDescription, MachineDescription
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import OWNER_MARK, is_published
+from benchbook.content.unfinished import finish_writing
 from benchbook.machines.accelerators import VENDORS, Accelerators, find_accelerators
 from benchbook.machines.description import LONGEST_NAME, MAINTAINERS, NAME, describe, slug
 from benchbook.query.freshness import kinds_of
@@ -94,6 +95,8 @@ def record_command(
         bundle = bundle / f"{here.name}.json.gz"
     # What is known is read under the lock: whoever held it before has written.
     with contextlib.nullcontext() if plan or smallest else only_recording(project, bundle):
+        if not (plan or smallest):
+            finish_writing(project)
         store: Store = Checkout(project, here)
         if bundle is not None:
             store = Bundle(bundle, Checkout(project, here), here, begun)
@@ -130,6 +133,7 @@ def record_command(
                 return 0 if found_again.holds else 1
             if not smallest:
                 store.hold_machine()
+                store.tidy()
             if chosen.problems and not chosen.tasks:
                 # Nothing ran, which does not mean that all is fresh.
                 problems = []

@@ -24,6 +24,7 @@ class Job:
         metrics: Names to read after the last cell.
         blocks: Those of them that hold a value for each timed block.
         seeds: Those of them that hold a value for each seed.
+        traces: Names that hold the path of a profiler's trace after the last cell, or None.
         meters: Meters on request.
         ranks: How many processes run it together.
         timeout: Seconds after which they are killed.
@@ -39,6 +40,7 @@ class Job:
     metrics: list[str] = field(default_factory=list)
     blocks: list[str] = field(default_factory=list)
     seeds: list[str] = field(default_factory=list)
+    traces: list[str] = field(default_factory=list)
     meters: list[str] = field(default_factory=list)
     ranks: int = 1
     timeout: float = 600.0
@@ -78,7 +80,8 @@ class Result:
         outcome: One of the five above.
         failure: Unless the outcome is OK.
         output: What rank 0 (or the rank that failed) printed, by cell.
-        ranks: Metrics, meters by cell and baseline of each process; empty unless the outcome is OK.
+        ranks: Metrics, meters by cell and baseline of each process, and the traces of the first; empty unless
+            the outcome is OK.
         seconds: From the start of the first process to the end of the last.
         killed: Whether SIGKILL ended it, which may have come from anyone and says little of the script.
     """

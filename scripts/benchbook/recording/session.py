@@ -282,7 +282,8 @@ class Session:
         )
         record, problems = campaigns.lay_over(task, self.machine.name, opened["id"], done, gathered)
         if record is not None:
-            self.console.print(f"  wrote {self.store.save(record)}", soft_wrap=True)
+            wrote = self.store.save(record, campaigns.trace_files(gathered))
+            self.console.print(f"  wrote {wrote}", soft_wrap=True)
         return problems
 
     def _time_left(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import gzip
 import json
@@ -30,8 +31,11 @@ from benchbook.content.records import (
     read_packed,
     record_from,
     record_table,
+    superseded_traces,
+    trace_places,
     write_together,
 )
+from benchbook.content.traces import ENDING, trace_digest
 
 # What reading a file that is not a bundle can raise.
 DAMAGE = (
@@ -72,11 +76,18 @@ class Store(Protocol):
             BenchbookError: It is of another machine of the same name.
         """
 
+    def tidy(self) -> None:
+        """Remove traces of no record: a recording that is killed while it puts one in place leaves them."""
+
     def load(self, script: str) -> Record | None:
         """What is known of "guide/script.py" on this machine."""
 
-    def save(self, record: Record) -> str:
-        """Put a record in place, whole; the name of the file, for messages.
+    def save(self, record: Record, traces: Mapping[str, bytes] | None = None) -> str:
+        """Put a record in place, whole, with its traces; the name of the file, for messages.
+
+        Parameters:
+            record: The record.
+            traces: The files of its traces that are new, by their digest.
 
         Raises:
             UnwritableError: It cannot be written; what was there is as it was.
@@ -88,6 +99,11 @@ class Checkout:
 
     def __init__(self, project: Project, machine: MachineDescription) -> None:
         self._project, self._machine = project, machine
+
+    @property
+    def project(self) -> Project:
+        """The checkout itself."""
+        return self._project
 
     def hold_machine(self) -> None:
         """See that what is there is of this machine."""
@@ -102,21 +118,43 @@ class Checkout:
         path = self._project.record_path(self._machine.name, script)
         return load_record(path, self._project.relative(path))
 
-    def save(self, record: Record) -> str:
-        """Put a record in place, whole; the name of the file, for messages."""
+    def tidy(self) -> None:
+        """Remove traces of no record."""
+        for folder in sorted((self._project.records / self._machine.name).glob("*/*/")):
+            path = folder.with_suffix(".json")
+            try:
+                record = load_record(path)
+            except BenchbookError:
+                continue  # whose its traces are, nobody can tell until it is restored
+            held = {place.name for place in trace_places(self._project, record)} if record else set()
+            for stray in sorted(place for place in folder.iterdir() if place.name not in held):
+                if ENDING in stray.name and stray.is_file():
+                    with writing(self._project.relative(stray)):
+                        stray.unlink()
+
+    def save(self, record: Record, traces: Mapping[str, bytes] | None = None) -> str:
+        """Put a record in place, whole, with its traces; the name of the file, for messages."""
         path = self._project.record_path(self._machine.name, record.script)
         described = self._project.records / self._machine.name / "machine.json"
         with writing(self._project.relative(path)):
             # A machine without a record would be a half of what was to be written.
             texts = {described: text_over(described, self._machine), path: dump_record(record)}
-            write_together({place: text.encode() for place, text in texts.items()})
+            places, new = trace_places(self._project, record), traces or {}
+            # What a record names is there before it, and what it names no more goes after it.
+            write_together(
+                {place: new[digest] for place, digest in places.items() if digest in new}
+                | {place: text.encode() for place, text in texts.items()}
+                | dict.fromkeys(superseded_traces(self._project, record)),
+                self._project.root,
+            )
         return self._project.relative(path)
 
 
 class Bundle:
     """One file for `benchbook import`: `{"schema": 1, "digest": "...", "machine": {...}, "records": [...]}`.
 
-    `machine` is what `machine.json` would hold, `records` what the record files would. Gzipped if its name
+    `machine` is what `machine.json` would hold, `records` what the record files would; where records name
+    traces, `traces` holds their files in base64, by their digest. Gzipped if its name
     ends so, written anew, atomically, with each script that is done: a bundle that was begun is gone on with.
     So are those of earlier campaigns in `begun`, whose records it takes over; of two of one script the one
     that more was measured for, and then the later.
@@ -129,16 +167,19 @@ class Bundle:
         self, path: Path, checkout: Checkout, machine: MachineDescription, begun: Sequence[Path] = ()
     ) -> None:
         self._path, self._checkout, self._machine = path, checkout, machine
-        described, records = self._begun(path)
+        self._project = checkout.project
+        described, records, traces = self._begun(path)
         if described and described["name"] != machine.name:
             what = f"holds records of {described['name']}, not of {machine.name}"
             raise BenchbookError(Problem(path.name, 1, what, "name another file"))
         self._described = described
         self._records = {record.script: record for record in records}
+        self._traces = traces
         for earlier in begun:
-            described, records = self._begun(earlier)
+            described, records, traces = self._begun(earlier)
             # What another machine measured is not part of this one's bundle.
             same = described.get("name") == machine.name and not self._differing(described)
+            self._traces |= traces if same else {}
             for record in records if same else ():
                 known = self._records.get(record.script)
                 if known is None or _extent(record) > _extent(known):
@@ -148,9 +189,13 @@ class Bundle:
         """What is known of "guide/script.py" on this machine: by this bundle, else by the checkout."""
         return self._records.get(script) or self._checkout.load(script)
 
-    def save(self, record: Record) -> str:
-        """Put a record in place, whole; the name of the file, for messages."""
+    def tidy(self) -> None:
+        """A bundle holds the traces of its records alone."""
+
+    def save(self, record: Record, traces: Mapping[str, bytes] | None = None) -> str:
+        """Put a record in place, whole, with its traces; the name of the file, for messages."""
         self._records[record.script] = record
+        self._traces |= traces or {}
         machine = machine_table(self._machine)
         records = [record_table(each) for _, each in sorted(self._records.items())]
         table = {
@@ -159,6 +204,8 @@ class Bundle:
             "machine": machine,
             "records": records,
         }
+        if packed_traces := self._packed_traces():
+            table["traces"] = packed_traces
         content = json.dumps(table, ensure_ascii=False, allow_nan=False).encode()
         packed = self._path.name.endswith(".gz")
         # No moment in the header: the same records make the same file.
@@ -174,20 +221,37 @@ class Bundle:
             raise BenchbookError(Problem(self._path.name, 1, what, "name another file"))
         self._checkout.hold_machine()
 
+    def _packed_traces(self) -> dict[str, str]:
+        """Its traces in base64, by their digest; those of variants that were here, from the checkout."""
+        found = {}
+        for record in self._records.values():
+            for place, digest in trace_places(self._project, record).items():
+                if digest not in self._traces:
+                    try:
+                        self._traces[digest] = place.read_bytes()
+                    except OSError as error:
+                        what = f"cannot be read ({error.strerror or error}), and its record names it"
+                        fix = "restore the file, or record the script again with `--all`"
+                        raise BenchbookError(Problem(self._project.relative(place), 1, what, fix)) from error
+                found[digest] = base64.b64encode(self._traces[digest]).decode("ascii")
+        return dict(sorted(found.items()))
+
     def _differing(self, described: Mapping[str, Any]) -> str | None:
         """In what the machine of a bundle is not this one."""
         return differing_key(described, machine_table(self._machine)) if described else None
 
     @staticmethod
-    def _begun(path: Path) -> tuple[dict[str, Any], list[Record]]:
-        """The machine of a bundle and its records; empty where there is no such file."""
+    def _begun(path: Path) -> tuple[dict[str, Any], list[Record], dict[str, bytes]]:
+        """The machine of a bundle, its records and their traces; empty where there is no such file."""
         try:
             table: dict[str, Any] = json.loads(read_packed(path, LARGEST_BUNDLE))
             machine = machine_table(from_table(MachineDescription, table["machine"]))
             records = [record_from(record) for record in table["records"]]
             damaged = table["digest"] != bundle_digest(table["machine"], table["records"])
+            traces = {name: base64.b64decode(text) for name, text in table.get("traces", {}).items()}
+            damaged |= any(trace_digest(packed) != digest for digest, packed in traces.items())
         except FileNotFoundError:
-            return {}, []
+            return {}, [], {}
         except DAMAGE as error:
             what = f"is there and is not a bundle ({error})"
             raise BenchbookError(Problem(path.name, 1, what, "name another file")) from error
@@ -195,7 +259,7 @@ class Bundle:
             # A new digest would vouch for what nobody measured.
             what = "was changed since it was written: its digest is of other content"
             raise BenchbookError(Problem(path.name, 1, what, "name another file"))
-        return machine, records
+        return machine, records, traces
 
 
 def _extent(record: Record) -> tuple[int, str]:

@@ -254,6 +254,7 @@ class Supervisor:
             "cells": cells,
             "baseline_memory": answer["baseline_memory"],
             "regions": answer["regions"],
+            **({"traces": answer["traces"]} if "traces" in answer else {}),
         }
 
 

@@ -33,6 +33,7 @@ from benchbook.recording.endings import (
     shown_traceback,
 )
 from benchbook.recording.jobs import FAILED, OK, Failure, Job
+from benchbook.recording.traces import read_traces
 from benchbook.statistics.summary import median
 
 PARAMETERS = "parameters"
@@ -168,9 +169,11 @@ def _run_cells(job: Job, seat: Seat, teller: Teller) -> dict[str, Any]:
         blocks = {name: read_blocks(name, metrics[name], job.source) for name in job.blocks}
         for name in job.seeds:
             check_seeds(name, metrics[name], job.source)
+        meters.finish()
+        # Once all is measured. The first process tells for all of them.
+        traces = read_traces(job.traces, namespace, job.source) if seat.rank == 0 else {}
     except MetricError as error:
         return {"outcome": FAILED, "failure": asdict(error.failure)}
-    meters.finish()
     return {
         "outcome": OK,
         "metrics": metrics | {name: median(values) for name, values in blocks.items()},
@@ -180,6 +183,7 @@ def _run_cells(job: Job, seat: Seat, teller: Teller) -> dict[str, Any]:
         "device": meters.device,
         "baseline_memory": meters.baseline_memory,
         "regions": sorted(reached),
+        **({"traces": traces} if traces else {}),
     }
 
 

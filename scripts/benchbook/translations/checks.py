@@ -9,7 +9,7 @@ from benchbook.content.page_source import PageSource
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.languages.language import FALLBACK, FILE, load_language
-from benchbook.translations import leftovers, numbers, parity, terms
+from benchbook.translations import leftovers, measures, names, numbers, parity, relations, terms
 from benchbook.translations.characters import (
     character_problems,
     front_matter_characters,
@@ -134,8 +134,10 @@ def _compare(
         errors.extend(parity.section_problems(section, other, path))
         errors.extend(numbers.added_numbers(section, other, rules, english_rules, path))
         errors.extend(numbers.lost_numbers(section, other, rules, english_rules, path))
-        errors.extend(numbers.device_problems(section, other, rules, english_rules, path))
-        errors.extend(numbers.lost_names(section, other, path))
+        errors.extend(measures.measure_problems(section, other, rules, english_rules, path))
+        errors.extend(relations.relation_problems(section, other, rules, english_rules, path))
+        errors.extend(names.device_problems(section, other, rules, english_rules, path))
+        errors.extend(names.name_problems(section, other, rules, english_rules, path))
         errors.extend(leftovers.english_problems(section, other, rules, path))
         errors.extend(leftovers.added_latin(section, other.source, rules, path))
         errors.extend(terms.forbidden_terms(section, other, rules, english_rules, path))

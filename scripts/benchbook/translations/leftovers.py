@@ -30,7 +30,7 @@ from benchbook.content.safe_html import (
 from benchbook.languages.telling import added_words
 from benchbook.translations.characters import INVISIBLE
 from benchbook.translations.front_matter import front_matter_lines, line_of_entry
-from benchbook.translations.numbers import is_proper_name
+from benchbook.translations.names import is_proper_name
 from benchbook.translations.sections import Section, TextRun, lines_for_readers
 from benchbook.translations.settings import Rules, words_of
 

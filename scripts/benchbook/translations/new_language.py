@@ -100,7 +100,7 @@ _HEAD = """# What belongs to this language: the words around the pages and in th
 _RULES = """
 # CLDR knows how the language writes units behind a number, which no page types.
 # Where people write them otherwise:
-# unit_words: [seconds, hours]
+# unit_words: {{s: [seconds], h: [hours]}}
 
 # What terms of the English pages are called; other languages show what else can stand here.
 glossary:

@@ -1,17 +1,17 @@
-"""Compare the numbers and the names that stay Latin between a section and its translation."""
+"""Compare the numbers of a section with those of its translation."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 from benchbook.content.problems import Problem
 from benchbook.languages.telling import (
+    IDEOGRAPHIC,
     IDEOGRAPHS,
-    NAME,
     folded,
     ideographic,
     typed_pattern,
@@ -19,20 +19,31 @@ from benchbook.languages.telling import (
     unit_pattern,
 )
 from benchbook.translations.sections import Section, TextRun
-from benchbook.translations.settings import DEVICES, Rules
+from benchbook.translations.settings import Rules
 
 # Digits that are not part of a name such as bf16 or GPT-2, with their sign, in text that is folded.
-_NUMBER = re.compile(r"(?<![A-Za-z_.\d])(?<![A-Za-z]-)(?:(?<!\))[-\u2212])?\d(?:[\d.,\u066b\u066c]*\d)?")
+_DIGITS = r"\d(?:[\d.,\u066b\u066c]*\d)?"
 # Numbers in ideographs: `九十`, `四二`, but not the words for a pair.
 _RUN = re.compile(f"[{''.join(letter for letter in IDEOGRAPHS if letter not in '两両')}]+")
+# What a fraction is of, and its part: `5 分の 1`, `五分之一`.
+_PARTS = rf"\s?分[之の]\s?(?P<part>{_DIGITS}|{_RUN.pattern})"
+# A fraction is one number, `1/512` as well, but no date is.
+_STROKE = r"\s?[/\u2044\u2215]\s?"
+_NUMBER = re.compile(
+    r"(?<![A-Za-z_.\d])(?<![A-Za-z]-)(?:(?<!\))[-\u2212])?"
+    rf"(?:(?P<whole>{_DIGITS}){_PARTS}|(?<![/\u2044\u2215])(?P<over>{_DIGITS}){_STROKE}(?P<below>{_DIGITS})"
+    rf"(?!{_STROKE}\d|\d)|{_DIGITS})"
+)
+_SHARE = re.compile(rf"(?P<whole>{_RUN.pattern}){_PARTS}")
 # What is counted by: `百枚`, `七台`.
 _COUNTER = re.compile(r"\s*[枚台个個回次本块张倍件人つ]")
 # A noun that is counted without one: `八プロセス`, `八 GPU`.
 _NOUN = re.compile(r"\s*[ァ-ヺA-Za-z]")
 # The whole that a fraction is of, behind which its part stands.
 _FRACTION = re.compile(r"分[之の]\s*\Z")
+# `百分之` is of percent.
+_HUNDRED = "百"
 _GROUPS = re.compile(r"[,\u066c](?=\d{3}(?!\d))")
-_DEVICE = re.compile(rf"(?<![A-Za-z])({'|'.join(DEVICES)})s?(?![A-Za-z])")
 
 
 def added_numbers(
@@ -47,10 +58,48 @@ def added_numbers(
         yield from unsaid_numbers(ours, known, rules, path)
 
 
+@dataclass(frozen=True)
+class Number:
+    """A number in a text that is folded: what it is, from where to where, and whether words say it."""
+
+    value: str
+    start: int
+    end: int
+    in_words: bool = False
+
+
+def numbers_in(text: str, rules: Rules) -> Iterator[Number]:
+    """The numbers of a text that is folded, each with the word behind it that multiplies it."""
+    for found in _NUMBER.finditer(text):
+        yield Number(_value(found, rules), found.start(), _multiplied(text, found.end(), rules)[1])
+    if rules.matching.by == "text":
+        for found in IDEOGRAPHIC.finditer(text):
+            for value in ideographic([IDEOGRAPHS[letter] for letter in found[0]]):
+                yield Number(value, found.start(), found.end(), in_words=True)
+        return
+    spans = {
+        span: number
+        for number, names in rules.numerals.items()
+        for name in names
+        for span in rules.matching.places(name, text)
+    }
+    for (start, end), number in spans.items():
+        # `ثلاثة عشر` is no ten.
+        if not any((a, b) != (start, end) and a <= start and end <= b for a, b in spans):
+            many, last = _multiplied(text, end, rules)
+            yield Number(str(number * many), start, last, in_words=True)
+
+
+def implied_numbers(text: TextRun, english_rules: Rules) -> set[str]:
+    """The numbers that words of an English text imply."""
+    return _in_words(text, english_rules.implied, english_rules)
+
+
 def numbers_of(texts: Sequence[TextRun], english_rules: Rules) -> set[str]:
     """The numbers that English texts say in digits or in words, or imply."""
     said = {number for text in texts for number in _said(text, english_rules)}
-    return said.union(*(_in_words(text, english_rules.implied, english_rules) for text in texts))
+    implied = (implied_numbers(text, english_rules) | _fractions(text, english_rules) for text in texts)
+    return said.union(*implied)
 
 
 def unsaid_numbers(units: Sequence[TextRun], known: set[str], rules: Rules, path: str) -> Iterator[Problem]:
@@ -81,7 +130,15 @@ def unsaid_numbers(units: Sequence[TextRun], known: set[str], rules: Rules, path
 def _spelled(text: str, rules: Rules) -> Iterator[tuple[int, str, set[str]]]:
     """Numbers in words that measure, count or are no single ideograph: place, words, what they may be."""
     unit = unit_pattern(rules.unit_words)
+    shares = {found.start(): found for found in _SHARE.finditer(text) if found["whole"] != _HUNDRED}
+    end = 0
     for found in _RUN.finditer(text):
+        if found.start() < end:
+            continue
+        if share := shares.get(found.start()):
+            end = share.end()
+            yield found.start(), share[0], {_fraction(share["part"], share["whole"])}
+            continue
         digits = [IDEOGRAPHS[letter] for letter in found[0]]
         behind = unit.match(text, found.end()) or _COUNTER.match(text, found.end())
         counted = behind or _FRACTION.search(text[: found.start()])
@@ -102,39 +159,15 @@ def lost_numbers(
     """Numbers of the English section, in digits or words, that its translation says nowhere."""
     for ours, theirs in aligned(section, english):
         there = {number for unit in ours for number in _said(unit, rules)}
+        # Who says a fraction of the English text says both of its numbers.
+        known = numbers_of(theirs, english_rules)
+        there |= {part for number in there & known if "/" in number for part in number.split("/")}
         for number in sorted({n for unit in theirs for n in _said(unit, english_rules)} - there):
             # "One" and "a" are often no number, and languages differ in when they say them.
             if number not in ("0", "1"):
                 what = f"the number {number} of the English text is not here"
                 fix = f"say it, or add its word to `numerals:` of docs/{rules.code}/_language.yml"
                 yield Problem(path, ours[0].line, what, fix)
-
-
-def device_problems(
-    section: Section, english: Section, rules: Rules, english_rules: Rules, path: str
-) -> Iterator[Problem]:
-    """Where a translation names another number of CPUs, GPUs and TPUs than its English section."""
-    ours, theirs = (Counter(_found(_DEVICE, side)) for side in (section, english))
-    implied = _implied_devices(english, rules, english_rules)
-    for name in sorted(ours | theirs):
-        if not theirs[name] - implied[name] <= ours[name] <= theirs[name]:
-            line = next((u.line_at(m.start()) for u in section.units for m in _named(name, u)), section.line)
-            what = f"{section.called} says {name} {ours[name]} times, in English {theirs[name]} times"
-            yield Problem(path, line, what, f"say {name} where the English section does, and only there")
-
-
-def lost_names(section: Section, english: Section, path: str) -> Iterator[Problem]:
-    """Names such as AdamW that the English section has and its translation lacks."""
-    ours = {name for unit in section.units for name in NAME.findall(unit.spoken)}
-    for name in sorted({name for unit in english.units for name in NAME.findall(unit.prose)} - ours):
-        if not _DEVICE.fullmatch(name) and name.removesuffix("s") not in ours:
-            what = f"{section.called} lacks the name {name}"
-            yield Problem(path, section.line, what, "keep it, in Latin letters")
-
-
-def is_proper_name(word: str) -> bool:
-    """Whether a word is a name that every language writes the same: AdamW, DDP, bf16."""
-    return NAME.fullmatch(word) is not None or _DEVICE.fullmatch(word) is not None
 
 
 def aligned(section: Section, english: Section) -> list[tuple[Sequence[TextRun], Sequence[TextRun]]]:
@@ -147,20 +180,10 @@ def aligned(section: Section, english: Section) -> list[tuple[Sequence[TextRun],
 _SAME = "say the same number as in English; bind a measured one with `#!value ...`"
 
 
-def _implied_devices(english: Section, rules: Rules, english_rules: Rules) -> Counter[str]:
-    """How often a language can do without a device's name, for its word for a term says it."""
-    implied: Counter[str] = Counter()
-    for unit in english.units:
-        for key, often in english_rules.index.found_in(unit.prose).items():
-            term = rules.terms.get(key)
-            silent = term and not all(_DEVICE.search(text) for text in term.approved)
-            for name in _DEVICE.findall(key) if silent else ():
-                implied[name] += often
-    return implied
-
-
 def _said(unit: TextRun, rules: Rules) -> set[str]:
-    digits = {_value(found, rules) for found in _NUMBER.finditer(folded(unit.prose)[0])}
+    plain = folded(unit.prose)[0]
+    digits = {_value(found, rules) for found in _NUMBER.finditer(plain)}
+    digits |= {_fraction(found["part"], found["whole"]) for found in _SHARE.finditer(plain)}
     return digits | _in_words(unit, rules.numerals, rules)
 
 
@@ -175,27 +198,54 @@ def _in_words(unit: TextRun, words: Mapping[int, Sequence[str]], rules: Rules) -
 
 def _value(found: re.Match[str], rules: Rules) -> str:
     """A number in Western digits, without groups of thousands, times what the word behind it says."""
+    if whole := found["whole"] or found["below"]:
+        return _fraction(found["part"] or found["over"], whole)
+    return _western(found[0], _magnitude(found.string[found.end() :], rules))
+
+
+def _fraction(part: str, whole: str) -> str:
+    """A fraction as it is compared: `1/5`."""
+    first, second = (
+        min(ideographic([IDEOGRAPHS[letter] for letter in said])) if _RUN.fullmatch(said) else _western(said)
+        for said in (part, whole)
+    )
+    return f"{first}/{second}"
+
+
+def _fractions(text: TextRun, english_rules: Rules) -> set[str]:
+    """The fractions that words of an English text say: `a fifth`, `two thirds`, `divided by 8`."""
+    numbers = list(numbers_in(folded(text.prose)[0], english_rules))
+    parts = {one.value for one in numbers} | {"1"}
+    found = {f"{part}/{n}" for n in _in_words(text, english_rules.fractions, english_rules) for part in parts}
+    for phrase in english_rules.dividing:
+        for _, end in english_rules.matching.places(phrase, folded(text.prose)[0]):
+            found |= {f"1/{one.value}" for one in numbers if one.start == end + 1}
+    return found
+
+
+def _western(said: str, many: int = 1) -> str:
     western = "".join(
-        str(unicodedata.decimal(letter)) if letter.isdecimal() else letter
-        for letter in _GROUPS.sub("", found[0])
+        str(unicodedata.decimal(letter)) if letter.isdecimal() else letter for letter in _GROUPS.sub("", said)
     )
     western = western.replace("\u066b", ".").replace("\u2212", "-")
     try:
         number = Decimal(western)
     except InvalidOperation:
         return western  # a version, or a date
-    return f"{(number * _magnitude(found.string[found.end() :], rules)).normalize():f}"
+    return f"{(number * many).normalize():f}"
 
 
 def _magnitude(behind: str, rules: Rules) -> int:
     """What the word behind a number multiplies it by."""
-    said = behind.lstrip().casefold()
-    return next((many for many, words in rules.magnitudes.items() if said.startswith(tuple(words))), 1)
+    return _multiplied(behind, 0, rules)[0]
 
 
-def _found(pattern: re.Pattern[str], section: Section) -> Iterator[str]:
-    return (name for unit in section.units for name in pattern.findall(unit.prose))
-
-
-def _named(name: str, unit: TextRun) -> Iterator[re.Match[str]]:
-    return (match for match in _DEVICE.finditer(unit.prose) if match[1] == name)
+def _multiplied(text: str, end: int, rules: Rules) -> tuple[int, int]:
+    """What the word at `end` of a text multiplies the number before it by, and where that word ends."""
+    start = len(text) - len(text[end:].lstrip())
+    said = text[start:].casefold()
+    for many, words in rules.magnitudes.items():
+        for word in words:
+            if said.startswith(word):
+                return many, start + len(word)
+    return 1, end

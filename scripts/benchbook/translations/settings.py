@@ -240,6 +240,10 @@ class _Blocks(Stored):
     glossary: _Glossary = field(default_factory=_Glossary)
     numerals: dict[int, list[str]] = field(default_factory=dict)
     implied: dict[int, list[str]] = field(default_factory=dict)
+    implied_names: dict[str, list[str]] = field(default_factory=dict)
+    fractions: dict[int, list[str]] = field(default_factory=dict)
+    dividing: list[str] = field(default_factory=list)
+    comparisons: dict[str, list[str]] = field(default_factory=dict)
     magnitudes: dict[int, list[str]] = field(default_factory=dict)
     register: Register = field(default_factory=Register)
     leftovers: list[str] = field(default_factory=list)
@@ -256,11 +260,15 @@ class Rules:
         terms: Its glossary.
         numerals: The words for numbers.
         implied: Words of English that a translation may put a number for.
+        implied_names: By name, words of English that a translation may put it for.
+        fractions: By a number, words of English for one part of so many.
+        dividing: Words of English before a number of which something is one part.
+        comparisons: By a sign, `<`, `>`, `≠` or `^`, words that say it; `^` is a power.
         magnitudes: Words behind a number that multiply it.
         register: How it speaks to its reader.
         leftovers: What translation tools leave behind, in this language.
         charset: An encoding that has every letter it uses of its script, by Python's name; "" for none.
-        unit_words: How people write units behind a number, in this language and in English.
+        units: How people write units behind a number, in this language and in English, and which each is.
     """
 
     code: str
@@ -268,11 +276,15 @@ class Rules:
     terms: Mapping[str, Term] = field(default_factory=dict)
     numerals: Mapping[int, list[str]] = field(default_factory=dict)
     implied: Mapping[int, list[str]] = field(default_factory=dict)
+    implied_names: Mapping[str, list[str]] = field(default_factory=dict)
+    fractions: Mapping[int, list[str]] = field(default_factory=dict)
+    dividing: tuple[str, ...] = ()
+    comparisons: Mapping[str, list[str]] = field(default_factory=dict)
     magnitudes: Mapping[int, list[str]] = field(default_factory=dict)
     register: Register = field(default_factory=Register)
     leftovers: tuple[str, ...] = ()
     charset: str = ""
-    unit_words: frozenset[str] = frozenset()
+    units: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def script(self) -> str:
@@ -281,6 +293,11 @@ class Rules:
             return script_of(Locale.parse(self.code.replace("-", "_")))
         except (UnknownLocaleError, ValueError):
             return "Latn"
+
+    @cached_property
+    def unit_words(self) -> frozenset[str]:
+        """How people write units behind a number."""
+        return frozenset(self.units)
 
     @cached_property
     def kept_words(self) -> frozenset[str]:
@@ -292,6 +309,11 @@ class Rules:
     def index(self) -> PhraseIndex:
         """The English phrases of its terms."""
         return PhraseIndex({phrase: key for key, term in self.terms.items() for phrase in term.find})
+
+    @cached_property
+    def naming(self) -> PhraseIndex:
+        """The English phrases that imply a name."""
+        return PhraseIndex({phrase: phrase for phrases in self.implied_names.values() for phrase in phrases})
 
 
 def load_rules(project: Project, code: str) -> Rules:
@@ -342,6 +364,10 @@ def load_rules(project: Project, code: str) -> Rules:
         glossary.terms,
         blocks.numerals,
         blocks.implied,
+        blocks.implied_names,
+        blocks.fractions,
+        tuple(blocks.dividing),
+        blocks.comparisons,
         blocks.magnitudes,
         blocks.register,
         tuple(blocks.leftovers),

@@ -1,0 +1,179 @@
+"""Finish what a command was putting in place when it was killed; a list below the root says what."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.project import Project
+
+try:
+    import fcntl
+except ImportError:  # Windows, where nothing else says that another command is at it
+    fcntl = None  # type: ignore[assignment]
+
+# Below the root; git ignores its folder.
+LIST = ".benchbook/writing.json"
+# What a file is called before it is in its place: hidden, with eight letters of its own behind its name.
+BESIDE = re.compile(r"\.(?P<name>.+\.json(?:\.gz)?)\.[a-z0-9_]{8}")
+AGAIN = "run `benchbook import` or `benchbook record` again, which finishes it first"
+
+# A file that is to be put, its place, and what was there before; the first is None of one that goes.
+Move = tuple[Path | None, Path, Path | None]
+
+
+@contextmanager
+def alone(root: Path, waiting: bool = True) -> Iterator[bool]:
+    """Be the only command that puts files in place; False where another is, and this does not wait."""
+    if fcntl is None:
+        yield True
+        return
+    # The folder itself is what is held: a file of its own would be one more that is left.
+    folder = os.open(root, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | (0 if waiting else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+            return
+        except OSError:  # a file system without locks
+            yield True
+            return
+        try:
+            yield True
+        finally:
+            # A child that was forked meanwhile would hold it on.
+            fcntl.flock(folder, fcntl.LOCK_UN)
+    finally:
+        os.close(folder)
+
+
+def list_moves(root: Path, moves: Sequence[Move], write: Callable[[Path, bytes], Path]) -> Path:
+    """Write down what is about to be put in place, whole, by `write`, which puts a file beside its place.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    path = root / LIST
+
+    def shown(one: Path | None) -> str | None:
+        return None if one is None else one.relative_to(root).as_posix()
+
+    table = [
+        {"new": shown(new), "place": shown(place), "old": shown(old), "digest": _digest(new)}
+        for new, place, old in moves
+    ]
+    os.replace(write(path, json.dumps(table, indent=1).encode()), path)
+    return path
+
+
+def finish_writing(project: Project) -> None:
+    """Put in place what a command that was killed had left to put, and remove what it left beside.
+
+    Raises:
+        BenchbookError: It cannot be, or the list is not one.
+    """
+    with alone(project.root):
+        try:
+            for new, place, old in _moves(project):
+                if new is None:
+                    place.unlink(missing_ok=True)
+                elif new.exists():
+                    os.replace(new, place)
+                if old is not None:
+                    old.unlink(missing_ok=True)
+            (project.root / LIST).unlink(missing_ok=True)
+            for path in _left_beside(project.records):
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            what = f"what it lists cannot be put in place ({error.strerror or error})"
+            fix = "make room there, or make it writable, and run the same command again"
+            raise BenchbookError(Problem(LIST, 1, what, fix)) from error
+
+
+def unfinished_problems(project: Project) -> Iterator[Problem]:
+    """What a command that was killed left to do; nothing while another is at it."""
+    with alone(project.root, waiting=False) as is_alone:
+        if not is_alone:
+            return
+        try:
+            moves = _moves(project)
+        except BenchbookError as error:
+            yield from error.problems
+            return
+        if (project.root / LIST).exists():
+            what = f"a command was killed while it put {len(moves)} files in place: some are of before"
+            yield Problem(LIST, 1, what, AGAIN)
+            return
+        for path in _left_beside(project.snippets):
+            what = "was left by a command that was killed before it was in its place"
+            yield Problem(project.relative(path), 1, what, "remove it")
+
+
+def _left_beside(folder: Path) -> list[Path]:
+    """Files that were to be put in a place below a folder, and never were."""
+    hidden = sorted(path for path in folder.rglob(".*") if BESIDE.fullmatch(path.name))
+    return [path for path in hidden if path.is_file() and not path.is_symlink()]
+
+
+def _moves(project: Project) -> list[Move]:
+    """What the list says, where each file is one that belongs to the records.
+
+    Raises:
+        BenchbookError: The list is not one, or what it tells of is no more there.
+    """
+    fix = f"restore snippets/records (`git checkout`), remove {LIST}, and import or record again"
+    try:
+        table = json.loads((project.root / LIST).read_text("utf-8"))
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, RecursionError) as error:
+        raise BenchbookError(Problem(LIST, 1, f"cannot be read ({error})", fix)) from error
+    moves: list[Move] = []
+    for entry in table if isinstance(table, list) else [None]:
+        move = _move(project, entry)
+        if move is None or entry is None:
+            what = "is not a list of files that were to be put below snippets/records"
+            raise BenchbookError(Problem(LIST, 1, what, fix))
+        moves.append(move)
+        new, place, _ = move
+        if new is not None and entry.get("digest") not in (_digest(new), _digest(place)):
+            what = f"{project.relative(place)} was to be put in place, and is no more there"
+            raise BenchbookError(Problem(LIST, 1, what, fix))
+    return moves
+
+
+def _move(project: Project, entry: Any) -> Move | None:
+    """One line of the list; None where it is not one, or leads out of the records."""
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("place"), str):
+        return None
+    place = project.root / entry["place"]
+    if ".." in place.parts or project.records not in place.parents or project.link_above(place) is not None:
+        return None
+    beside: list[Path | None] = []
+    for key in ("new", "old"):
+        if (name := entry.get(key)) is None:
+            beside.append(None)
+            continue
+        path = project.root / str(name)
+        found = BESIDE.fullmatch(path.name)
+        if path.parent != place.parent or found is None or found["name"] != place.name or path.is_symlink():
+            return None
+        beside.append(path)
+    new, old = beside
+    return new, place, old
+
+
+def _digest(path: Path | None) -> str | None:
+    if path is None:
+        return None
+    with suppress(FileNotFoundError):
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    return None
