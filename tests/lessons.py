@@ -92,6 +92,44 @@ LESSONS: Mapping[str, Mapping[str, str]] = {
         "ja": "## 手法 { #methods }\n\nGPU 1 枚向けの手法は、複数でも役に立ちます。複数でしか役に立たない手法には、"
         "このページの後ろに専用の節があります。\n\n足りないもので選びます。メモリと時間が同時に足りなくなることは、あまりありません。\n",
     },
+    "cards": {
+        "en": "## Cards { #cards }\n\n| Card | Write | Note |\n|---|---|---|\n"
+        "| A100, H100 | `bf16=True` | The range is that of fp32 |\n| T4, V100 | `fp16=True` | Do not use bf16 there |\n\n"
+        "- **OSF**: too little.\n- **AdaLoRA**: too much.\n- **Adafactor**: less than Muon.\n- **Muon**: more than Adafactor.\n\n"
+        "Use bf16 rather than fp16: fp16 overflows. A CPU waits for the GPU, not the GPU.\n",
+        "ar": "## البطاقات { #cards }\n\n| البطاقة | اكتب | ملاحظة |\n|---|---|---|\n"
+        "| A100 وH100 | `bf16=True` | مداها مدى fp32 |\n| T4 وV100 | `fp16=True` | لا تستعمل bf16 عليها |\n\n"
+        "- **OSF**: أقل من اللازم.\n- **AdaLoRA**: أكثر من اللازم.\n- **Adafactor**: أقل من Muon.\n- **Muon**: أكثر من Adafactor.\n\n"
+        "استعمل bf16 بدل fp16، فصيغة fp16 تفيض. ينتظر معالج CPU وحدة GPU، لا وحدة GPU.\n",
+        "zh": "## 显卡 { #cards }\n\n| 显卡 | 写法 | 说明 |\n|---|---|---|\n"
+        "| A100、H100 | `bf16=True` | 范围与 fp32 相同 |\n| T4、V100 | `fp16=True` | 这里不要用 bf16 |\n\n"
+        "- **OSF**：偏低。\n- **AdaLoRA**：偏高。\n- **Adafactor**：比 Muon 少。\n- **Muon**：比 Adafactor 多。\n\n"
+        "用 bf16，不要用 fp16：fp16 会溢出。CPU 在等 GPU，不是 GPU 在等。\n",
+        "ja": "## カード { #cards }\n\n| カード | 書き方 | 備考 |\n|---|---|---|\n"
+        "| A100、H100 | `bf16=True` | 範囲は fp32 と同じ |\n| T4、V100 | `fp16=True` | bf16 は使わない |\n\n"
+        "- **OSF**：小さすぎます。\n- **AdaLoRA**：大きすぎます。\n- **Adafactor**：Muon より少ないです。\n- **Muon**：Adafactor より多いです。\n\n"
+        "fp16 ではなく bf16 を使います。fp16 はオーバーフローします。CPU が GPU を待ちます。GPU ではありません。\n",
+    },
+    "sizes": {
+        "en": "## Sizes { #sizes }\n\n- A card of [24 GB](https://example.org/card), 300 GB/s\n- Weights of [2 bytes](https://example.org/two)\n"
+        "- Some [30 %](https://example.org/share) of the time, for [40 ms](https://example.org/time)\n\n"
+        "Four times the batch takes a fifth of the time.\n",
+        "ar": "## أحجام { #sizes }\n\n- بطاقة بسعة [24 GB](https://example.org/card)، 300 GB/s\n- أوزان من [بايتين](https://example.org/two)\n"
+        "- نحو [30%](https://example.org/share) من الوقت، مدة [40 مللي ثانية](https://example.org/time)\n\n"
+        "أربعة أضعاف الدفعة تحتاج إلى خُمس الوقت.\n",
+        "zh": "## 大小 { #sizes }\n\n- [24 GB](https://example.org/card)、300 GB/s 的显卡\n- [2 字节](https://example.org/two)的权重\n"
+        "- 约 [30%](https://example.org/share) 的时间，即 [40 毫秒](https://example.org/time)\n\n"
+        "四倍的批次需要五分之一的时间。\n",
+        "ja": "## 大きさ { #sizes }\n\n- [24 GB](https://example.org/card)、300 GB/s のカード\n- [2 バイト](https://example.org/two)の重み\n"
+        "- 時間の約 [30%](https://example.org/share)、[40 ミリ秒](https://example.org/time)\n\n"
+        "4 つ分のバッチには、時間の 5 分の 1 が必要です。\n",
+    },
+    "bounds": {
+        "en": "## Bounds { #bounds }\n\n- Numbers beyond 65504 overflow\n- A sequence of 512 tokens\n- 2048 samples in 2 runs\n",
+        "ar": "## حدود { #bounds }\n\n- الأعداد التي تتجاوز 65504 تفيض\n- تسلسل من 512 رمزًا\n- 2048 عينة في 2 تشغيل\n",
+        "zh": "## 界限 { #bounds }\n\n- 超过 65504 的数会溢出\n- 一条 512 个 token 的序列\n- 2048 个样本，跑 2 次\n",
+        "ja": "## 限度 { #bounds }\n\n- 65504 を超える数はオーバーフローする\n- 512 トークンのシーケンス\n- 2048 サンプルを 2 回\n",
+    },
     "shape": {
         "en": "## Shape { #shape }\n\n| Part | Note |\n|---|---|\n| Weights | stay |\n| Gradients | go |\n\n"
         "!!! tip\n\n    Look twice at every table that you read.\n",

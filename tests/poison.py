@@ -18,7 +18,19 @@ POISON = (
 )
 # What is not free text, and stays: validation knows every value these may have.
 NAMES = {
-    *("schema", "script", "machine", "licence", "name", "kind", "started", "finished", "commit", "campaign"),
+    *(
+        "schema",
+        "script",
+        "machine",
+        "licence",
+        "name",
+        "kind",
+        "started",
+        "finished",
+        "commit",
+        "campaign",
+        "sha256",
+    ),
     *(
         "outcome",
         "code",

@@ -9,7 +9,7 @@ from torch.profiler import ProfilerActivity, profile, record_function
 
 from benchbook.predictor.inference import generate
 from benchbook.predictor.models import draw_batch, read_config, ready_for_training
-from benchbook.predictor.training import make_optimizer, prepare, train
+from benchbook.predictor.training import generate_completions, make_optimizer, prepare, train
 from benchbook.predictor.workload import Training
 
 WORK = "work"
@@ -82,4 +82,5 @@ def work(model, workload, reference=None):
         "cpu",
         lambda moment: None,
         reference=reference,
+        before_step=lambda: generate_completions(called, workload, "cpu", lambda moment: None),
     )

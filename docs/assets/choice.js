@@ -10,6 +10,7 @@ const root = document.documentElement;
 const select = document.getElementById("bb-machine");
 const input = document.getElementById("bb-gpu");
 const GIB = 2 ** 30;
+const TAG = /<sup class="bb-tag"[^]*?<\/sup>/; // whose a number is, beside it
 const TELLING = 8; // of a GPU's memory, the part from which on it is worth a word that a run fits
 // What each block shows as the page comes: its attributes, and the inside of its parts.
 const originals = new Map();
@@ -24,14 +25,36 @@ async function showMachine(name) {
   if (elsewhere) elsewhere.hidden = name === settings.reference;
   try {
     const data = name === settings.reference ? {} : await records(name);
-    for (const block of document.querySelectorAll("[data-bb]")) {
-      show(block, data[block.matches(".bb-value") ? "values" : "blocks"]?.[block.dataset.bb]);
+    for (const block of document.querySelectorAll("[data-bb]:not(.bb-value)")) {
+      show(block, data.blocks?.[block.dataset.bb]);
     }
+    for (const values of together()) showTogether(values, data.values ?? {}, name);
   } finally {
     delete root.dataset.bbPending;
   }
   filterClaims();
   showFits();
+}
+
+/** The values of each sentence, as far as HTML tells: of a paragraph, an item or a row. */
+function together() {
+  const found = new Map();
+  for (const value of document.querySelectorAll(".bb-value")) {
+    const place = value.closest("p, li, tr, dd, h1, h2, h3") ?? value;
+    found.set(place, [...(found.get(place) ?? []), value]);
+  }
+  return found.values();
+}
+
+/** Show what a sentence compares: all of `machine` or, where that lacks one, all as the page came, and whose. */
+function showTogether(values, changes, machine) {
+  const own = (value) => changes[value.dataset.bb]?.parts?.[""]?.includes(`data-machine="${machine}"`);
+  const tag = values.map((value) => !own(value) && changes[value.dataset.bb]?.parts?.[""].match(TAG)?.[0]).find(Boolean);
+  for (const value of values) {
+    const kept = tag && own(value);
+    const before = originals.get(value)?.parts[""] ?? value.innerHTML;
+    show(value, kept ? { parts: { "": `${before}\u00a0${tag}` } } : changes[value.dataset.bb]);
+  }
 }
 
 /** Put what a machine changes in `block` in its place; where it changes nothing, what the page came with. */
@@ -128,7 +151,7 @@ function fromAnother(machine) {
     select.dispatchEvent(new Event("change"));
     select.focus();
   });
-  return make("span", { class: "bb-another" }, `${words.my_gpu_cpu} `, button);
+  return make("span", { class: "bb-another" }, words.my_gpu_cpu + words.between_sentences, button);
 }
 
 /** The last of what belongs to a value: its button in a sentence, its ratio or mark in a table. */

@@ -39,7 +39,7 @@ export function gpuField(id, address, words, changed) {
   const choose = (gpu, several = false, lasting = true) => {
     input.value = gpu?.label ?? "";
     const remarks = [several && words.my_gpu_several, gpu?.shared && words.my_gpu_shared].filter(Boolean);
-    said.replaceChildren(remarks.join(" "));
+    said.replaceChildren(remarks.join(words.between_sentences));
     change(gpu, lasting);
   };
 
@@ -56,7 +56,7 @@ export function gpuField(id, address, words, changed) {
       });
       return button;
     });
-    said.replaceChildren(words.my_gpu_which, " ", ...buttons);
+    said.replaceChildren(words.my_gpu_which, words.between_sentences, ...buttons);
   };
 
   input.addEventListener("focus", async () => {

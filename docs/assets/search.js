@@ -67,13 +67,31 @@ async function prepare(dialog) {
     return;
   }
 
+  const synonyms = namesOf(`${site}pagefind/synonyms.${document.documentElement.lang}.json`);
+
+  /** Put the page at `address` before the others; one that Pagefind lacks is that of the query's beginning. */
+  const lead = async (address, pages, query) => {
+    const is = (page) => page.url === site.replace(/\/$/, "") + address;
+    for (let end = query.length - 1; !pages.some(is) && end > 0; end--) {
+      const { results } = await pagefind.search(query.slice(0, end));
+      for (const one of results.slice(0, PAGES)) {
+        const page = await one.data();
+        if (is(page)) pages.push(page);
+      }
+    }
+    pages.sort((one, other) => is(other) - is(one));
+  };
+
   const find = async () => {
     const query = asWritten(input.value);
     const turn = ++asked;
     const found = query ? await pagefind.search(query) : { results: [] };
     const pages = await Promise.all(found.results.slice(0, PAGES).map((one) => one.data()));
+    const called = (await synonyms).get(asNamed(query));
+    if (called) await lead(called, pages, query);
     const error = dialog.dataset.errors && query ? match(query, await texts(dialog.dataset.texts)) : undefined;
     if (turn !== asked) return;
+    const count = Math.max(found.results.length, pages.length) + Number(Boolean(error));
     list.replaceChildren(...pages.flatMap((page) => entries(page, query.toLowerCase())));
     if (error) {
       const name = title(error, document.documentElement.lang);
@@ -85,8 +103,8 @@ async function prepare(dialog) {
     select(null);
     input.setAttribute("aria-expanded", String(list.childElementCount > 0));
     if (!query) status.textContent = hint;
-    else if (!list.childElementCount) status.textContent = dialog.dataset.none.replace("{query}", query);
-    else status.textContent = dialog.dataset.found.replace("{count}", found.results.length + Number(Boolean(error)));
+    else if (!list.childElementCount) status.textContent = dialog.dataset.none.replace("{query}", input.value.trim());
+    else status.textContent = dialog.dataset.found.replace("{count}", count);
   };
   input.addEventListener("input", () => (finding = find()));
   if (input.value) await (finding = find());
@@ -97,6 +115,19 @@ const weight = (found) => found.reduce((sum, one) => sum + one.balanced_score, 0
 
 /** A query in the characters that pages are written in: neither of full width, nor with a long vowel at a word's end. */
 const asWritten = (text) => text.normalize("NFKC").trim().replace(/(?<=[ァ-ヺ])ー(?=\s|$)/g, "");
+
+// Blanks between words are left to who types.
+const asNamed = (text) => asWritten(text).replace(/\s+/g, "").toLowerCase();
+
+/** The addresses of pages by what one alone is called, among the synonyms that lie at `address`. */
+async function namesOf(address) {
+  const names = new Map();
+  const pages = await fetch(address).then((answer) => (answer.ok ? answer.json() : {})).catch(() => ({}));
+  for (const [page, synonyms] of Object.entries(pages)) {
+    for (const name of new Set(synonyms.map(asNamed))) names.set(name, names.has(name) ? undefined : page);
+  }
+  return names;
+}
 
 /** The links to a page and its best sections; the best place of all has the class `best`. */
 function entries(page, query) {

@@ -138,7 +138,8 @@ def pasted_block(kind: str, body: str, guide: str, library: Library, language: L
         ]
         return "\n".join(f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *rows))
     if kind == "chart":
-        drawn = charts.resolve_chart(library, guide, body)[1][0][1]
+        _, charted = charts.resolve_chart(library, guide, body)
+        drawn = charted[0][1]
         return "```text\n" + "\n".join(f"{x:g} {points}" for x, points in drawn.rows) + "\n```"
     if kind == "tradeoff":
         tradeoff, pictured = tradeoffs.resolve_tradeoff(library, guide, body)

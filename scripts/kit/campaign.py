@@ -40,6 +40,8 @@ MARKER = "kit.id"
 LAST_SECONDS = 10.0
 # What a recording that is told to end may take to write what is whole.
 PATIENCE = 20.0
+# What one may take on a busy machine to begin, and to say that no time is left.
+BEGINNING = 60.0
 # Scripts set these themselves where they need them; a shell around must not.
 NOT_INHERITED = (
     *("BENCHBOOK_PYTHON", "BENCHBOOK_ROOT", "PYTHONSTARTUP", "PYTHONHOME"),
@@ -345,7 +347,8 @@ def run(command: list[str], folder: Path, variables: dict[str, str], log: Log, l
         numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
         before = {number: signal.signal(number, lambda *_: process.terminate()) for number in numbers}
         # It keeps to its budget by itself; should it hang, it is told to end, and then made to.
-        timers = [threading.Timer(left, process.terminate), threading.Timer(left + PATIENCE, process.kill)]
+        guard = max(left, BEGINNING)
+        timers = [threading.Timer(guard, process.terminate), threading.Timer(guard + PATIENCE, process.kill)]
         for timer in timers:
             timer.daemon = True
             timer.start()

@@ -152,6 +152,7 @@ def test_a_change_that_is_applied_holds_what_it_promised(page: Page, site_url: s
         "model=pythia-1.4b&attention=eager&chunked=1&precision=bf16_autocast&accumulation=4&gpu=8",
         "model=qwen2.5-1.5b&objective=dpo&precision=bf16_autocast&gpus=4&sharding=zero3&gpu=24&batch=2",
         "model=llama-3.2-1b&method=lora&evaluation=64&gpu=16",
+        "model=qwen3-0.6b&objective=grpo&batch=16&accumulation=4&completion=900&precision=fp32&gpu=16",
     ],
 )
 def test_every_change_that_is_applied_comes_to_what_it_promised(
@@ -188,6 +189,29 @@ def test_pairs_of_answers_leave_what_is_computed_for_them(page: Page, site_url: 
     expect(page.get_by_label("Objective")).to_have_value("supervised")
 
 
+def test_completions_are_generated_before_a_step_and_are_part_of_the_sequence(
+    page: Page, site_url: str
+) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?model=gpt2&evaluation=4&batch=16&sequence=1024")
+    ready(page)
+    expect(page.get_by_label("Tokens of the completion")).to_be_hidden()
+    page.get_by_label("Objective").select_option("grpo")
+    expect(page.get_by_label("Completions per GPU")).to_have_value("16")
+    expect(page.get_by_label("Tokens of prompt + completion")).to_have_value("1024")
+    expect(page.get_by_label("Evaluation batch (0: none)")).to_be_hidden()
+    page.get_by_label("Accumulated batches").fill("16")
+    page.get_by_label("Activation checkpointing").check()
+    page.get_by_label("Tokens of the completion").fill("768")
+    expect(page).to_have_url(re.compile("objective=grpo.*completion=768|completion=768.*objective=grpo"))
+    expect(page.locator("#calc-verdict")).to_contain_text("at the last token")
+    expect(page.locator("#calc-parts [data-part=cache]")).to_be_visible()
+    expect(page.locator("#calc-parts [data-part=gradients]")).to_have_count(0)
+    page.get_by_label("Tokens of the completion").fill("2000")
+    expect(page.locator("#calc-said")).to_have_text(
+        "At least one token is the prompt's: computed with a completion of 1,023."
+    )
+
+
 @pytest.mark.parametrize("code", ["en", "ar"])
 def test_a_result_is_saved_as_a_picture_with_the_setup_in_words(page: Page, site_url: str, code: str) -> None:
     page.goto(f"{site_url}{address(code, GUIDE)}?gpu=24&batch=16")
@@ -207,7 +231,8 @@ def test_a_result_is_saved_as_a_picture_with_the_setup_in_words(page: Page, site
         page.locator("#calc-picture").click()
     assert saved.value.path().read_bytes().startswith(b"\x89PNG")
     drawn = " ".join(page.evaluate("window.drawn"))
-    for part in ("BERT large", ": 16", ": 512", "AdamW, fused", "24 GB"):
+    optimizer = load_language(ROOT / "docs", code).text("calc_optimizer_adamw_fused")
+    for part in ("BERT large", ": 16", ": 512", optimizer, "24 GB"):
         assert part in drawn.replace("\u00a0", " ")
     assert page.locator("#calc-verdict data").first.inner_text() in drawn
     assert "undefined" not in drawn
@@ -259,11 +284,28 @@ def test_what_is_proposed_leads_to_a_section_that_is_there(page: Page, site_url:
 def test_qlora_of_an_8b_on_24_gb_is_answered_in_two_taps(page: Page, site_url: str) -> None:
     page.goto(site_url + address("en", GUIDE))
     ready(page)
-    page.get_by_role("link", name="Llama 3.1 8B · QLoRA · 1 × 2048 · checkpointing · 24 GB").click()
+    page.get_by_role("link", name=re.compile("Llama 3.1 8B · QLoRA")).click()
     ready(page)
     expect(page.locator("#calc-verdict")).to_have_attribute("data-fits", "true")
     assert page.get_by_label("What trains").input_value() == "qlora"
     assert page.get_by_label("Precision").input_value() == "bf16"
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_a_setup_to_begin_with_says_what_the_fields_of_the_form_say(
+    page: Page, site_url: str, code: str
+) -> None:
+    page.goto(site_url + address(code, GUIDE))
+    ready(page)
+    link = page.locator(".calc-try a").first
+    said = link.inner_text()
+    link.click()
+    ready(page)
+    for name in ("batch", "sequence"):
+        label = page.locator(f"#calc-{name} label").inner_text().strip()
+        number = page.locator(f"#calc-in-{name}").input_value()
+        assert re.search(rf"{re.escape(label)}[:：] ?{number} ·", said), said
+    assert page.locator("[name=checkpointing]").locator("..").inner_text().strip() in said
 
 
 def test_adapters_ask_for_their_rank_and_not_for_a_sharding(page: Page, site_url: str) -> None:

@@ -54,6 +54,22 @@ def test_a_whole_traceback_leads_to_the_remedy_in_two_taps(phone: Page, site_url
     phone.wait_for_url("**/perf_train_gpu_one/#first-remedy")
 
 
+@pytest.mark.parametrize(
+    ("pasted", "section"),
+    [
+        ("RuntimeError: CUDA error: device-side assert triggered", "token-out-of-range"),
+        ("torch.AcceleratorError: CUDA error: out of memory", "cuda-out-of-memory"),
+        ("RuntimeError: CUDA out of memory.", "cuda-out-of-memory"),
+    ],
+)
+def test_a_text_that_no_script_provokes_leads_to_the_section_that_names_it(
+    page: Page, site_url: str, pasted: str, section: str
+) -> None:
+    page.goto(site_url + address("en", "error_texts"))
+    page.fill("#bb-error-text", pasted)
+    expect(page.locator(".bb-error [role=status] a")).to_have_attribute("href", f"#{section}")
+
+
 def test_what_is_not_known_is_said(page: Page, site_url: str) -> None:
     page.goto(site_url + address("en", "error_texts"))
     page.fill("#bb-error-text", "ValueError: too many values to unpack")

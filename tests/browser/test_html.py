@@ -99,6 +99,19 @@ def test_every_page_says_what_a_link_to_it_shows(heads: dict[str, Head]) -> None
     assert {heads[address(code)].meta["og:type"] for code in LANGUAGES} == {"website"}
 
 
+@pytest.mark.parametrize("code", ["zh", "ja"])
+def test_what_readers_choose_from_is_joined_as_the_language_joins_things(site: Path, code: str) -> None:
+    for path in (site / code).rglob("index.html"):
+        options = re.findall(r"<option\b[^>]*>([^<]*)</option>", path.read_text("utf-8"))
+        assert not [text for text in options if "," in text], path
+
+
+def test_no_script_of_a_page_names_a_language() -> None:
+    codes = "|".join(code for code in LANGUAGES if code != "en")
+    for path in (Path(__file__).parents[2] / "docs" / "assets").glob("*.js"):
+        assert not re.findall(rf"""["'](?:{codes})["']""", path.read_text("utf-8")), path
+
+
 def test_no_page_loads_a_file_from_another_host(heads: dict[str, Head]) -> None:
     foreign = {
         where: [one for one in head.loaded if urlsplit(one).netloc]

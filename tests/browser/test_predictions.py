@@ -23,6 +23,7 @@ description: What nobody measured, for the tests.
 # Predicted values {{ #predicted-values }}
 
 One sample needs `#!value {ONE} GiB`.
+
 It was predicted as `#!value {ONE} predicted GiB`, off by `#!value {ONE} error`.
 
 ```table

@@ -60,7 +60,7 @@ FOUND = {
         ("set_seed", "comparing_setups"),
     ),
     "ar": (
-        ("نفدت الذاكرة", "index"),
+        ("نفدت الذاكرة", "perf_train_gpu_one"),
         ("نفدت الذاكرة", "model_memory_anatomy"),
         ("نفاد الذاكرة", "model_memory_anatomy"),
         ("CUDA out of memory", "model_memory_anatomy"),
@@ -100,6 +100,7 @@ FIRST = {
         ("ذاكرة كرت الشاشة ممتلئة", "index"),
         ("التدريب المتوازي", "comparing_setups"),
         ("نفاد الذاكرة أثناء التقييم", "perf_train_gpu_one"),
+        ("تقييم يسبب نفاد الذاكرة", "perf_train_gpu_one"),
     ),
     "zh": (
         ("显存不足", "index"),
@@ -130,6 +131,10 @@ FIRST = {
         ("バッチサイズ", "perf_train_gpu_one"),
         ("推論 高速化", "index"),
         ("ＦｌａｓｈＡｔｔｅｎｔｉｏｎ", "perf_train_gpu_one"),
+        ("ファインチューニング", "perf_train_gpu_one"),
+        ("データローダー", "perf_train_gpu_one"),
+        ("勾配チェックポインティング", "perf_train_gpu_one"),
+        ("トランスフォーマー", "index"),
     ),
 }
 # What finds several sections of the handbook.

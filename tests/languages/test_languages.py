@@ -179,7 +179,31 @@ def test_counted_nouns_follow_the_plural_forms() -> None:
 
 def test_months_are_in_the_language() -> None:
     months = [load_language(DOCS, code).month("2026-11-20T10:00:00Z") for code in ("en", "ar", "zh", "ja")]
-    assert months == ["Nov 2026", "نوفمبر 2026", "2026年11月", "2026年11月"]
+    assert months == ["Nov 2026", "نوفمبر 2026", "2026\u00a0年\u00a011\u00a0月", "2026年11月"]
+
+
+@pytest.mark.parametrize("code", ["zh", "ja"])
+def test_pages_and_blocks_put_the_same_space_into_a_date(code: str) -> None:
+    language = load_language(DOCS, code)
+    spaced = "\u00a0" in language.year("2026-11-20")
+    assert all(
+        ("\u00a0" in text) == spaced for text in (language.month("2026-11-20"), language.day("2026-11-20"))
+    )
+    other = re.compile(
+        r"\d[年月日]|[年月日]\d" if spaced else r"\d[ \u00a0][年月日](?![数次])|\d年[ \u00a0]\d"
+    )
+    for path in sorted((DOCS / code).glob("*.*")):
+        assert other.findall(path.read_text("utf-8").replace("\\u00a0", "\u00a0")) == [], path
+
+
+@pytest.mark.parametrize(
+    "written", ["year: M", "month: 'y 2 M'", "day: [y, M, d]", "week: y", "year: <b>y</b>"]
+)
+def test_a_pattern_that_is_no_date_is_refused(tmp_path: Path, written: str) -> None:
+    (tmp_path / "zh").mkdir()
+    (tmp_path / "zh" / "_language.yml").write_text(f"dates: {{{written}}}\n", "utf-8")
+    with pytest.raises(BenchbookError, match="not patterns of dates"):
+        load_language(tmp_path, "zh")
 
 
 def test_arabic_runs_from_right_to_left() -> None:
@@ -300,10 +324,10 @@ def test_what_surrounds_records_says_in_every_language_what_it_says_in_english(
     old, new, what = FALSEHOODS[name]
     shutil.copytree(DOCS, tmp_path / "docs")
     path = tmp_path / "docs/zh/_language.yml"
+    line = 1 + path.read_text("utf-8").partition(old)[0].count("\n")
     edit(path, old, new)
     with pytest.raises(BenchbookError) as error:
         load_language(tmp_path / "docs", "zh")
-    line = 1 + path.read_text("utf-8").partition(new)[0].count("\n")
     found = [one for one in error.value.problems if what in one.what]
     assert found
     assert (found[0].path, bool(found[0].fix)) == ("docs/zh/_language.yml", True)
@@ -357,7 +381,19 @@ def test_a_language_cannot_switch_off_the_units_that_it_shows_or_that_cldr_knows
         "units: {samples/s: サンプル/秒}\nunit_words: [x]\nstrings: {times: '{ratio} 倍'}\n",
     )
     words = load_language(tmp_path / "docs", "ja").unit_words
-    assert {"x", "ミリ秒", "サンプル/秒", "秒", "倍", "バイト"} <= words
+    assert {"x", "ミリ秒", "サンプル/秒", "秒", "倍", "バイト"} <= set(words)
+    assert (words["x"], words["秒"], words["倍"]) == ("", "s", "times")
+
+
+def test_a_language_says_which_unit_its_words_are(tmp_path: Path) -> None:
+    path = tmp_path / "docs/ja/_language.yml"
+    write(path, "unit_words: {MB: [メガ], times: [倍]}\n")
+    words = load_language(tmp_path / "docs", "ja").unit_words
+    assert (words["メガ"], words["倍"], words["ミリ秒"]) == ("MB", "times", "ms")
+    for wrong, what in (("{mega: [メガ]}", "`mega` is no unit"), ("{MB: メガ}", "is not lists of words")):
+        write(path, f"unit_words: {wrong}\n")
+        with pytest.raises(BenchbookError, match=what):
+            load_language(tmp_path / "docs", "ja")
 
 
 def test_an_english_label_names_no_measured_number_but_its_own_name(tmp_path: Path) -> None:
@@ -398,7 +434,7 @@ def test_a_unit_that_is_an_arabic_word_stands_to_the_left_of_its_number() -> Non
     ("code", "title", "short"),
     [
         ("en", "2-core CPU, 24\u00a0GB", "2-core CPU"),
-        ("ar", "معالج CPU بنواتين، \u206824\u00a0GB\u2069", "معالج CPU بنواتين"),
+        ("ar", "\u200f\u2068معالج CPU بنواتين\u2069، \u206824\u00a0GB\u2069", "معالج CPU بنواتين"),
         ("zh", "2 核 CPU，24\u00a0GB", "2 核 CPU"),
         ("ja", "2 コア CPU、24\u00a0GB", "2 コア CPU"),
     ],
@@ -409,10 +445,28 @@ def test_a_nameless_cpu_machine_is_called_by_words_of_the_language(code: str, ti
     assert (machine_title(machine, language), machine_short(machine, language)) == (title, short)
 
 
-def test_a_machine_of_its_own_name_keeps_it_in_every_language(language: Language) -> None:
-    machine = Machine("nvidia-h200-141gb", "cuda", "NVIDIA H200, 141 GB", "H200", {})
-    shown = machine_title(machine, language), machine_short(machine, language)
-    assert shown == ("NVIDIA H200, 141 GB", "H200")
+@pytest.mark.parametrize(
+    ("code", "title", "whose"),
+    [
+        ("en", "NVIDIA H200, 141\u00a0GB", "NVIDIA H200, 141\u00a0GB (Ada)"),
+        ("zh", "NVIDIA H200，141\u00a0GB", "NVIDIA H200，141\u00a0GB（Ada）"),
+        ("ja", "NVIDIA H200、141\u00a0GB", "NVIDIA H200、141\u00a0GB（Ada）"),
+    ],
+)
+def test_a_machine_of_its_own_name_keeps_it_and_its_memory_is_joined_as_the_language_does(
+    code: str, title: str, whose: str
+) -> None:
+    language = load_language(DOCS, code)
+    for said, shown in (("NVIDIA H200, 141 GB", title), ("NVIDIA H200, 141 GB (Ada)", whose)):
+        machine = Machine("nvidia-h200-141gb", "cuda", said, "H200", {})
+        assert (machine_title(machine, language), machine_short(machine, language)) == (shown, "H200")
+
+
+def test_what_is_listed_runs_in_the_direction_of_the_language() -> None:
+    parts = ["torch 2.13", "numpy 2.4"]
+    assert load_language(DOCS, "ja").listed(parts) == "torch 2.13、numpy 2.4"
+    assert load_language(DOCS, "ar").listed(parts) == "\u200f\u2068torch 2.13\u2069، \u2068numpy 2.4\u2069"
+    assert load_language(DOCS, "ar").listed(parts[:1]) == "torch 2.13"
 
 
 @pytest.mark.parametrize(

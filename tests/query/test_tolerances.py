@@ -126,6 +126,22 @@ def test_each_kind_of_quantity_has_one_tolerance(unit: str, share: float) -> Non
     assert tolerance_for(UNITS[unit]) == pytest.approx(share)
 
 
+def test_a_ratio_of_times_scatters_as_times_do(project: Project) -> None:
+    record(project, 1.06)
+    claim(project)
+    assert judged(project).outcome == "refuted"
+    claim(project, 'kind = "time"\n')
+    assert judged(project).outcome == "holds"
+
+
+def test_seconds_are_no_ratio_of_times(project: Project) -> None:
+    record(project)
+    claim(project, 'kind = "time"\n')
+    edit(project.snippets / "guide/small.py", 'unit = "1"', 'unit = "s"')
+    said = [str(one) for one in check_project(project).problems]
+    assert any("claims.toml:6: s is no ratio of times; leave `kind` out" in one for one in said), said
+
+
 def test_contributors_read_the_numbers_that_decide() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     for kind, words in {

@@ -62,8 +62,8 @@ def test_a_notebook_has_the_cells_of_its_script_with_the_recorded_outputs(
 def test_a_notebook_of_several_processes_says_how_to_start_it(project: Project) -> None:
     edit(
         project.snippets / "memory/losses.py",
-        "# [tool.benchbook.metrics]",
-        "# [tool.benchbook]\n# ranks = 2\n# [tool.benchbook.metrics]",
+        "# [tool.benchbook]\n",
+        "# [tool.benchbook]\n# ranks = 2\n",
     )
     script = read_script(project.snippets / "memory/losses.py", project.root)
     assert "torchrun --nproc-per-node 2 losses.py" in json.loads(notebook(script, {}))["cells"][0]["source"]
@@ -122,8 +122,8 @@ def test_a_notebook_that_runs_alone_is_opened_in_colab(project: Project) -> None
 def test_a_notebook_that_does_not_run_alone_is_not(project: Project, declared: str) -> None:
     edit(
         project.snippets / "memory/losses.py",
-        "# [tool.benchbook.metrics]",
-        f"# [tool.benchbook]\n# {declared}\n# [tool.benchbook.metrics]",
+        "# [tool.benchbook]\n",
+        f"# [tool.benchbook]\n# {declared}\n",
     )
     script = read_script(project.snippets / "memory/losses.py", project.root)
     assert colab_address(REPOSITORY, script) is None

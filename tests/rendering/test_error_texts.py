@@ -71,6 +71,28 @@ def test_the_site_holds_parts_and_titles_in_each_language(tmp_path: Path) -> Non
     assert known["parts"] == ["is too large", "Try a smaller one"]
 
 
+FIELD = "```error-field\ntoo-large: far too large\n```\n"
+NAMED = EXPLAINED.replace("Take less.\n", "`far too large` means the same.\n") + f"\n{FIELD}"
+
+
+def test_a_text_that_no_script_provokes_leads_to_the_section_that_names_it(tmp_path: Path) -> None:
+    project = project_with(tmp_path, page=NAMED)
+    assert problems(project) == []
+    write_error_texts(project, tmp_path / "site")
+    known = json.loads((tmp_path / "site" / DATA).read_text("utf-8"))
+    assert [(one["id"], one["parts"]) for one in known] == [
+        ("too-large", ["is too large", "Try a smaller one"]),
+        ("too-large", ["far too large"]),
+    ]
+
+
+@pytest.mark.parametrize("page", [EXPLAINED + f"\n{FIELD}", NAMED.replace("too-large: far", "small: far")])
+def test_a_text_that_its_section_does_not_name_is_a_problem(tmp_path: Path, page: str) -> None:
+    (found,) = problems(project_with(tmp_path, page=page))
+    assert "docs/en/error_texts.md:12: the section `#" in found
+    assert "does not hold the text `far too large`" in found
+
+
 def test_a_site_without_error_texts_has_no_file_of_them(tmp_path: Path) -> None:
     write_error_texts(make_project(tmp_path), tmp_path / "site")
     assert not (tmp_path / "site").exists()

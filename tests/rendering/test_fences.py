@@ -322,7 +322,7 @@ def test_a_cell_no_page_can_show_as_it_stands_is_refused(project: Project) -> No
         (cell("memory/losses.py#train", 'linenums="9999999"'), "`linenums` of a cell is no count of lines"),
         ("```claims\nnope.md\n```", "no claim stands on `nope.md`"),
         ("```calculator\nzzz\n```", "the calculator has no part `zzz`"),
-        ("```error-field\nhello\n```", "the fence `error-field` has a body"),
+        ("```error-field\nhello\n```", "the fence `error-field` holds `hello`"),
         ("`#!value memory/losses.py#nothing`", "`memory/losses.py` has no metric `nothing`"),
         ("`#!value memory/losses.py#loss`", "`memory/losses.py#loss` is a series of 8"),
         ("`#!value memory/losses.py#loss[8]`", "beyond the end of a series of 8"),

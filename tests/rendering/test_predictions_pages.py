@@ -378,7 +378,7 @@ def test_the_choice_offers_the_gpu_and_marks_it(project: Project) -> None:
     build = start(project)
     render(build, f"`#!value {ONE}`")
     html = insert_choice(build, "<h1>Memory</h1>")
-    assert f'<option value="{H200}">NVIDIA H200, 141 GB (predicted)</option>' in html
+    assert f'<option value="{H200}">NVIDIA H200, 141\u00a0GB (predicted)</option>' in html
     names = page_settings(build, build.here)["machines"]
     assert names.index(GPU) < names.index(H200)
 

@@ -59,6 +59,14 @@ def test_runs_that_differ_by_less_than_a_thousandth_agree() -> None:
     assert not compare_sides(replace(almost, samples=(100_000, 100_150)), measured(200_000)).exact
 
 
+def test_bytes_that_are_the_same_refute_that_one_needs_more() -> None:
+    same, more = measured(1e9), measured(1e9 + 32)
+    assert outcome(more, same, "greater", ratio=1.05) == outcome(same, more, "less", ratio=1.05) == "refuted"
+    assert outcome(measured(1.03e9), same, "greater", ratio=1.05) == "too close to call"
+    # A number that its words name decides by itself.
+    assert outcome(more, same, "greater", ratio=1.0) == "holds"
+
+
 @pytest.mark.parametrize(("value", "said"), [(4.0, "holds"), (4.19, "holds"), (0.019, "refuted")])
 def test_a_number_that_someone_named_is_held_against_the_measured_one(value: float, said: str) -> None:
     assert outcome(measured(value, value), Side((4.0,)), "equal", tolerance=0.05) == said

@@ -163,6 +163,8 @@ def import_(
         typer.echo(printable(f"added {line}"))
     for path in done.written:
         typer.echo(f"imported {path}")
+    for path in done.removed:
+        typer.echo(f"removed {path}")
 
 
 @app.command()

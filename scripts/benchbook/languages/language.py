@@ -18,6 +18,7 @@ from babel import Locale, UnknownLocaleError, dates
 from babel.core import get_global, parse_locale
 from babel.units import format_unit
 
+from benchbook.content.page_limits import MOST_BYTES, endless
 from benchbook.content.positions import yaml_line
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
@@ -26,6 +27,7 @@ from benchbook.content.units import UNITS, Unit
 from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
 from benchbook.languages.formatting import (
     LARGEST_RATIO,
+    RIGHT_TO_LEFT,
     SMALLEST_RATIO,
     FormattedQuantity,
     format_number,
@@ -37,7 +39,15 @@ from benchbook.languages.formatting import (
 )
 from benchbook.languages.markup import isolated_words
 from benchbook.languages.style import style_problems
-from benchbook.languages.telling import IDEOGRAPHS, NAME, added_words, first_typed, folded, typed_pattern
+from benchbook.languages.telling import (
+    IDEOGRAPHS,
+    NAME,
+    TIMES,
+    added_words,
+    first_typed,
+    folded,
+    typed_pattern,
+)
 
 FILE = "_language.yml"
 FALLBACK = "en"
@@ -57,18 +67,22 @@ class Language:
         strings: Interface texts by key; one that counts has a form per plural category.
         labels: What scripts call things, by name, `axis=value` or "guide/script.py#name".
         units: Units whose symbol holds words, as the language writes them.
-        own_unit_words: How people write units behind a number in running text; none: as CLDR does.
+        own_unit_words: How people write units behind a number in running text, and which unit each is ("" if
+            its file does not say); none: as CLDR does.
         fallback: The language whose labels stand in for missing ones.
         style: CSS that its writing system needs.
+        dates: How its pages write a date that is known to the `year`, the `month` or the `day`, as patterns
+            of CLDR; what is missing is written as CLDR does.
     """
 
     code: str
     strings: Mapping[str, Text] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
-    own_unit_words: frozenset[str] = frozenset()
+    own_unit_words: Mapping[str, str] = field(default_factory=dict)
     fallback: Language | None = None
     style: str = ""
+    dates: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def locale(self) -> Locale:
@@ -76,25 +90,31 @@ class Language:
         return Locale.parse(self.code.replace("-", "_"))
 
     @cached_property
-    def unit_words(self) -> frozenset[str]:
+    def unit_words(self) -> Mapping[str, str]:
         """How people write units behind a number in running text, in this language and in its fallback.
 
+        By word, the symbol of the unit, "times" or what its file calls it; "" where nothing says which it is.
         Those of CLDR and those that records are shown in are among them, whatever its file says.
         """
-        own = cldr_unit_words(self.code)
+        own = dict(cldr_units(self.code))
         if self.own_unit_words:
             # A single letter of CLDR's is too often another word.
-            own = self.own_unit_words | self._shown_units | {word for word in own if len(word) > 1}
-        return own | (self.fallback.unit_words if self.fallback else frozenset())
+            known = {word: symbol for word, symbol in own.items() if len(word) > 1} | self._shown_units
+            told = {word: symbol or known.get(word, "") for word, symbol in self.own_unit_words.items()}
+            own = known | told
+        return {**(self.fallback.unit_words if self.fallback else {}), **own}
 
     @property
-    def _shown_units(self) -> frozenset[str]:
+    def _shown_units(self) -> dict[str, str]:
         """The words that stand behind numbers from records: units, what rates are per, and times."""
-        shown = {name for symbol, name in self.units.items() if symbol in UNITS and UNITS[symbol].typed}
-        shown |= {name.rpartition("/")[2] for symbol, name in self.units.items() if symbol.endswith("/s")}
+        per = [name.rpartition("/")[2] for symbol, name in self.units.items() if symbol.endswith("/s")]
+        shown = dict.fromkeys(per, "s")
+        shown |= {
+            name: symbol for symbol, name in self.units.items() if symbol in UNITS and UNITS[symbol].typed
+        }
         times = self.strings.get("times", "")
-        shown.add(_BRACES.sub("", times).strip() if isinstance(times, str) else "")
-        return frozenset(filter(None, shown))
+        shown[_BRACES.sub("", times).strip() if isinstance(times, str) else ""] = TIMES
+        return {word: symbol for word, symbol in shown.items() if word}
 
     @cached_property
     def with_territory(self) -> str:
@@ -147,6 +167,14 @@ class Language:
         """`text` so that neither it nor its neighbours change order in right-to-left text."""
         return f"\u2068{text}\u2069" if self.direction == "rtl" else text
 
+    def listed(self, parts: Iterable[str]) -> str:
+        """`parts` as the language joins them, in its direction: "NVIDIA H200, 141 GB"."""
+        several = list(parts)
+        if len(several) < 2:
+            return "".join(several)
+        mark = RIGHT_TO_LEFT if self.direction == "rtl" else ""
+        return mark + self.text("comma").join(map(self.isolated, several))
+
     def words(self, text: str) -> str:
         """The HTML of `text`, a text of the language that may hold Latin."""
         return isolated_words(text, right_to_left=self.direction == "rtl")
@@ -195,7 +223,9 @@ class Language:
 
     def month(self, moment: str) -> str:
         """Month and year of an ISO 8601 date or time."""
-        return dates.format_skeleton("yMMM", _date(moment), locale=self.locale)
+        return self._dated("month", moment) or dates.format_skeleton(
+            "yMMM", _date(moment), locale=self.locale
+        )
 
     def date(self, date: str) -> str:
         """A date that is known to the year, the month or the day: "2022", "2022-02", "2022-02-09"."""
@@ -206,11 +236,16 @@ class Language:
 
     def year(self, moment: str) -> str:
         """The year of an ISO 8601 date or time."""
-        return dates.format_skeleton("y", _date(moment), locale=self.locale)
+        return self._dated("year", moment) or dates.format_skeleton("y", _date(moment), locale=self.locale)
 
     def day(self, moment: str) -> str:
         """The full date of an ISO 8601 date or time."""
-        return dates.format_date(_date(moment), "long", locale=self.locale)
+        return self._dated("day", moment) or dates.format_date(_date(moment), "long", locale=self.locale)
+
+    def _dated(self, known: str, moment: str) -> str:
+        """A date by the language's own pattern; empty where it has none."""
+        pattern = self.dates.get(known)
+        return dates.format_date(_date(moment), pattern, locale=self.locale) if pattern else ""
 
 
 def load_language(docs: Path, code: str) -> Language:
@@ -244,22 +279,39 @@ def _load(docs: Path, code: str, fallback: Language | None) -> Language:
         kept = _kept[path] = (stamp, table)
     table = kept[1]
     strings, labels, units = (table.get(title) or {} for title in ("strings", "labels", "units"))
-    words = frozenset(table.get("unit_words") or ())
-    return Language(code, strings, labels, units, words, fallback, table.get("style") or "")
+    said = table.get("unit_words") or {}
+    words = (
+        {word: symbol for symbol, of_it in said.items() for word in of_it}
+        if isinstance(said, dict)
+        else dict.fromkeys(said, "")
+    )
+    style, own_dates = table.get("style") or "", table.get("dates") or {}
+    return Language(code, strings, labels, units, words, fallback, style, own_dates)
 
 
-# The units that CLDR has words for, and lengths of words that stand for nothing else.
-_CLDR_UNITS = (
-    *(f"duration-{unit}" for unit in ("microsecond", "millisecond", "second", "minute", "hour")),
-    *(f"digital-{unit}" for unit in ("byte", "kilobyte", "megabyte", "gigabyte", "terabyte")),
-    *("power-watt", "concentr-percent"),
-)
+# The units that CLDR has words for, and what they are.
+_CLDR_UNITS = {
+    "duration-microsecond": "us",
+    "duration-millisecond": "ms",
+    "duration-second": "s",
+    "duration-minute": "min",
+    "duration-hour": "h",
+    "digital-byte": "B",
+    "digital-kilobyte": "kB",
+    "digital-megabyte": "MB",
+    "digital-gigabyte": "GB",
+    "digital-terabyte": "TB",
+    "power-watt": "W",
+    "concentr-percent": "percent",
+}
+# Ratios that people say as units, beside those that records have.
+_SAID_RATIOS = (TIMES, "tenths", "percentage points")
 
 
 @cache
 def cldr_unit_words(
     code: str,
-    units: tuple[str, ...] = _CLDR_UNITS,
+    units: tuple[str, ...] = tuple(_CLDR_UNITS),
     lengths: tuple[Literal["short", "long"], ...] = ("short", "long"),
 ) -> frozenset[str]:
     """How CLDR writes units behind a number: for a language whose file has no `unit_words:`."""
@@ -272,16 +324,25 @@ def cldr_unit_words(
     return frozenset(word.replace("\u00a0", " ") for word in words if word and "-" not in word)
 
 
-def unit_words(docs: Path, code: str) -> frozenset[str]:
-    """How people write units in a language and in English; those of CLDR where its file is not in order."""
+@cache
+def cldr_units(code: str) -> Mapping[str, str]:
+    """How CLDR writes units behind a number, and which unit each is."""
+    return {word: symbol for unit, symbol in _CLDR_UNITS.items() for word in cldr_unit_words(code, (unit,))}
+
+
+def unit_words(docs: Path, code: str) -> Mapping[str, str]:
+    """How people write units in a language and in English, and which unit each is.
+
+    Those of CLDR where its file is not in order.
+    """
     try:
         return load_language(docs, code).unit_words
     except BenchbookError:
         pass  # told with the languages
     try:
-        return cldr_unit_words(code) | cldr_unit_words(FALLBACK)
+        return {**cldr_units(FALLBACK), **cldr_units(code)}
     except (UnknownLocaleError, ValueError):
-        return cldr_unit_words(FALLBACK)
+        return cldr_units(FALLBACK)
 
 
 def load_languages(project: Project) -> dict[str, Language]:
@@ -323,6 +384,9 @@ def _date(moment: str) -> datetime.date:
 
 
 def _read(path: Path, shown: str) -> dict[str, Any]:
+    if path.is_file() and (size := path.stat().st_size) > MOST_BYTES:
+        what = f"has {size} bytes, and {MOST_BYTES} are the most"
+        raise BenchbookError(Problem(shown, 1, what, "say it in fewer words"))
     try:
         table = parse_yaml(path.read_text("utf-8"))
     except FileNotFoundError as error:
@@ -335,7 +399,24 @@ def _read(path: Path, shown: str) -> dict[str, Any]:
     return table
 
 
+def _values(value: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Every text in a value that YAML held, by the keys that lead to it."""
+    if isinstance(value, str):
+        yield keys, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _values(item, (*keys, str(key)))
+    elif isinstance(value, list):
+        for item in value:
+            yield from _values(item, keys)
+
+
 def _problems(table: dict[str, Any], code: str, path: str, text: str) -> Iterable[Problem]:
+    for keys, value in _values(table):
+        if (refused := endless(value)) is not None:
+            _, what, fix = refused
+            yield Problem(path, yaml_line(text, keys), f"`{'.'.join(keys)}`: {what}", fix)
+            return
     try:
         categories = {*Locale.parse(code.replace("-", "_")).plural_form.tags, "other"}
     except (UnknownLocaleError, ValueError):
@@ -354,9 +435,19 @@ def _problems(table: dict[str, Any], code: str, path: str, text: str) -> Iterabl
         fix = "write rules for the letters of the language, as those of docs/ja/_language.yml are"
         yield Problem(path, yaml_line(text, ("style",)), f"`style:`: {what}", fix)
     words = table.get("unit_words") or []
-    if not (isinstance(words, list) and all(isinstance(word, str) and word for word in words)):
-        fix = "list words: `unit_words: [seconds, hours]`"
-        yield Problem(path, yaml_line(text, ("unit_words",)), "`unit_words:` is not a list of words", fix)
+    for said in words.values() if isinstance(words, dict) else (words,):
+        if not (isinstance(said, list) and all(isinstance(word, str) and word for word in said)):
+            fix = "list words: `unit_words: {s: [seconds], h: [hours]}`"
+            yield Problem(path, yaml_line(text, ("unit_words",)), "`unit_words:` is not lists of words", fix)
+            return
+    for symbol in words if isinstance(words, dict) else ():
+        if symbol not in UNITS and symbol not in _SAID_RATIOS:
+            fix = f"name a unit as records do, or one of {', '.join(_SAID_RATIOS)}"
+            yield Problem(path, yaml_line(text, ("unit_words", str(symbol))), f"`{symbol}` is no unit", fix)
+    patterns = table.get("dates") or {}
+    if not (isinstance(patterns, dict) and all(map(_is_date, patterns, patterns.values()))):
+        fix = "write `year: y`, `month: y M` and `day: y M d`, with the words of the language between them"
+        yield Problem(path, yaml_line(text, ("dates",)), "`dates:` is not patterns of dates", fix)
     for title in ("strings", "labels", "units"):
         if not isinstance(table.get(title) or {}, dict):
             yield Problem(path, 1, f"`{title}:` is not a mapping", "write `key: text` below it")
@@ -364,6 +455,18 @@ def _problems(table: dict[str, Any], code: str, path: str, text: str) -> Iterabl
         for key, value in (table.get(title) or {}).items():
             if found := _entry_problem(key, value, categories if title == "strings" else set()):
                 yield Problem(path, yaml_line(text, (title, str(key))), *found)
+
+
+# The numbers that a date has, by what is known of it.
+_DATES = {"year": "y", "month": "yM", "day": "yMd"}
+
+
+def _is_date(known: object, pattern: object) -> bool:
+    """Whether a pattern has each number of such a date once, and no other letters of Latin or digits."""
+    if not isinstance(pattern, str) or holds_markup(pattern):
+        return False
+    letters = [letter for letter in folded(pattern)[0] if letter.isascii() and letter.isalnum()]
+    return sorted(letters) == sorted(_DATES.get(str(known), "?"))
 
 
 # A placeholder: a name, and nothing that could reach into what it stands for.

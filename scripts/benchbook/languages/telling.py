@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 
 from benchbook.content.units import UNITS
 
-# What stands behind a number in every language, as it is written or as people type it.
-_SIGNS = frozenset(
-    {
-        "%",
-        "٪",
-        "µs",
-        "μs",
-        "°C",
-        "x",
-        "×",
-        "tok/s",
-        "fold",
-        "msec",
-        "usec",
-        "secs",
-        "mins",
-        "hrs",
-        "gigs",
-        "megs",
-    }
-)
+# What a number of times is called where units are compared.
+TIMES = "times"
+# What stands behind a number in every language, as it is written or as people type it, and which unit it is.
+_SIGNS = {
+    "%": "percent",
+    "٪": "percent",
+    "µs": "us",
+    "μs": "us",
+    "°C": "degC",
+    "x": TIMES,
+    "×": TIMES,
+    "tok/s": "tokens/s",
+    "fold": TIMES,
+    "msec": "ms",
+    "usec": "us",
+    "secs": "s",
+    "mins": "min",
+    "hrs": "h",
+    "gigs": "GB",
+    "megs": "MB",
+}
 _SYMBOLS = frozenset(unit.symbol for unit in UNITS.values() if unit.typed)
 # From twenty on, words before a unit are a measurement as digits are; `two bytes` are the size of a format.
 _TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
@@ -155,7 +155,7 @@ def _source(english: str) -> tuple[str, frozenset[str]]:
 @cache
 def _units(unit_words: frozenset[str], least: int) -> str:
     """What finds any unit of `least` characters or more, longer ones first."""
-    names = {unicodedata.normalize("NFKC", name) for name in _SYMBOLS | _SIGNS | unit_words}
+    names = {unicodedata.normalize("NFKC", name) for name in _SYMBOLS | set(_SIGNS) | unit_words}
     return "|".join(
         # A letter of a script with spaces is a unit only where it stands alone.
         re.escape(name) + (r"(?!\w)" if len(name) == 1 and name.isalpha() and ord(name) < 0x2E80 else "")
@@ -175,6 +175,23 @@ _END = (
 def unit_pattern(unit_words: frozenset[str]) -> re.Pattern[str]:
     """What finds a unit right behind a number: a symbol, or one of `unit_words`."""
     return re.compile(rf"[\s-]*(?:{_units(unit_words, 1)}){_END}")
+
+
+def unit_symbols(unit_words: Mapping[str, str]) -> dict[str, str]:
+    """Which unit each word or symbol behind a number is, as folded text reads; "" if nothing says it."""
+    known = {symbol: symbol for symbol in _SYMBOLS} | _SIGNS
+    known |= {word: symbol for word, symbol in unit_words.items() if symbol or word not in known}
+    return {unicodedata.normalize("NFKC", word): symbol for word, symbol in known.items()}
+
+
+@cache
+def measure_pattern(unit_words: frozenset[str]) -> re.Pattern[str]:
+    """What finds the unit right behind a number, and what it is per: `GB`, `字节/秒`."""
+    units = _units(unit_words, 1)
+    return re.compile(
+        rf"[\s\-\u2010-\u2015]*\(?(?P<unit>{units})(?:\s?/\s?(?P<per>{units}))?(?![A-Za-z0-9])(?!\s?\d)"
+        rf"(?!の\s?[\d{''.join(IDEOGRAPHS)}])"
+    )
 
 
 @cache

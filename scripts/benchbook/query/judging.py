@@ -9,7 +9,7 @@ from benchbook.content.machines import machine_capabilities
 from benchbook.content.problems import BenchbookError
 from benchbook.content.records import Campaign
 from benchbook.content.references import Target, UnresolvedError
-from benchbook.content.tolerances import tolerance_for
+from benchbook.content.tolerances import TOLERANCES, tolerance_for
 from benchbook.content.units import Unit, convertible, targets
 from benchbook.query.library import Cache, Library, Machine
 from benchbook.query.measurements import Measurement, find_target, measure
@@ -102,7 +102,12 @@ def _judge(library: Library, claim: Claim, machine: Machine) -> Judgement:
 
 def tolerance_of(claim: Claim, unit: Unit) -> float:
     """By what share the two sides of a claim, quantities in `unit`, may differ where it calls them equal."""
-    return tolerance_for(unit) if claim.tolerance is None else claim.tolerance
+    return usual_tolerance(claim, unit) if claim.tolerance is None else claim.tolerance
+
+
+def usual_tolerance(claim: Claim, unit: Unit) -> float:
+    """The same, for all claims of its kind."""
+    return tolerance_for(unit) if claim.kind is None else TOLERANCES[claim.kind]
 
 
 def side_of_measurement(part: Measurement | None) -> Side:
@@ -138,7 +143,10 @@ def _resolve(library: Library, claim: Claim) -> tuple[Target, Target | Constant]
         assert second.unit is not None
         check_comparable(first.unit, second.unit)
         key = "tolerance"
-        usual = tolerance_for(first.unit)
+        usual = usual_tolerance(claim, first.unit)
+        if claim.kind is not None and first.unit.symbol != "1":
+            key = "kind"
+            raise UnresolvedError(f"{first.unit.symbol} is no ratio of times", "leave `kind` out")
         if tolerance_of(claim, first.unit) > usual:
             what = f"a tolerance of {claim.tolerance:g} is more than quantities in {first.unit.symbol} have"
             raise UnresolvedError(what, f"leave it out: theirs is {usual:g}")

@@ -15,6 +15,7 @@ from benchbook.content.project import Project
 from benchbook.content.records import Record, is_published, load_record
 from benchbook.content.references import UnresolvedError
 from benchbook.content.script import Script, Variant, machine_kinds, read_script
+from benchbook.content.traces import ProfilerTrace, TraceEntry, load_trace
 from benchbook.machines.gpus import described
 from benchbook.query.freshness import Verdict, input_digests, judge_record
 
@@ -111,6 +112,19 @@ class Library:
             BenchbookError: The file is not a record.
         """
         return self.once(_RECORDS, (machine, script), lambda: self._record(machine, script))
+
+    def trace(self, machine: str, script: str, name: str, entry: TraceEntry) -> ProfilerTrace:
+        """The trace `name` of `script` on `machine`, which a record describes by `entry`.
+
+        Raises:
+            BenchbookError: It is not there, or is not what the record describes.
+        """
+        path = self.project.trace_path(machine, script, name, entry.sha256)
+        shown = self.project.relative(path)
+        if not path.is_file():
+            fix = "restore it, or record its variant again"
+            raise BenchbookError(Problem(shown, 1, f"is not there, and the record of {script} names it", fix))
+        return self.read(path, lambda _: load_trace(path, shown, entry))
 
     @property
     def machines(self) -> dict[str, Machine]:
@@ -281,13 +295,8 @@ class Library:
         return value
 
 
-def on_each(
-    first: Machine, others: Iterable[Machine], find: Callable[[Machine], T | None]
+def found_elsewhere(
+    first: Machine, machines: Iterable[Machine], find: Callable[[Machine], T | None]
 ) -> list[tuple[Machine, T]]:
-    """What is found on `first`, and then on each other machine; nothing where it is not on the first.
-
-    Raises what `find` raises, on any of them.
-    """
-    machines = [first, *(other for other in others if other != first)]
-    found = [(machine, one) for machine in machines if (one := find(machine)) is not None]
-    return found if found and found[0][0] == first else []
+    """What is found on each of `machines` but the first; raises what `find` raises on any of them."""
+    return [(one, more) for one in machines if one != first and (more := find(one)) is not None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import unescape
 from statistics import median
 from typing import Any
@@ -15,6 +15,7 @@ from benchbook.calculator.listing import KINDS, ListedModel, all_models, kind_te
 from benchbook.calculator.memory_model import OBJECTIVES
 from benchbook.calculator.points import Error, Points, errors, load_points
 from benchbook.content.references import UnresolvedError
+from benchbook.languages.formatting import NO_BREAK_SPACE
 from benchbook.languages.language import Language
 from benchbook.machines.gpus import offered_gpus
 from benchbook.query.library import Cache, Library
@@ -77,6 +78,10 @@ def _summary(found: Sequence[Error], language: Language) -> list[tuple[str, str]
 PARTS = ("form", "changes", "errors")
 DEFAULT = "bert-large-uncased"
 
+_OPTIMIZERS = (
+    *("adamw_fused", "adamw_foreach", "adamw_loop", "adamw_8bit", "paged_adamw_8bit"),
+    *("adafactor", "sgd_momentum", "sgd"),
+)
 # What is called the same in every language, by those who use it.
 _PRECISIONS = {
     "fp32": "fp32",
@@ -84,21 +89,17 @@ _PRECISIONS = {
     "bf16_autocast": "bf16/fp16 autocast",
     "bf16": "bf16",
 }
-_OPTIMIZERS = {
-    "adamw_fused": "AdamW, fused",
-    "adamw_foreach": "AdamW, foreach",
-    "adamw_loop": "AdamW, loop",
-    "adamw_8bit": "AdamW, 8-bit",
-    "paged_adamw_8bit": "AdamW, 8-bit, paged",
-    "adafactor": "Adafactor",
-    "sgd_momentum": "SGD, momentum",
-    "sgd": "SGD",
-}
 _ATTENTIONS = {"sdpa": "SDPA", "eager": "eager"}
 _SHARDINGS = {"ddp": "DDP", "zero1": "ZeRO-1", "zero2": "ZeRO-2", "zero3": "ZeRO-3 / FSDP"}
 _METHODS = {"full": "", "lora": "LoRA", "qlora": "QLoRA"}
-_TRIED = {"checkpointing": 1, "batch": 1, "sequence": 2048}
-_TRIES = (("llama-3.1-8b", "qlora", 24), ("llama-3.1-8b", "lora", 24), ("qwen3-4b", "lora", 16))
+_TRIED: Mapping[str, str | int] = {"checkpointing": 1, "batch": 1, "sequence": 2048}
+_GRPO: Mapping[str, str | int] = {"objective": "grpo", "batch": 8, "sequence": 1024, "completion": 768}
+_TRIES: tuple[tuple[str, str, int, Mapping[str, str | int]], ...] = (
+    ("llama-3.1-8b", "qlora", 24, {}),
+    ("llama-3.1-8b", "lora", 24, {}),
+    ("qwen3-4b", "lora", 16, {}),
+    ("qwen3-4b", "lora", 16, _GRPO),
+)
 _FAMILIES = {"encoder": "BERT", "decoder": "Llama", "gpt": "GPT-2"}
 
 # Where the guides treat what the page proposes.
@@ -137,6 +138,7 @@ _STRINGS = (
     *("change_sdpa", "change_accumulate", "change_batch", "change_checkpointing", "change_autocast"),
     *("change_adamw_8bit", "change_adafactor", "change_bf16", "change_zero3", "change_gpus"),
     *("change_chunked", "change_lora", "change_qlora", "change_evaluation", "paged", "batch", "pairs"),
+    *("completions", "completion_too_long", "prompt_and_completion"),
     "change_sequence",
 )
 # What a reader can write over: the dimensions of a decoder with grouped-query attention.
@@ -182,12 +184,12 @@ def render_calculator(build: Build, text: str) -> str:
         kinds=_by_kind(models, language),
         default=DEFAULT,
         example=json.dumps(_EXAMPLE, indent=1).replace("\n ", "\n  "),
-        tries=_tries(models),
+        tries=_tries(models, language),
         methods=[(name, language.text(f"calc_method_{name}")) for name in _METHODS],
         objectives=[(name, language.text(f"calc_objective_{name}")) for name in OBJECTIVES],
         precisions=_PRECISIONS.items(),
         attentions=_ATTENTIONS.items(),
-        optimizers=_OPTIMIZERS.items(),
+        optimizers=[(name, language.text(f"calc_optimizer_{name}")) for name in _OPTIMIZERS],
         shardings=_SHARDINGS.items(),
         gpu_field=render_gpu_field("calc-gpu", language, "calc-rule"),
         copy_link=language.text("copy_link"),
@@ -207,18 +209,29 @@ def _sizes(gpus: list[dict[str, Any]]) -> list[dict[str, int]]:
     return [{"gb": size, "bytes": held} for size, held in sorted(least.items())]
 
 
-def _tries(models: tuple[ListedModel, ...]) -> list[tuple[str, str]]:
-    """Setups to begin with: what the address says of each, and what it is called in every language."""
+def _tries(models: tuple[ListedModel, ...], language: Language) -> list[tuple[str, Markup]]:
+    """Setups to begin with: what the address says of each, and what it is called, in the form's words."""
     titles = {one.name: one.title for one in models}
-    samples = f"{_TRIED['batch']} × {_TRIED['sequence']}"
-    return [
-        (
-            urlencode({"model": model, "method": method, **_TRIED, "gpu": gpu}),
-            " · ".join([titles[model], _METHODS[method], samples, "checkpointing", f"{gpu} GB"]),
-        )
-        for model, method, gpu in _TRIES
-        if model in titles
-    ]
+    said, colon = _words(language), language.text("colon")
+    found = []
+    for model, method, gpu, more in _TRIES:
+        if model not in titles:
+            continue
+        asked = {**_TRIED, **more}
+        told = [titles[model], _METHODS[method]]
+        told += [str(asked["objective"]).upper()] if "objective" in asked else []
+        sizes = [
+            Markup("{}{}{}").format(said(name), colon, _latin(str(asked[name])))
+            for name in ("batch", "sequence")
+        ]
+        words = [*map(_latin, told), *sizes, said("checkpointing"), _latin(f"{gpu}{NO_BREAK_SPACE}GB")]
+        address = urlencode({"model": model, "method": method, **asked, "gpu": gpu})
+        found.append((address, Markup(" · ").join(words)))
+    return found
+
+
+def _latin(text: str) -> Markup:
+    return Markup('<bdi dir="ltr">{}</bdi>').format(text)
 
 
 def _words(language: Language) -> Any:
@@ -234,7 +247,7 @@ def _by_kind(models: tuple[ListedModel, ...], language: Language) -> list[tuple[
 def _settings(build: Build, gpus: list[dict[str, Any]]) -> str:
     """What the script must know, as JSON that no tag can end."""
     language = build.here.language
-    names = [*(f"calc_{name}" for name in _STRINGS), "comma", "fits", "fits_not", *GPU_STRINGS]
+    names = [*(f"calc_{name}" for name in _STRINGS), "comma", "colon", "fits", "fits_not", *GPU_STRINGS]
     settings = {
         "language": language.code,
         "folder": f"{build.here.root}assets/coefficients/",

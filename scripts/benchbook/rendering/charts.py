@@ -16,7 +16,7 @@ from benchbook.content.references import Target, UnresolvedError, axis_values
 from benchbook.content.script import Script, Variant
 from benchbook.content.units import Unit, convert, sensible_unit
 from benchbook.languages.language import Language
-from benchbook.query.library import Library, Machine, on_each
+from benchbook.query.library import Library, Machine, found_elsewhere
 from benchbook.query.measurements import Measurement, RecordedVariant, measure_series, missing_fix, recorded
 from benchbook.rendering.context import Build, Rendering
 from benchbook.rendering.drawing import MAX_SERIES, SHAPES, Line, draw_chart, line_ends
@@ -192,12 +192,13 @@ def resolve_chart(library: Library, guide: str, text: str) -> tuple[Chart, list[
     """
     chart = read_chart(text, library)
     machine = chart.machine or library.machine_for(guide, chart.script.reference)
-    others = () if chart.machine else library.machines_with(chart.script.reference)
-    found = on_each(machine, others, lambda one: _chart_lines(library, chart, one))
-    if not found:
+    drawn = _chart_lines(library, chart, machine)
+    if drawn is None:
         fix = missing_fix(machine, chart.script.reference)
         raise UnresolvedError(f"nothing of this chart was recorded on {machine.name}", fix)
-    return chart, found
+    others = () if chart.machine else library.machines_with(chart.script.reference)
+    more = found_elsewhere(machine, others, lambda one: _chart_lines(library, chart, one))
+    return chart, [(machine, drawn), *more]
 
 
 def render_chart(build: Build, text: str) -> str:

@@ -13,6 +13,7 @@ from benchbook.content.problems import BenchbookError
 from benchbook.content.records import Campaign, Record
 from benchbook.content.references import UnresolvedError
 from benchbook.content.script import Script
+from benchbook.content.traces import ENDING, file_name
 from benchbook.query.library import Library
 from benchbook.query.measurements import shown_variant
 from benchbook.rendering.kept_pages import Content
@@ -50,6 +51,11 @@ def colab_address(repository: str, script: Script) -> str | None:
 def record_path(machine: str, script: str) -> str:
     """Where the record of `script` on `machine` lies, from the root of the site."""
     return f"{FOLDER}/records/{machine}/{Path(script).with_suffix('.json').as_posix()}"
+
+
+def trace_path(machine: str, script: str, name: str, digest: str) -> str:
+    """Where the trace `name` of `script` on `machine` lies, from the root of the site."""
+    return f"{record_path(machine, script).removesuffix('.json')}/{file_name(name, digest)}"
 
 
 def prediction_path(machine: str, script: str) -> str:
@@ -112,13 +118,15 @@ class Downloads:
         self._notebooks: dict[str, tuple[Script, Record | None, str]] = {}
 
     def files(self, library: Library) -> dict[str, Content]:
-        """Every script, notebook, record and prediction of a project, by its path below `FOLDER`."""
+        """Every script, notebook, record, trace and prediction of a project, by its path below `FOLDER`."""
         project = library.project
         files: dict[str, Content] = {
             path.relative_to(project.snippets).as_posix(): path
             for folder in (project.records, project.predictions)
             for path in sorted(folder.glob("*/*/*.json"))
         }
+        traces = sorted(project.records.glob(f"*/*/*/*{ENDING}"))
+        files |= {path.relative_to(project.snippets).as_posix(): path for path in traces}
         for reference, path in project.scripts().items():
             files[reference] = path
             try:

@@ -5,8 +5,13 @@ A script that provokes errors assigns `fixed_parts`, a literal, in one of its ce
     fixed_parts = {"cuda_out_of_memory": ["CUDA out of memory", "Tried to allocate"]}
 
 and asserts that each text holds its parts in that order. The page `error_texts.md` explains each below a
-heading of the same name, with hyphens. What a reader pastes is matched against the parts alone, in the search
-and in the field of that page, by one matcher: docs/assets/errors.js.
+heading of the same name, with hyphens. Texts that no script provokes lead to a section of that page that
+names them; they stand in its `error-field` fence, each on a line of its own:
+
+    cuda-out-of-memory: CUDA error: out of memory
+
+What a reader pastes is matched against the parts and these texts alone, in the search and in the field of
+that page, by one matcher: docs/assets/errors.js.
 """
 
 from __future__ import annotations
@@ -37,13 +42,13 @@ FIELD = "error-field"
 
 @dataclass(frozen=True)
 class ErrorText:
-    """A text that a script provokes.
+    """A text that a script provokes, or that the page names.
 
     Parameters:
         id: The id of the heading that explains it.
         parts: What is in every one of its kind, in this order.
-        script: Who provokes it.
-        line: Where its parts are assigned.
+        script: Who provokes it; empty for one that only the page names.
+        line: Where its parts stand.
     """
 
     id: str
@@ -93,8 +98,36 @@ def _texts_in(path: Path, root: Path, stamp: int) -> tuple[ErrorText, ...]:
     return tuple(error_texts(script))
 
 
+def named_texts(page: PageSource) -> list[ErrorText]:
+    """Those that no script provokes, from the fence of the page.
+
+    Raises:
+        UnresolvedError: The fence holds something else.
+    """
+    return [
+        ErrorText(heading, (text,), "", token.map[0] + 2 + place)
+        for token in page.tokens
+        if token.map is not None and token.type == "fence" and token.info.strip() == FIELD
+        for place, (heading, text) in enumerate(_lines(token.content))
+    ]
+
+
+def _lines(body: str) -> list[tuple[str, str]]:
+    """The headings and the texts of an `error-field` fence."""
+    found = []
+    for line in body.strip().splitlines():
+        heading, _, text = (part.strip() for part in line.partition(": "))
+        if not heading or not text:
+            what = f"the fence `{FIELD}` holds `{line}`"
+            raise UnresolvedError(
+                what, "write the id of a heading and a text: `out-of-memory: no memory left`"
+            )
+        found.append((heading, text))
+    return found
+
+
 def error_text_problems(project: Project, pages: Mapping[Path, PageSource]) -> Iterator[Problem]:
-    """Texts that the page does not explain, and that two scripts name alike."""
+    """Texts that the page does not explain, or does not name, and that two scripts name alike."""
     try:
         found = known_texts(project)
     except BenchbookError as error:
@@ -114,6 +147,27 @@ def error_text_problems(project: Project, pages: Mapping[Path, PageSource]) -> I
             what = f"the text `{text.id}` is explained nowhere"
             fix = f"explain it in {project.relative(path)}, below a heading {{ #{text.id} }}"
             yield Problem(shown, text.line, what, fix)
+    yield from _unnamed(page, project.relative(path)) if page else ()
+
+
+def _unnamed(page: PageSource, shown: str) -> Iterator[Problem]:
+    """Texts of the fence whose section does not hold them."""
+    try:
+        texts = named_texts(page)
+    except UnresolvedError:
+        return  # said where fences are checked
+    headings = [*page.headings()]
+    for text in texts:
+        begin = next((heading.line for heading in headings if heading.id == text.id), None)
+        end = next((heading.line for heading in headings if begin and heading.line > begin), None)
+        section = [
+            inline.content
+            for inline in page.inlines()
+            if inline.map and begin and begin <= inline.map[0] + 1 < (end or inline.map[0] + 2)
+        ]
+        if not any(text.parts[0] in content for content in section):
+            what = f"the section `#{text.id}` does not hold the text `{text.parts[0]}`"
+            yield Problem(shown, text.line, what, "name it there, in code")
 
 
 def write_error_texts(project: Project, site: Path) -> None:
@@ -121,6 +175,9 @@ def write_error_texts(project: Project, site: Path) -> None:
     found = known_texts(project)
     if not found:
         return
+    source = project.docs / "en" / PAGE
+    if source.is_file():
+        found += _named_in(source, source.stat().st_mtime_ns)
     titles: dict[str, dict[str, str]] = {}
     for code in project.languages:
         path = project.docs / code / PAGE
@@ -134,6 +191,14 @@ def write_error_texts(project: Project, site: Path) -> None:
 
 
 @cache
+def _named_in(path: Path, stamp: int) -> tuple[ErrorText, ...]:
+    """What the fence of a page names, as the page was at `stamp`."""
+    from benchbook.content.page_source import parse_page
+
+    return tuple(named_texts(parse_page(path.read_text("utf-8"), inline=False)))
+
+
+@cache
 def _headings(path: Path, stamp: int) -> tuple[tuple[str, str], ...]:
     """The headings of a page, as it was at `stamp`: id and text."""
     # Loads a second Markdown parser, which a site without error texts does not need.
@@ -144,16 +209,15 @@ def _headings(path: Path, stamp: int) -> tuple[tuple[str, str], ...]:
 
 
 def check_field(text: str) -> None:
-    """Raise UnresolvedError if an `error-field` fence has a body."""
-    if text.strip():
-        raise UnresolvedError(f"the fence `{FIELD}` has a body", "leave it empty")
+    """Raise UnresolvedError if an `error-field` fence holds anything but headings with texts."""
+    _lines(text)
 
 
 def render_field(build: Build, text: str) -> str:
     """The HTML of an `error-field` fence: where a reader pastes what they see.
 
     Raises:
-        UnresolvedError: It has a body.
+        UnresolvedError: It holds anything but headings with texts.
     """
     check_field(text)
     language, root = build.here.language, escape(build.here.root)

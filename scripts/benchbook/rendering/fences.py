@@ -13,7 +13,17 @@ from markdown import Markdown
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.references import UnresolvedError
 from benchbook.content.safe_html import accept_options
-from benchbook.rendering import cells, charts, claim_list, claims, error_texts, tables, tradeoffs, values
+from benchbook.rendering import (
+    cells,
+    charts,
+    claim_list,
+    claims,
+    error_texts,
+    tables,
+    traces,
+    tradeoffs,
+    values,
+)
 from benchbook.rendering.calculator_form import render_calculator
 from benchbook.rendering.context import Build, current
 from benchbook.rendering.provenance import ROOT
@@ -47,6 +57,11 @@ def tradeoff(
 ) -> str:
     """The HTML of a `tradeoff` fence."""
     return _render("tradeoff", source, options, lambda build: tradeoffs.render_tradeoff(build, source))
+
+
+def trace(source: str, language: str, css_class: str, options: dict[str, Any], md: Markdown, **_: Any) -> str:
+    """The HTML of a `trace` fence."""
+    return _render("trace", source, options, lambda build: traces.render_trace(build, source))
 
 
 def claim(source: str, language: str, css_class: str, options: dict[str, Any], md: Markdown, **_: Any) -> str:
@@ -87,7 +102,12 @@ def value(source: str, language: str, css_class: str, md: Markdown) -> str:
 def custom_fences() -> list[dict[str, Any]]:
     """The entries for `pymdownx.superfences: custom_fences`."""
     formats = {"cell": cell, "table": table, "chart": chart, "claim": claim, "claims": claim_listing}
-    formats |= {"tradeoff": tradeoff, "calculator": calculator, error_texts.FIELD: error_field}
+    formats |= {
+        "tradeoff": tradeoff,
+        "trace": trace,
+        "calculator": calculator,
+        error_texts.FIELD: error_field,
+    }
     return [
         {"name": name, "class": name, "format": render, "validator": accept_options}
         for name, render in formats.items()

@@ -9,7 +9,7 @@ from benchbook.languages.language import Language
 # Texts that its script needs in the page's language.
 STRINGS = (
     *("my_gpu_unknown", "my_gpu_which", "my_gpu_several", "my_gpu_shared"),
-    *("my_gpu_older", "my_gpu_oldest"),
+    *("my_gpu_older", "my_gpu_oldest", "between_sentences"),
 )
 
 

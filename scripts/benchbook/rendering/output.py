@@ -81,9 +81,12 @@ def is_unused(path: str) -> bool:
     return path.startswith(UNUSED_THEME_FILES) or path.endswith(".map")
 
 
+BETWEEN_SYNONYMS = " · "
+
+
 def synonyms(*sources: object) -> str:
     """The search words of `sources` (lists of strings, or nothing), each once, in order."""
     words = (
         word for source in sources if isinstance(source, list) for word in source if isinstance(word, str)
     )
-    return " · ".join(dict.fromkeys(words))
+    return BETWEEN_SYNONYMS.join(dict.fromkeys(words))

@@ -26,6 +26,7 @@ from benchbook.rendering.claims import resolve_claim
 from benchbook.rendering.context import Build
 from benchbook.rendering.error_texts import FIELD, check_field
 from benchbook.rendering.tables import resolve_table
+from benchbook.rendering.traces import resolve_trace
 from benchbook.rendering.tradeoffs import resolve_tradeoff
 from benchbook.rendering.values import resolve_value
 
@@ -81,6 +82,8 @@ def _resolve(
         resolve_chart(library, guide, text)
     elif kind == "tradeoff":
         resolve_tradeoff(library, guide, text)
+    elif kind == "trace":
+        resolve_trace(library, guide, text)
     elif kind == CLAIM:
         resolve_claim(library, text, options)
     elif kind == "claims":

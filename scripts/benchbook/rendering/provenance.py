@@ -24,19 +24,24 @@ from benchbook.rendering.downloads import notebook_path, prediction_path, record
 # A row of the details: its key (`fact_<key>` in the language's strings), how to show it, and what.
 # The ways: "text", "code", "block" (code on lines of its own) and "links" (pairs of text and address).
 Row = tuple[str, str, Any]
-# What the recorder calls a CPU machine, in a sentence and beside a number.
-_TITLE = re.compile(r"(\d+)-core CPU(?:, (\d+) GB)?")
+# What the recorder calls a machine in a sentence, with its memory and whose it is; and a CPU beside a number.
+_TITLE = re.compile(r"(.+?)(?:, (\d+) GB)?((?: \([^()]*\))*)")
+_CPU = re.compile(r"(\d+)-core CPU")
 _SHORT = re.compile(r"CPU (\d+)-core")
 
 
 def machine_title(machine: Machine, language: Language) -> str:
-    """What `machine` is called in a sentence: "2-core CPU, 24 GB"."""
+    """What `machine` is called in a sentence: "2-core CPU, 24 GB", "NVIDIA H200, 141 GB (Ada)"."""
     found = _TITLE.fullmatch(machine.title)
     if found is None:
         return machine.title
-    cores = language.text("cpu_cores", n=int(found[1]))
-    size = f"{language.text('comma')}{language.isolated(f'{found[2]}{NO_BREAK_SPACE}GB')}" if found[2] else ""
-    return f"{cores}{size}"
+    model, size, owners = found.groups()
+    cpu = _CPU.fullmatch(model)
+    parts = [language.text("cpu_cores", n=int(cpu[1])) if cpu else model]
+    title = language.listed([*parts, f"{size}{NO_BREAK_SPACE}GB"] if size else parts)
+    for owner in re.findall(r"\(([^()]*)\)", owners):
+        title = _with(language, title, owner)
+    return title
 
 
 def marked_title(machine: Machine, language: Language) -> str:
@@ -99,10 +104,7 @@ def predicted_rows(predictions: Sequence[Predicted], measured: bool, language: L
         return []
     comma = language.text("comma")
     made = dict.fromkeys(one.prediction.made[:10] for one in predictions)
-    versions = dict.fromkeys(
-        ", ".join(f"{name} {version}" for name, version in sorted(one.prediction.packages.items()))
-        for one in predictions
-    )
+    versions = dict.fromkeys(_versions(one.prediction.packages, language) for one in predictions)
     rules = dict.fromkeys(language.text("rules", n=one.prediction.predictor) for one in predictions)
     commits = dict.fromkeys(one.prediction.commit[:12] for one in predictions if one.prediction.commit)
     rows: list[Row] = [
@@ -283,7 +285,7 @@ def origin(
     own = [campaign for campaign in campaigns if isinstance(campaign, Campaign)]
     publications = [campaign for campaign in campaigns if isinstance(campaign, Publication)]
     comma = language.text("comma")
-    line = [machine_short(machine, language), *_library_line(campaigns)]
+    line = [machine_short(machine, language), *_library_line(campaigns, language)]
     line += published_line(publications, language)
     line += [comma.join(dict.fromkeys(language.month(campaign.started) for campaign in own))] if own else []
     if any(campaign.state.get("shared") for campaign in campaigns):
@@ -291,11 +293,13 @@ def origin(
     line += predicted_line(predictions, bool(sources), language)
     rows: list[Row] = [("machine", "text", _with(language, machine_title(machine, language), machine.name))]
     rows += [("device", "text", text) for text in _device(machine.details)]
-    states = dict.fromkeys(text for campaign in campaigns if (text := _state(campaign.state)))
-    rows += [("state", "text", "; ".join(states))] if states else []
+    states = dict.fromkeys(text for campaign in campaigns if (text := _state(campaign.state, language)))
+    rows += [("state", "text", text) for text in states]
     rows += published_rows(publications, machine, language)
-    versions = dict.fromkeys(text for campaign in campaigns if (text := _versions(campaign.packages)))
-    rows += [("versions", "text", "; ".join(versions))] if versions else []
+    versions = dict.fromkeys(
+        text for campaign in campaigns if (text := _versions(campaign.packages, language))
+    )
+    rows += [("versions", "text", text) for text in versions]
     days = [campaign.started for campaign in own]
     days += [campaign.measured for campaign in publications if campaign.measured]
     rows += [("date", "text", comma.join(dict.fromkeys(map(language.day, days))))] if days else []
@@ -450,18 +454,18 @@ def _each_once(sources: Sequence[RecordedVariant]) -> list[RecordedVariant]:
     return list({source.result.campaign: source for source in sources}.values())
 
 
-def _library_line(campaigns: Sequence[Any]) -> list[str]:
+def _library_line(campaigns: Sequence[Any], language: Language) -> list[str]:
     found: dict[str, None] = {}
     for campaign in campaigns:
         name = "torch" if "torch" in campaign.packages else "python"
         if name in campaign.packages:
             major_minor = re.match(r"\d+(\.\d+)?", campaign.packages[name])
             found[f"{name} {major_minor[0] if major_minor else campaign.packages[name]}"] = None
-    return [", ".join(found)] if found else []
+    return [language.listed(found)] if found else []
 
 
-def _versions(packages: dict[str, str]) -> str:
-    return ", ".join(f"{name} {version}" for name, version in sorted(packages.items()))
+def _versions(packages: Mapping[str, str], language: Language) -> str:
+    return language.listed(f"{name} {version}" for name, version in sorted(packages.items()))
 
 
 def _device(details: dict[str, Any]) -> list[str]:
@@ -472,10 +476,10 @@ def _device(details: dict[str, Any]) -> list[str]:
     return [str(cpu["model"])] if cpu.get("model") else []
 
 
-def _state(state: dict[str, Any]) -> str:
+def _state(state: dict[str, Any], language: Language) -> str:
     parts = [str(state["driver"])] if state.get("driver") else []
     parts += [f"{state['power_limit_watts']:g} W"] if state.get("power_limit_watts") else []
-    return ", ".join(parts)
+    return language.listed(parts)
 
 
 def _citation(sources: Sequence[RecordedVariant], project: Project, commits: Commits) -> list[Row]:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import shutil
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
+
+from benchbook.rendering.output import BETWEEN_SYNONYMS
 
 log = logging.getLogger("mkdocs.plugins.benchbook.rendering.search")
 
@@ -18,10 +22,16 @@ UNUSED = ("pagefind-ui.*", "pagefind-modular-ui.*", "pagefind-component-ui.*", "
 IGNORED = (
     ".headerlink, .bb-bar, .bb-cardname, .bb-drawing, .bb-figures, .bb-table thead, .bb-table td, select"
 )
+# The search words of a page, as the theme writes them, and the language it is in.
+_SYNONYMS = re.compile(r'data-pagefind-meta="synonyms\[data-words\]" data-words="([^"]*)"')
+_LANGUAGE = re.compile(r'<html lang="([^"]+)"')
 
 
 def build_index(site: Path) -> Path:
     """Index the pages of `site` and return the folder of the index.
+
+    Beside it lie the search words of each language, `synonyms.<language>.json`: Pagefind parts a word of
+    Chinese or Japanese in its index, in what a page is called and in what is asked for each in another way.
 
     Raises:
         RuntimeError: Pagefind failed; the message is what it said.
@@ -37,6 +47,9 @@ def build_index(site: Path) -> Path:
         for path in folder.glob(pattern):
             path.unlink()
     _normalise(folder / "pagefind-entry.json")
+    for code, pages in _synonyms(site).items():
+        text = json.dumps(pages, ensure_ascii=False, separators=(",", ":"))
+        (folder / f"synonyms.{code}.json").write_text(text + "\n", "utf-8")
     log.info("Search index of %s", ", ".join(languages(folder)))
     return folder
 
@@ -45,6 +58,19 @@ def languages(folder: Path) -> list[str]:
     """The languages that the index in `folder` holds."""
     entry = json.loads((folder / "pagefind-entry.json").read_text("utf-8"))
     return sorted(entry["languages"])
+
+
+def _synonyms(site: Path) -> dict[str, dict[str, list[str]]]:
+    """By language and by the address of a page, below the site's root: the words to find it by."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for path in sorted(site.rglob("index.html")):
+        html = path.read_text("utf-8")
+        words, code = _SYNONYMS.search(html), _LANGUAGE.search(html)
+        if words and code:
+            folder = path.parent.relative_to(site).as_posix()
+            address = "/" if folder == "." else f"/{folder}/"
+            found.setdefault(code[1], {})[address] = unescape(words[1]).split(BETWEEN_SYNONYMS)
+    return found
 
 
 def _normalise(entry: Path) -> None:

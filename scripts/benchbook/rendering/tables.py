@@ -21,7 +21,7 @@ from benchbook.content.units import METERS, Unit, shared_unit, unit_beside
 from benchbook.languages.language import Language
 from benchbook.languages.markup import note_html
 from benchbook.query.judging import claims_of
-from benchbook.query.library import Cache, Library, Machine
+from benchbook.query.library import Cache, Library, Machine, found_elsewhere
 from benchbook.query.measurements import (
     Figure,
     Predicted,
@@ -464,12 +464,13 @@ def resolve_table(
     if entries is None or (table.machine and _is_empty(entries)):
         fix = missing_fix(machine, table.script.reference)
         raise UnresolvedError(f"nothing of this table was recorded on {machine.name}", fix)
-    found = [(machine, entries)]
-    for other in () if table.machine else library.shown_on(table.script.reference):
-        more = _table_entries(library, table, other, language) if other != machine else None
-        if more is not None and not _is_empty(more):
-            found.append((other, more))
-    return table, found
+
+    def shown_on(other: Machine) -> list[list[Entry]] | None:
+        more = _table_entries(library, table, other, language)
+        return None if more is None or _is_empty(more) else more
+
+    others = () if table.machine else library.shown_on(table.script.reference)
+    return table, [(machine, entries), *found_elsewhere(machine, others, shown_on)]
 
 
 def _check_predicted(library: Library, table: Table) -> None:

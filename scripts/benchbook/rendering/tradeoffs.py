@@ -23,7 +23,7 @@ from benchbook.content.references import UnresolvedError
 from benchbook.content.script import Script, Variant
 from benchbook.content.units import Unit, convert, shared_unit
 from benchbook.languages.language import Language
-from benchbook.query.library import Library, Machine, on_each
+from benchbook.query.library import Library, Machine, found_elsewhere
 from benchbook.query.measurements import Measurement, RecordedVariant, check_one_campaign, missing_fix
 from benchbook.rendering.charts import axis_name, drawings_folder, picture
 from benchbook.rendering.context import Build, Rendering
@@ -182,12 +182,13 @@ def resolve_tradeoff(
     """
     tradeoff = read_tradeoff(text, library)
     machine = tradeoff.machine or library.machine_for(guide, tradeoff.script.reference)
-    others = () if tradeoff.machine else library.machines_with(tradeoff.script.reference)
-    found = on_each(machine, others, lambda one: _plotted(library, tradeoff, one))
-    if not found:
+    plotted = _plotted(library, tradeoff, machine)
+    if plotted is None:
         fix = missing_fix(machine, tradeoff.script.reference)
         raise UnresolvedError(f"nothing of this picture was recorded on {machine.name}", fix)
-    return tradeoff, found
+    others = () if tradeoff.machine else library.machines_with(tradeoff.script.reference)
+    more = found_elsewhere(machine, others, lambda one: _plotted(library, tradeoff, one))
+    return tradeoff, [(machine, plotted), *more]
 
 
 def render_tradeoff(build: Build, text: str) -> str:

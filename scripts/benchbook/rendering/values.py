@@ -11,7 +11,7 @@ from typing import Any
 from benchbook.content.references import UnresolvedError, ValueSpec, parse_value
 from benchbook.content.units import UNITS, Unit, shared_unit
 from benchbook.languages.language import Language
-from benchbook.query.library import Library, Machine
+from benchbook.query.library import Library, Machine, found_elsewhere
 from benchbook.query.measurements import Computed, compute_value, missing_fix, never_predicted
 from benchbook.rendering.context import Build
 from benchbook.rendering.labels import OUTCOMES
@@ -83,12 +83,12 @@ def resolve_value(
         raise UnresolvedError(
             f"`{spec}` has no reading on {machine.name}", "use a meter or metric that machine has"
         )
-    found = [(machine, computed)]
-    for other in machines:
-        more = compute_value(library, spec, other) if other != machine else None
-        if more is not None and not _yields_nothing(more):
-            found.append((other, more))
-    return spec, found
+
+    def shown_on(other: Machine) -> Computed | None:
+        more = compute_value(library, spec, other)
+        return None if more is None or _yields_nothing(more) else more
+
+    return spec, [(machine, computed), *found_elsewhere(machine, machines, shown_on)]
 
 
 def _yields_nothing(computed: Computed) -> bool:

@@ -14,6 +14,8 @@ from benchbook.statistics.summary import median
 # Why a comparison decides nothing, or a claim is left open.
 Doubt = Literal["few pairs", "two campaigns", "shared", "unsteady", "signs", "small", "open", "missing"]
 
+# Closer than that, what every run repeats to the byte is the same.
+SAME = 1e-3
 # Fewer pairs than five cannot reach p < 0.05; eight leave room for one that disagrees.
 LEAST_PAIRS = 8
 P = 0.05
@@ -219,7 +221,7 @@ def _more(found: Comparison, ratio: float, times: float) -> tuple[Outcome, Doubt
         assert found.first is not None
         assert found.second is not None
         least = times * found.second
-        if found.first <= least:
+        if found.first <= least * (1 + (SAME if ratio > 1 and least > 0 else 0)):
             return "refuted", None
         # Above nothing, or less than nothing, is above it by any ratio.
         enough = least <= 0 or found.first >= ratio * least * (1 - 1e-9)
