@@ -8,6 +8,7 @@
 # timeout = 300
 # repeats = 2
 # [tool.benchbook.metrics]
+# steps = { unit = "count" }
 # checkpoints_read = { unit = "count", better = "lower" }
 # steps_repeated = { unit = "count", better = "lower" }
 # found_step = { unit = "1" }
@@ -80,7 +81,7 @@ for number in range(steps):
         checkpoints.append(copy.deepcopy(states))
     last_loss = step(batches[number])
 
-# %% which_step
+# %% checkpoints
 read = []
 
 
@@ -104,7 +105,7 @@ print("first in step", number)
 found_step, checkpoints_read = number, len(read)
 steps_repeated = number + 1 - good * kept_every
 
-# %% which_layer
+# %% layers
 # region which_layer
 model.load_state_dict(before)
 with torch.no_grad():

@@ -71,7 +71,7 @@ def step():
 
 step()
 
-# %% events
+# %% profile
 # region events
 with profile(profile_memory=True) as run:
     for _ in range(steps):

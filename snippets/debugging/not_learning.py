@@ -149,7 +149,7 @@ def training():
     if fault == "schedule_over":
         # region schedule_over
         # The schedule counts epochs, and is stepped with each batch.
-        planned = steps // 8
+        planned = max(1, steps // 8)
         # endregion
     schedule = LambdaLR(optimizer, lambda step: max(0.0, 1 - step / planned))
     return model, optimizer, schedule
@@ -195,7 +195,7 @@ held, reached, gradient = seen["held"], seen["reached"], seen["gradient"]
 change, changed = seen["change"], seen["changed"]
 rate, counted = seen["rate"], seen["counted"]
 
-# %% one_batch
+# %% same_batch
 # region one_batch
 # Anew, on four samples again and again.
 _, one_batch_losses, _ = train([batches[0][:4]] * one_batch_steps)

@@ -8,6 +8,7 @@
 # timeout = 300
 # repeats = 2
 # [tool.benchbook.metrics]
+# calls = { unit = "count" }
 # breaks = { unit = "count", better = "lower" }
 # graphs = { unit = "count", better = "lower" }
 # [tool.benchbook.matrix]
@@ -161,7 +162,7 @@ for name in ("symbolic_convert.__graph_breaks", "guards.__recompiles"):
     logger = logging.getLogger(f"torch._dynamo.{name}")
     logger.handlers, logger.propagate = [logged], False
 
-# %% explain
+# %% breaks
 # region explain
 told = torch._dynamo.explain(forward)(*arguments(0))
 print(told.graph_break_count, "graph breaks")

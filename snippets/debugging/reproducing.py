@@ -9,6 +9,7 @@
 # repeats = 8
 # environment = { MALLOC_MMAP_MAX_ = "0", MALLOC_TRIM_THRESHOLD_ = "100000000000" }
 # [tool.benchbook.metrics]
+# steps = { unit = "count" }
 # differing = { unit = "1", better = "lower" }
 # loss_difference = { unit = "1" }
 # step_seconds = { unit = "s", better = "lower" }
@@ -112,7 +113,7 @@ print(
     f"{change}: {differing:.1%} of the weights differ, the loss by {loss_difference:.2g}"
 )
 
-# %% environment
+# %% versions
 # region environment
 report = [sys.executable, "-m", "torch.utils.collect_env"]
 # endregion

@@ -10,6 +10,8 @@
 # [tool.benchbook.metrics]
 # printed_when_killed = { unit = "count" }
 # exit_when_killed = { unit = "1" }
+# [tool.benchbook.smallest]
+# timeout_seconds = 1
 # ///
 
 # %% parameters
@@ -162,7 +164,7 @@ def lock_at_fork():
 
     def write():
         with lock:
-            time.sleep(2)
+            time.sleep(1)
 
     def collate(texts):
         with lock:
@@ -178,7 +180,7 @@ def lock_at_fork():
     )
     # endregion
     batches = iter(loader)
-    time.sleep(1)
+    time.sleep(0.5)
     (worker,) = fork.active_children()
     os.kill(worker.pid, signal.SIGUSR1)
     next(batches)
@@ -207,7 +209,7 @@ def openmp_at_fork():
     # endregion
     assert child.is_alive()
     os.kill(child.pid, signal.SIGUSR1)
-    time.sleep(1)
+    time.sleep(0.5)
     child.kill()
 
 
