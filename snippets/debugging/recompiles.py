@@ -12,7 +12,7 @@
 # breaks = { unit = "count", better = "lower" }
 # graphs = { unit = "count", better = "lower" }
 # [tool.benchbook.matrix]
-# fault = ["branch", "item", "print", "lengths", "list", "counter"]
+# fault = ["branch", "item", "print", "lengths", "number", "list", "counter"]
 # mended = [false, true]
 # ///
 
@@ -87,6 +87,12 @@ elif fault == "print":
         return layer(x)
 
     # endregion
+elif fault == "number":
+    # region number
+    def forward(x, scale):
+        return layer(x) * scale
+
+    # endregion
 elif fault == "list" and not mended:
     # region list_planted
     def forward(x, past):  # a list that grows
@@ -137,6 +143,11 @@ def arguments(call):
     """What the compiled function is given, call by call."""
     if fault == "lengths":
         return (texts[call],)
+    if fault == "number":
+        # region number_mended
+        scale = torch.tensor(0.99**call)
+        # endregion
+        return texts[0], scale if mended else 0.99**call
     if fault == "list" and not mended:
         return texts[0], [texts[0][0]] * (call + 1)
     if fault == "list":
