@@ -108,8 +108,10 @@ steps_repeated = number + 1 - good * kept_every
 # %% layers
 # region which_layer
 model.load_state_dict(before)
+batch = batches[number]
 with torch.no_grad():
-    states = model(batches[number], output_hidden_states=True).hidden_states
+    outputs = model(batch, output_hidden_states=True)
+states = outputs.hidden_states
 finite = [state.isfinite().all() for state in states]
 print("first after layer", finite.index(False))
 # endregion

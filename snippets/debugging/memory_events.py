@@ -87,28 +87,32 @@ def within(e, span):
 
 
 def ops(e, names=("aten::", "step")):
-    around = [s for s in spans if within(e, s)]
-    return [s["name"] for s in around if s["name"].startswith(names)]
+    around = [s["name"] for s in spans if within(e, s)]
+    return [n for n in around if n.startswith(names)]
+
+
+def total(e):  # bytes, after the request
+    return e["args"]["Total Allocated"]
 
 
 spans = [e for e in events if e.get("ph") == "X"]
 requests = [e for e in events if e["name"] == "[memory]"]
-peak = max(requests, key=lambda e: e["args"]["Total Allocated"])
-print(peak["args"]["Total Allocated"], "bytes in", *ops(peak))
+peak = max(requests, key=total)
+print(total(peak), "bytes in", *ops(peak))
 for span in spans:  # what each step leaves behind
     if span["name"] == "step":
         inside = [e for e in requests if within(e, span)]
-        print(inside[-1]["args"]["Total Allocated"], "bytes after it")
+        print(total(inside[-1]), "bytes after it")
 # endregion
 
 # %% numbers
 after = [
-    [e for e in requests if within(e, span)][-1]["args"]["Total Allocated"]
+    total([e for e in requests if within(e, span)][-1])
     for span in spans
     if span["name"] == "step"
 ]
 # What the profiler did not see before does not count.
-peak_memory = peak["args"]["Total Allocated"]
+peak_memory = total(peak)
 growth = (after[-1] - after[0]) / (len(after) - 1)
 logits = batch_size * sequence_length * vocab_size * 4  # bytes, in fp32
 largest_request = max(e["args"]["Bytes"] for e in requests)

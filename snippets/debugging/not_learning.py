@@ -55,28 +55,34 @@ from transformers import LlamaConfig, LlamaForCausalLM, set_seed
 # %% watched
 def norm(tensors):
     norms = [t.detach().float().norm() for t in tensors]
-    return torch.stack(norms).norm().item() if norms else 0.0
+    return torch.tensor(norms).norm().item()
+
+
+def size(tensors):
+    return sum(t.numel() for t in tensors)
 
 
 @contextmanager
 def watched(model, optimizer):  # around optimizer.step()
     named = dict(model.named_parameters()).values()
     weights = [w for w in named if w.requires_grad]
-    total = sum(w.numel() for w in weights)
+    total = size(weights)
     groups = optimizer.param_groups
-    held = {id(w) for group in groups for w in group["params"]}
+    held = {id(w) for g in groups for w in g["params"]}
+    held = [w for w in weights if id(w) in held]
     graded = [w for w in weights if w.grad is not None]
     old = [w.detach().clone() for w in weights]
     yield (seen := {})
     moved = [w.detach() - o for w, o in zip(weights, old)]
+    changed = sum(m.count_nonzero().item() for m in moved)
     seen.update(
         # of the weights, those that the optimizer holds
-        held=sum(w.numel() for w in weights if id(w) in held) / total,
+        held=size(held) / total,
         # those that have a gradient, and its norm
-        reached=sum(w.numel() for w in graded) / total,
+        reached=size(graded) / total,
         gradient=norm([w.grad for w in graded]),
         # those that the step changed, and by how much
-        changed=sum(m.count_nonzero().item() for m in moved) / total,
+        changed=changed / total,
         change=norm(moved) / norm(old),
     )
 

@@ -217,7 +217,15 @@ openmp_codes = ended(process("openmp_at_fork", openmp_at_fork))
 openmp_lines = printed(folder / "openmp_at_fork").splitlines()
 print(*openmp_lines[:2], sep="\n")
 
+# %% texts
+fixed_parts = {
+    "other_size": ["Received data size doesn't match expected size"],
+    "loader_timed_out": ["DataLoader timed out after"],
+}
+
 # %% checks
+assert fixed_parts["other_size"][0] in shape_texts[shape_codes.index(-6)]
+assert fixed_parts["loader_timed_out"][0] in lock_lines[-1]
 assert (exit_when_killed, printed_when_killed) == (-9, 0)
 assert exit_when_limited == 1
 assert "DefaultCPUAllocator: can't allocate memory" in limited_text

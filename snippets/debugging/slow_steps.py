@@ -109,10 +109,10 @@ def belongs(e, wait, gpu):
 
 
 def named_waits(step, timed=10, profiled=2):
-    alone, lost = seconds(step, timed)
+    took, lost = seconds(step, timed)
     with profile() as run:
         wall, _ = seconds(step, profiled)
-    found = {"profile": run, "step_seconds": alone / timed}
+    found = {"profile": run, "step_seconds": took / timed}
     spans, events = [], run.events()
     gpu = any(e.device_type.value > 0 for e in events)
     for wait in ["kernels", *WAITS] if gpu else WAITS:
@@ -121,7 +121,7 @@ def named_waits(step, timed=10, profiled=2):
         spans += [e.time_range for e in hits]
         found.setdefault(wait, (union(spans) - old) / wall)
     if not gpu:  # page faults above all
-        found["memory"] = min(lost / alone, found["kernels"])
+        found["memory"] = min(lost / took, found["kernels"])
         found["kernels"] -= found["memory"]
     found["host"] = 1 - sum(found[wait] for wait in WAITS)
     waits = "data", "host", "communication", "memory"
@@ -152,6 +152,8 @@ if "memory" in planted:  # scores of many words, made anew in each step
     vocab_size, hidden_size, warmup_steps = 65536, 16, 6
 if "communication" in planted:  # many weights, few tokens
     vocab_size, sequence_length, layers = 16384, 16, 2
+if "kernels" in planted:  # wide layers
+    hidden_size = 256
 model = LlamaForCausalLM(
     LlamaConfig(
         vocab_size=vocab_size,
@@ -237,7 +239,7 @@ if "host" in planted and not mended:
         right = 0
         for sample, labels in zip(logits.tolist(), batch.tolist()):
             for scores, label in zip(sample, labels):
-                best = max(range(len(scores)), key=scores.__getitem__)
+                best = scores.index(max(scores))
                 right += best == label
         # endregion
         return right
