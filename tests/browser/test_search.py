@@ -47,7 +47,7 @@ FOUND = {
         ("QLoRA", "perf_train_gpu_one"),
         ("flash attention", "perf_train_gpu_one"),
         ("Attempting to unscale FP16 gradients", "error_texts"),
-        ("out of memory", "model_memory_anatomy"),
+        ("out of memory", "debugging"),
         ("GPU memory usage", "model_memory_anatomy"),
         ("optimizer state memory", "model_memory_anatomy"),
         ("activation memory", "model_memory_anatomy"),
