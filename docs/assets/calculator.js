@@ -1,8 +1,8 @@
 // The page of the memory calculator: what its form says, in the address and on the page.
 
 import { GIB, PARTS, inference, key, largestThat, needed, paged, training } from "./memory_model.js";
-import { readDimensions } from "./dimensions.js";
-import { gpuField, isOlder, remarkOnOlder } from "./gpu_field.js";
+import { readDimensions, readDtype } from "./dimensions.js";
+import { gpuField, hasTensorCores, isOlder, remarkOnOlder } from "./gpu_field.js";
 import { picture } from "./picture.js";
 
 const settings = JSON.parse(document.getElementById("calc-settings").textContent);
@@ -78,12 +78,20 @@ function writeAddress() {
     else address.searchParams.set(name, value);
   };
   for (const name of CHOICES) put(name, fields[name].value);
+  // A precision that nobody chose follows the model, also where the page is opened anew.
   if (chosePrecision) address.searchParams.set("precision", fields.precision.value);
+  else address.searchParams.delete("precision");
   for (const name of NUMBERS) put(name, String(count(name)));
   for (const name of FLAGS) put(name, fields[name].checked ? "1" : "");
   put("config", fields.model.value === OWN ? compact(fields.config.value) : "");
   if (address.href !== location.href) history.replaceState(history.state, "", address);
-  at("link").dataset.copy = location.href;
+}
+
+/** What leads to this very setup, whatever GPU is chosen where it is opened. */
+function sharedLink() {
+  const address = new URL(location.href);
+  address.searchParams.set("precision", fields.precision.value);
+  return address.href;
 }
 
 function compact(json) {
@@ -174,6 +182,19 @@ function choicesOf(name) {
   return { precision, method, attention: rest[0], objective: ["dpo", "grpo"].find((one) => rest.includes(one)) ?? "supervised" };
 }
 
+/** The precision of a run until a reader says one: as the weights are published, if the GPU can train in that.
+ *
+ * Weights are served, and adapters put beside them, in 16 bits. No scaled loss takes gradients in float16, so
+ * such weights train in fp32 under autocast, which is also what a GPU without bf16 can do for any model.
+ */
+function usualPrecision() {
+  if (fields.mode.value === "inference" || fields.method.value !== "full") return "bf16";
+  const published = fields.model.value === OWN ? readDtype(fields.config.value) : fields.model.selectedOptions[0].dataset.dtype;
+  if (!["bfloat16", "float16"].includes(published)) return defaults.precision;
+  if (isOlder(gpu)) return hasTensorCores(gpu) ? "bf16_autocast" : "fp32";
+  return published === "bfloat16" ? "bf16" : "bf16_autocast";
+}
+
 /** Leave of the form what the model and the other choices leave to choose. */
 function showForm({ coefficients }) {
   const has = (mode) => Object.keys(coefficients[mode] ?? {}).length > 0;
@@ -187,6 +208,7 @@ function showForm({ coefficients }) {
     const options = [...fields[name].options];
     const alike = known.filter((one) => names.slice(0, place).every((other) => one[other] === fields[other].value));
     for (const option of options) option.disabled = !alike.some((one) => one[name] === option.value);
+    if (name === "precision" && !chosePrecision) fields.precision.value = usualPrecision();
     if (fields[name].selectedOptions[0].disabled) fields[name].value = options.find((one) => !one.disabled).value;
   });
   const objective = mode === "training" ? fields.objective.value : "supervised";
@@ -435,6 +457,7 @@ function apply(change) {
       if (FLAGS.includes(name)) fields[name].checked = value;
       else fields[name].value = value;
     }
+    if (change.precision && change.precision !== usualPrecision()) chosePrecision = true;
     await update();
     at("verdict").focus();
   });
@@ -464,19 +487,13 @@ async function update() {
   const found = peak(model, asked);
   if (found === null) return showNothing();
   at("result").hidden = false;
+  at("link").dataset.copy = sharedLink();
   showResult(found, asked, model);
   showChanges(found, asked, model);
 }
 
-/** Weights are served, and adapters put beside them, as they are published, in 16 bits, until a reader says otherwise. */
-function usualPrecision() {
-  const published = fields.mode.value === "inference" || fields.method.value !== "full";
-  if (!chosePrecision) fields.precision.value = published ? "bf16" : defaults.precision;
-}
-
 form.addEventListener("input", (event) => {
   if (event.target === fields.precision) chosePrecision = true;
-  if (["mode", "method"].includes(event.target.name)) usualPrecision();
   update();
 });
 form.addEventListener("submit", (event) => event.preventDefault());
@@ -489,5 +506,4 @@ addEventListener("popstate", () => {
   chooseKept();
 });
 readAddress();
-usualPrecision();
 chooseKept();

@@ -20,6 +20,16 @@ function kindOf(config) {
   return /gpt2|gpt_bigcode|\bopt\b/.test(type) || "n_embd" in config ? "gpt" : "decoder";
 }
 
+/** The type of the weights, as `text` says it: "bfloat16", say; undefined if it says none. */
+export function readDtype(text) {
+  try {
+    const config = JSON.parse(text);
+    return config?.dtype ?? config?.torch_dtype;
+  } catch {
+    return undefined;
+  }
+}
+
 /** The kind of model, its family and its dimensions, as `text` says them; or the problem, and the names it lacks. */
 export function readDimensions(text) {
   let config;

@@ -373,6 +373,77 @@ def test_weights_are_served_in_16_bits_unless_a_reader_says_otherwise(page: Page
     expect(page.locator("#calc-in-precision")).to_have_value("fp32")
 
 
+@pytest.mark.parametrize(
+    ("asked", "precision"),
+    [
+        ("model=llama-3.1-8b", "bf16"),
+        ("model=bert-large-uncased", "fp32"),
+        # No scaled loss takes gradients in float16: the weights are kept in fp32.
+        ("model=llama-2-7b", "bf16_autocast"),
+        ("model=llama-3.1-8b&precision=fp32", "fp32"),
+        ("model=bert-large-uncased&precision=bf16", "bf16"),
+        ("model=llama-3.1-8b&gpu=t4-16", "bf16_autocast"),
+        ("model=llama-3.1-8b&gpu=p100-16", "fp32"),
+        ("model=llama-3.1-8b&gpu=t4-16&precision=bf16", "bf16"),
+        # Trained, for it cannot generate.
+        ("model=bert-large-uncased&mode=inference", "fp32"),
+    ],
+)
+def test_all_weights_train_as_they_are_published_unless_a_link_says_otherwise(
+    page: Page, site_url: str, asked: str, precision: str
+) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?{asked}")
+    ready(page)
+    expect(page.locator("#calc-in-precision")).to_have_value(precision)
+
+
+def test_the_precision_follows_model_and_gpu_until_the_reader_chooses_one(page: Page, site_url: str) -> None:
+    page.goto(site_url + address("en", GUIDE))
+    ready(page)
+    model, precision = page.get_by_label("Architecture"), page.get_by_label("Precision")
+    gpu = page.get_by_label("My GPU")
+    expect(precision).to_have_value("fp32")
+    model.select_option("llama-3.2-1b")
+    expect(precision).to_have_value("bf16")
+    page.reload()
+    ready(page)
+    model.select_option("bert-large-uncased")
+    expect(precision).to_have_value("fp32")
+    model.select_option("llama-3.2-1b")
+    gpu.fill("V100 32 GB")
+    gpu.press("Enter")
+    expect(precision).to_have_value("bf16_autocast")
+    precision.select_option("bf16")
+    model.select_option("bert-large-uncased")
+    expect(page).to_have_url(re.compile("precision=bf16"))
+    expect(precision).to_have_value("bf16")
+
+
+def test_a_config_that_is_pasted_says_in_which_type_it_is_published(page: Page, site_url: str) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?model=own")
+    ready(page)
+    expect(page.get_by_label("Precision")).to_have_value("fp32")
+    config = json.loads((ROOT / "snippets" / "models" / "llama-3.1-8b.json").read_text("utf-8"))
+    page.get_by_label("Dimensions, or a whole config.json").fill(
+        json.dumps({**config, "torch_dtype": "bfloat16"})
+    )
+    expect(page.get_by_label("Precision")).to_have_value("bf16")
+
+
+def test_a_shared_link_leads_to_the_same_precision_on_another_gpu(
+    page: Page, site_url: str, open_page: OpenPage
+) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?model=llama-3.1-8b")
+    ready(page)
+    link = page.locator("#calc-link").get_attribute("data-copy") or ""
+    other = open_page(site_url + address("en", GUIDE))
+    other.evaluate("localStorage.setItem('benchbook.gpu', 't4-16')")
+    other.goto(link)
+    ready(other)
+    expect(other.locator("#calc-gpu")).to_have_value(re.compile("T4"))
+    expect(other.get_by_label("Precision")).to_have_value("bf16")
+
+
 def test_a_hostile_address_changes_nothing(page: Page, site_url: str) -> None:
     script = "<img src=x onerror=document.title=1>"
     query = {"model": "own", "config": script, "batch": "-3", "gpus": "1e99", "gpu": script, "mode": script}
