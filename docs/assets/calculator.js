@@ -13,6 +13,8 @@ const at = (id) => document.getElementById(`calc-${id}`);
 const OWN = "own";
 const BETWEEN = words.between_sentences;
 const LEAST = 0.001; // the smallest share that is told
+// What a batch of an objective counts, where that is not samples.
+const COUNTED = { dpo: "pairs", grpo: "completions" };
 // What the address says besides the choices that have a default in the form.
 const FLAGS = ["checkpointing", "chunked"];
 const NUMBERS = ["batch", "sequence", "completion", "tokens", "accumulation", "evaluation", "gpus", "rank"];
@@ -213,7 +215,7 @@ function showForm({ coefficients }) {
   });
   const objective = mode === "training" ? fields.objective.value : "supervised";
   const generates = objective === "grpo";
-  at("batch").querySelector("label").textContent = words[`calc_${{ dpo: "pairs", grpo: "completions" }[objective] ?? "batch"}`];
+  at("batch").querySelector("label").textContent = words[`calc_${COUNTED[objective] ?? "batch"}`];
   at("completion").hidden = !generates;
   at("evaluation").hidden = mode === "inference" || objective !== "supervised";
   // Setups that differ in nothing else: where there is one, the loss can be made by chunks.
@@ -254,7 +256,7 @@ function showResult(found, asked, model) {
     const digits = memory(wanted).textContent === memory(space).textContent ? finer : rounded;
     said.push(text("calc_needed_of", { needed: memory(wanted, digits), room: memory(space, digits) }), BETWEEN);
     // Where the evaluation is too large, the batch of the training is not to blame.
-    if (most || found.at !== "evaluation") said.push(most ? text("calc_largest", { batch: number(most) }) : text("calc_largest_none"));
+    if (most || found.at !== "evaluation") said.push(most ? text(counting("calc_largest", asked), { batch: number(most) }) : text(counting("calc_largest_none", asked)));
   }
   at("verdict").dataset.fits = space !== undefined && tells(wanted) ? wanted <= space : "";
   const movable = paged(model.coefficients, asked, model.dimensions);
@@ -267,6 +269,9 @@ function showResult(found, asked, model) {
   at("verdict").replaceChildren(...said);
   showParts(found, wanted, space);
 }
+
+/** The name of a text on a batch, in the words for what it counts. */
+const counting = (name, { mode, objective }) => (mode === "training" && COUNTED[objective] ? `${name}_${COUNTED[objective]}` : name);
 
 /** What the system has a share in may not hold what it could: there only what cannot fit is told. */
 const tells = (wanted) => !gpu.shared || wanted > room();
@@ -360,7 +365,7 @@ function changes(asked, space, model) {
       if (samples % batch === 0) parts.push({ batch, accumulation: samples / batch });
     }
     const change = space === undefined ? parts[0] : parts.find((part) => fitting(model, { ...asked, ...part }, space)) ?? parts.at(-1);
-    offer("accumulate", change, { batch: change.batch, times: change.accumulation });
+    offer(counting("accumulate", asked), change, { batch: change.batch, times: change.accumulation });
   }
   if (!training && asked.batch > 1) offer("batch", { batch: halves(asked.batch) }, { batch: halves(asked.batch) });
   if (training && asked.evaluation > 1) offer("evaluation", { evaluation: halves(asked.evaluation) }, { batch: halves(asked.evaluation) });

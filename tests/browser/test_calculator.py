@@ -132,6 +132,23 @@ def test_the_largest_batch_fits_and_the_next_one_does_not(page: Page, site_url: 
         expect(page.locator("#calc-verdict")).to_have_attribute("data-fits", fits)
 
 
+@pytest.mark.parametrize("code", LANGUAGES)
+@pytest.mark.parametrize(("objective", "counted"), [("dpo", "pairs"), ("grpo", "completions")])
+def test_a_batch_is_told_in_what_its_objective_counts(
+    page: Page, site_url: str, code: str, objective: str, counted: str
+) -> None:
+    text = load_language(ROOT / "docs", code).text
+    where = f"{site_url}{address(code, GUIDE)}?model=gpt2&objective={objective}&sequence=512&batch=4"
+    for gpu, name in (("24", f"calc_largest_{counted}"), ("2", f"calc_largest_none_{counted}")):
+        page.goto(f"{where}&gpu={gpu}")
+        ready(page)
+        before, _, behind = text(name).partition("{batch}")
+        said = page.locator("#calc-verdict").inner_text().replace("\u00a0", " ")
+        assert re.search(re.escape(before) + (r"[\d,]+" if behind else "") + re.escape(behind), said), said
+    accumulated = text(f"calc_change_accumulate_{counted}").partition("{batch}")[2].partition("{times}")[0]
+    expect(page.locator("#calc-offers")).to_contain_text(accumulated)
+
+
 def test_a_change_that_is_applied_holds_what_it_promised(page: Page, site_url: str) -> None:
     page.goto(f"{site_url}{address('en', GUIDE)}?gpu=8&attention=eager")
     ready(page)
