@@ -1,7 +1,7 @@
 // The page of the memory calculator: what its form says, in the address and on the page.
 
 import { GIB, PARTS, inference, key, largestThat, needed, paged, training } from "./memory_model.js";
-import { readDimensions, readDtype } from "./dimensions.js";
+import { CONFIG_NAMES, readDimensions, readDtype } from "./dimensions.js";
 import { gpuField, hasTensorCores, isOlder, remarkOnOlder } from "./gpu_field.js";
 import { picture } from "./picture.js";
 
@@ -93,6 +93,7 @@ function writeAddress() {
 function sharedLink() {
   const address = new URL(location.href);
   address.searchParams.set("precision", fields.precision.value);
+  address.hash = "";
   return address.href;
 }
 
@@ -318,13 +319,21 @@ function inWords() {
   });
 }
 
+/** The reader's own dimensions, by the names that configurations have for them, and their family; none of a listed model. */
+function ownDimensions() {
+  if (fields.model.value !== OWN) return [];
+  const { dimensions, tied } = readDimensions(fields.config.value);
+  const named = Object.entries(dimensions).map(([name, value]) => `${CONFIG_NAMES[name]} ${value}`);
+  return [...named, ...(tied ? ["tie_word_embeddings"] : [])].map((one) => `\u2066${one}\u2069`).concat(plain(at("config-said")));
+}
+
 async function share() {
   const rows = [...at("parts").rows];
   const spans = [...at("bar").querySelectorAll("span")];
   const drawn = await picture({
     title: fields.model.selectedOptions[0].text,
-    words: [...form.mode].filter((one) => one.checked).map((one) => one.parentElement.textContent.trim()).concat(inWords(), gpu ? [`\u2066${fields["calc-gpu"].value}\u2069`] : []),
-    said: [...at("verdict").querySelectorAll("strong")].map(plain).concat([...at("verdict").childNodes].filter((one) => one.nodeName !== "STRONG").map(plain).join("").trim()),
+    words: [...form.mode].filter((one) => one.checked).map((one) => one.parentElement.textContent.trim()).concat(inWords(), ownDimensions(), gpu ? [`\u2066${fields["calc-gpu"].value}\u2069`] : []),
+    said: [...at("verdict").querySelectorAll("strong")].map(plain).concat([...at("verdict").childNodes].filter((one) => !["STRONG", "A"].includes(one.nodeName)).map(plain).join("").trim()),
     parts: rows.map((row, place) => ({
       name: row.cells[0].textContent,
       value: plain(row.cells[1]),
@@ -332,7 +341,7 @@ async function share() {
         : getComputedStyle(spans[place]).backgroundColor,
       share: spans[place] ? parseFloat(spans[place].style.inlineSize) / 100 : undefined,
     })),
-    address: location.host + location.pathname,
+    link: sharedLink(),
     direction: getComputedStyle(form).direction,
   });
   const link = make("a", { href: URL.createObjectURL(drawn), download: "memory.png" });

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -229,11 +231,8 @@ def test_completions_are_generated_before_a_step_and_are_part_of_the_sequence(
     )
 
 
-@pytest.mark.parametrize("code", ["en", "ar"])
-def test_a_result_is_saved_as_a_picture_with_the_setup_in_words(page: Page, site_url: str, code: str) -> None:
-    page.goto(f"{site_url}{address(code, GUIDE)}?gpu=24&batch=16")
-    ready(page)
-    # What is drawn, in words.
+def save_picture(page: Page) -> tuple[bytes, list[str]]:
+    """The picture of the result that is shown: its bytes, and each text that is drawn into it."""
     page.evaluate(
         """() => {
           window.drawn = [];
@@ -246,13 +245,63 @@ def test_a_result_is_saved_as_a_picture_with_the_setup_in_words(page: Page, site
     )
     with page.expect_download() as saved:
         page.locator("#calc-picture").click()
-    assert saved.value.path().read_bytes().startswith(b"\x89PNG")
-    drawn = " ".join(page.evaluate("window.drawn"))
+    return saved.value.path().read_bytes(), page.evaluate("window.drawn")
+
+
+def chunks_of(png: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """The name and the content of each chunk of a PNG, whose checksums are right."""
+    place = 8
+    while place < len(png):
+        length, name = struct.unpack_from(">I4s", png, place)
+        content = png[place + 8 : place + 8 + length]
+        assert struct.unpack_from(">I", png, place + 8 + length) == (crc32(name + content),)
+        yield name, content
+        place += length + 12
+
+
+def comment_of(png: bytes) -> str:
+    """What a PNG has as its comment."""
+    (comment,) = (content for name, content in chunks_of(png) if name == b"tEXt")
+    return comment.decode("ascii").removeprefix("Comment\0")
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_a_result_is_saved_as_a_picture_with_the_setup_in_words_and_as_a_link(
+    page: Page, site_url: str, code: str
+) -> None:
+    page.goto(f"{site_url}{address(code, GUIDE)}?model=llama-3.1-8b&gpu=24&batch=16#change-first")
+    ready(page)
+    png, texts = save_picture(page)
+    assert png.startswith(b"\x89PNG")
+    drawn = " ".join(texts)
     optimizer = load_language(ROOT / "docs", code).text("calc_optimizer_adamw_fused")
-    for part in ("BERT large", ": 16", ": 512", optimizer, "24 GB"):
+    for part in ("Llama 3.1 8B", "16", "512", optimizer, "24 GB"):
         assert part in drawn.replace("\u00a0", " ")
-    assert page.locator("#calc-verdict data").first.inner_text() in drawn
+    said = page.locator("#calc-verdict data").first.inner_text()
+    assert said in drawn
     assert "undefined" not in drawn
+    link = comment_of(png)
+    assert link == page.locator("#calc-link").get_attribute("data-copy")
+    assert link in "".join(texts)
+    page.goto(link)
+    ready(page)
+    expect(page.locator("#calc-verdict data").first).to_have_text(said)
+
+
+def test_a_link_too_long_to_type_is_in_the_picture_all_the_same_and_its_dimensions_in_words(
+    page: Page, site_url: str
+) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?model=own")
+    ready(page)
+    png, texts = save_picture(page)
+    assert texts[-1] == site_url + address("en", GUIDE)
+    sizes = ("hidden_size 2048", "num_hidden_layers 16", "num_key_value_heads 8", "vocab_size 128256")
+    for part in (*sizes, "tie_word_embeddings", "Llama"):
+        assert part in " ".join(texts)
+    said = page.locator("#calc-verdict data").first.inner_text()
+    page.goto(comment_of(png))
+    ready(page)
+    expect(page.locator("#calc-verdict data").first).to_have_text(said)
 
 
 @pytest.mark.parametrize(
