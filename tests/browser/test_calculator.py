@@ -304,6 +304,20 @@ def test_a_link_too_long_to_type_is_in_the_picture_all_the_same_and_its_dimensio
     expect(page.locator("#calc-verdict data").first).to_have_text(said)
 
 
+@pytest.mark.parametrize("more", ["", "&gpus=4", "&gpus=4&sharding=zero3"])
+def test_paged_states_are_as_many_bytes_as_they_are_fewer_on_each_gpu(
+    page: Page, site_url: str, more: str
+) -> None:
+    states = []
+    for optimizer in ("adamw_8bit", "paged_adamw_8bit"):
+        page.goto(f"{site_url}{address('en', GUIDE)}?model=gpt2&optimizer={optimizer}{more}")
+        ready(page)
+        row = page.locator("#calc-parts [data-part=optimizer_states] data")
+        states.append(int(row.get_attribute("value") or 0) if row.count() else 0)
+    said = page.locator("#calc-verdict data").last
+    assert int(said.get_attribute("value") or 0) == pytest.approx(states[0] - states[1], abs=1024)
+
+
 @pytest.mark.parametrize(
     ("gpu", "said"), [("t4-16", "Use fp16"), ("p100-16", "no tensor cores"), ("l4-24", "")]
 )

@@ -47,7 +47,7 @@ from benchbook.predictor.workload import (
 )
 
 ATTENTIONS: tuple[Attention, ...] = ("sdpa", "eager")
-WIDTHS: dict[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat16}
+DTYPES: dict[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat16}
 # Tokens of a chunk: fewer than half of those of a trace.
 TRACED_CHUNK = 16
 # Of a sequence, what a completion is in traces, and where the peak is looked for.
@@ -165,7 +165,7 @@ def derive(shape: Shape, domain: Domain, depth: int | None, generates: bool) -> 
     Raises:
         UnpredictableError: The model cannot be traced.
     """
-    adapted = with_rank(domain)
+    adapted = _with_rank(domain)
     # What a tile has of a vocabulary is no product of powers where that is a variable.
     scores = generates and depth is not None
     variables = (*domain.values, CHUNK, RANK, *([COMPLETION] if scores else []))
@@ -174,7 +174,7 @@ def derive(shape: Shape, domain: Domain, depth: int | None, generates: bool) -> 
         found = _training(shape, domain, sums, kind, WHOLE, ATTENTIONS)
         if generates:
             found["inference"] = _inference(shape, domain, sums, kind)
-        found["optimizers"] = _optimizers(shape, domain, sums, kind, WIDTHS, get_args(Optimizer))
+        found["optimizers"] = _optimizers(shape, domain, sums, kind, DTYPES, get_args(Optimizer))
         attention = next(name for name in ATTENTIONS if f"fp32 {name}" in found["training"])
         more = _training(shape, adapted, sums, kind, ADAPTED, (attention,))
         found["weights"] |= more["weights"]
@@ -187,7 +187,7 @@ def derive(shape: Shape, domain: Domain, depth: int | None, generates: bool) -> 
         found["evaluation"] = _evaluations(shape, (domain, adapted), sums, kind, attention, generates)
         if scores:
             found["training"] |= _formed("dpo", shape, (domain, adapted), sums, kind, attention)
-            completed = with_completion(domain), with_completion(adapted)
+            completed = _with_completion(domain), _with_completion(adapted)
             learning = _formed("grpo", shape, completed, sums, kind, attention)
             found["training"] |= learning
             found["generation"] = (
@@ -204,13 +204,13 @@ def derive(shape: Shape, domain: Domain, depth: int | None, generates: bool) -> 
     }
 
 
-def with_rank(domain: Domain) -> Domain:
+def _with_rank(domain: Domain) -> Domain:
     """`domain` with the rank of adapters among its variables, after all but the layers."""
     several = [np.insert(domain.points, -1, rank, axis=1) for rank in LOOKED_AT]
     return replace(domain, values={**domain.values, RANK: TRACED_RANK}, points=np.concatenate(several))
 
 
-def with_chunk(domain: Domain, rows: Callable[[Mapping[str, int]], int]) -> Domain:
+def _with_chunk(domain: Domain, rows: Callable[[Mapping[str, int]], int]) -> Domain:
     """`domain` with the tokens of a chunk among its variables, before a rank and the layers.
 
     Parameters:
@@ -222,7 +222,7 @@ def with_chunk(domain: Domain, rows: Callable[[Mapping[str, int]], int]) -> Doma
     return _with(domain, CHUNK, TRACED_CHUNK, [rows(point) for point in points])
 
 
-def with_completion(domain: Domain) -> Domain:
+def _with_completion(domain: Domain) -> Domain:
     """`domain` with the tokens of a completion among its variables, before a rank and the layers."""
     lengths = domain.points[:, list(domain.values).index("sequence")]
     traced = int(TRACED_COMPLETION * domain.values["sequence"])
@@ -269,7 +269,7 @@ def _formed(
     """The moments of each setup whose loss is of a form of `FORMS`; of `domains`, the second has adapters."""
     found: dict[str, list[dict[str, Any]]] = {}
     for domain, methods in zip(domains, (WHOLE, ADAPTED), strict=True):
-        chunked = with_chunk(domain, _rows_by(form, shape, domain))
+        chunked = _with_chunk(domain, _rows_by(form, shape, domain))
         found |= _training(shape, chunked, sums, kind, methods, (attention,), form)["training"]
     return found
 
@@ -288,7 +288,7 @@ def _evaluations(
         attentions = ATTENTIONS if methods is WHOLE else (attention,)
         found |= _evaluation(shape, domain, sums, kind, product(methods, attentions), [])
         if by_chunks:
-            chunked = with_chunk(domain, _rows_by("chunked", shape, domain))
+            chunked = _with_chunk(domain, _rows_by("chunked", shape, domain))
             found |= _evaluation(shape, chunked, sums, kind, product(methods, (attention,)), ["chunked"])
     return found
 
@@ -405,7 +405,7 @@ def _inference(
 ) -> dict[str, dict[str, list[dict[str, Any]]]]:
     """The moments of each setup of inference."""
     found = {}
-    for precision, attention in product(WIDTHS, ATTENTIONS):
+    for precision, attention in product(DTYPES, ATTENTIONS):
         workload = Inference(1, 1, 1, precision, attention)
         both = _if_possible(partial(inference_moments, shape, domain, workload, kind))
         if both is not None:
