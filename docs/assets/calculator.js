@@ -223,7 +223,8 @@ function showForm({ coefficients }) {
   fields.chunked.disabled = objective !== "supervised" || !coefficients.training?.[key({ ...setup(), mode: "training", chunked: true })];
   const adapts = mode === "training" && fields.method.value !== "full";
   at("rank").hidden = !adapts;
-  at("sharding").hidden = mode === "inference" || !divides() || count("gpus") < 2;
+  const together = mode === "training" && count("gpus") > 1;
+  at("sharding").hidden = !together || !divides();
   at("sequence").querySelector("label").textContent = words[`calc_${mode === "inference" ? "prompt" : generates ? "prompt_and_completion" : "sequence"}`];
   const wrong = NUMBERS.filter((name) => !at(name).hidden && !(fields[name].value && Number(fields[name].value) === count(name)));
   const length = count("sequence") + (mode === "inference" ? count("tokens") : 0);
@@ -233,6 +234,13 @@ function showForm({ coefficients }) {
       : generates && completion() < count("completion") ? text("calc_completion_too_long", { used: number(completion()) })
       : positions && length > positions ? text("calc_too_long", { most: number(positions) })
       : window && length > window ? text("calc_window", { most: number(window) }) : "");
+  if (together && !divides()) at("said").append(at("said").textContent ? BETWEEN : "", whyReplicas(objective));
+}
+
+/** Why no sharding can be chosen, with a link to more of it. */
+function whyReplicas(objective) {
+  const what = objective === "supervised" ? { lora: "LoRA", qlora: "QLoRA" }[fields.method.value] : objective.toUpperCase();
+  return make("a", { href: "#several-gpus" }, text("calc_replicas", { what: isolated(what) }));
 }
 
 /** No answer is better than the last one: it was to another question. */

@@ -8,6 +8,7 @@ import re
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import parse_qsl
 from zlib import crc32
 
 import pytest
@@ -403,8 +404,33 @@ def test_adapters_ask_for_their_rank_and_not_for_a_sharding(page: Page, site_url
     )
 
 
-def test_own_dimensions_are_computed_as_the_listed_model_of_them(page: Page, site_url: str) -> None:
-    page.goto(f"{site_url}{address('en', GUIDE)}?model=llama-3.1-8b&precision=bf16&batch=2&sequence=2048")
+@pytest.mark.parametrize("code", LANGUAGES)
+@pytest.mark.parametrize(
+    ("asked", "what"), [("objective=dpo", "DPO"), ("objective=grpo", "GRPO"), ("method=lora", "LoRA")]
+)
+def test_where_weights_are_never_sharded_it_says_so_and_leads_to_why(
+    page: Page, site_url: str, code: str, asked: str, what: str
+) -> None:
+    page.goto(f"{site_url}{address(code, GUIDE)}?model=gpt2&gpus=4&{asked}")
+    ready(page)
+    said = load_language(ROOT / "docs", code).text("calc_replicas").replace("{what}", what)
+    why = page.locator("#calc-said a")
+    assert re.sub("[\u2066\u2069]", "", why.inner_text()).replace("\u00a0", " ") == said
+    href = why.get_attribute("href") or ""
+    assert page.locator(f"[id='{href.removeprefix('#')}']").count() == 1
+    page.goto(f"{site_url}{address(code, GUIDE)}?model=gpt2&{asked}")
+    ready(page)
+    expect(page.locator("#calc-said")).to_be_empty()
+
+
+@pytest.mark.parametrize(
+    "more", ["", "&objective=dpo", "&objective=grpo&completion=1500", "&method=qlora&objective=dpo"]
+)
+def test_own_dimensions_are_computed_as_the_listed_model_of_them(
+    page: Page, site_url: str, more: str
+) -> None:
+    asked = f"model=llama-3.1-8b&precision=bf16&batch=2&sequence=2048{more}"
+    page.goto(f"{site_url}{address('en', GUIDE)}?{asked}")
     ready(page)
     listed = peak_bytes(page)
     config = (ROOT / "snippets" / "models" / "llama-3.1-8b.json").read_text("utf-8")
@@ -412,6 +438,8 @@ def test_own_dimensions_are_computed_as_the_listed_model_of_them(page: Page, sit
     page.get_by_label("Dimensions, or a whole config.json").fill(config)
     expect(page.locator("#calc-config-said")).to_contain_text("Llama")
     expect(page).to_have_url(re.compile(str(json.loads(config)["intermediate_size"])))  # not the example's
+    for name, value in parse_qsl(more):
+        expect(page.locator(f"#calc-in-{name}")).to_have_value(value)
     assert peak_bytes(page) == pytest.approx(listed, rel=0.02)
 
 

@@ -33,6 +33,7 @@ from benchbook.calculator.growth import PARTS, Growth, UnevenGrowthError
 from benchbook.content.predictions import PREDICTOR
 from benchbook.predictor.models import read_config
 from benchbook.predictor.prediction import fake_device
+from benchbook.predictor.tiled_scores import COLUMNS
 from benchbook.predictor.workload import (
     Attention,
     Inference,
@@ -57,7 +58,7 @@ COMPLETIONS = (1 / 16, 1 / 2, 1)
 TRACED_RANK = 64
 LOOKED_AT = (8, 256)
 LORA, QLORA = Lora(TRACED_RANK), Lora(TRACED_RANK, four_bit=True)
-LAYERS = "layers"
+LAYERS, VOCABULARY = "layers", "vocabulary"
 BYTES_PER_NUMBER = 4
 
 
@@ -166,9 +167,7 @@ def derive(shape: Shape, domain: Domain, depth: int | None, generates: bool) -> 
         UnpredictableError: The model cannot be traced.
     """
     adapted = _with_rank(domain)
-    # What a tile has of a vocabulary is no product of powers where that is a variable.
-    scores = generates and depth is not None
-    variables = (*domain.values, CHUNK, RANK, *([COMPLETION] if scores else []))
+    variables = (*domain.values, CHUNK, RANK, *([COMPLETION] if generates else []))
     sums = _Sums(depth, variables, tuple(domain.values))
     with fake_device("cuda") as kind:
         found = _training(shape, domain, sums, kind, WHOLE, ATTENTIONS)
@@ -185,9 +184,10 @@ def derive(shape: Shape, domain: Domain, depth: int | None, generates: bool) -> 
         if generates:
             found["training"] |= _formed("chunked", shape, (domain, adapted), sums, kind, attention)
         found["evaluation"] = _evaluations(shape, (domain, adapted), sums, kind, attention, generates)
-        if scores:
-            found["training"] |= _formed("dpo", shape, (domain, adapted), sums, kind, attention)
-            completed = _with_completion(domain), _with_completion(adapted)
+        if generates:
+            tiled = _with_whole_tiles(domain), _with_whole_tiles(adapted)
+            found["training"] |= _formed("dpo", shape, tiled, sums, kind, attention)
+            completed = _with_completion(tiled[0]), _with_completion(tiled[1])
             learning = _formed("grpo", shape, completed, sums, kind, attention)
             found["training"] |= learning
             found["generation"] = (
@@ -228,6 +228,16 @@ def _with_completion(domain: Domain) -> Domain:
     traced = int(TRACED_COMPLETION * domain.values["sequence"])
     several = [_with(domain, COMPLETION, traced, share * lengths) for share in COMPLETIONS]
     return replace(several[0], points=np.concatenate([one.points for one in several]))
+
+
+def _with_whole_tiles(domain: Domain) -> Domain:
+    """`domain` whose vocabulary, where that is a variable, is traced so large that it fills two tiles.
+
+    All larger ones hold as much at a time; of a smaller one, the copies of the head come out too high.
+    """
+    if VOCABULARY not in domain.values:
+        return domain
+    return replace(domain, values={**domain.values, VOCABULARY: 2 * COLUMNS})
 
 
 def _with(domain: Domain, name: str, value: int, column: Sequence[float] | Array) -> Domain:

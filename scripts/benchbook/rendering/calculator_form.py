@@ -143,7 +143,7 @@ _STRINGS = (
     *("change_chunked", "change_lora", "change_qlora", "change_evaluation", "paged", "batch", "pairs"),
     *("completions", "completion_too_long", "prompt_and_completion"),
     *("largest_pairs", "largest_completions", "largest_none_pairs", "largest_none_completions"),
-    *("change_accumulate_pairs", "change_accumulate_completions"),
+    *("change_accumulate_pairs", "change_accumulate_completions", "replicas"),
     "change_sequence",
 )
 # What a reader can write over: the dimensions of a decoder with grouped-query attention.
