@@ -56,8 +56,8 @@ batch = torch.randint(1024, (batch_size, sequence_length))
 # %% detector
 if detector == "hook":
     # region hook
-    def stop(module, inputs, output, name):
-        if torch.is_tensor(output) and not output.isfinite().all():
+    def stop(module, inputs, out, name):
+        if torch.is_tensor(out) and not out.isfinite().all():
             raise ValueError(f"inf or NaN from {name}")
 
     for name, module in model.named_modules():
@@ -139,6 +139,9 @@ names_forward_fault = "layers.2.mlp.down_proj" in forward_told + forward_printed
 # The operation of the backward pass, and the line that called its forward pass.
 names_backward_fault = "PowBackward0" in backward_told
 
+# %% texts
+fixed_parts = {"nan_gradient": ["returned nan values in its"]}
+
 # %% checks
 assert len(losses) == warmup_steps + timed_steps
 assert all(math.isfinite(loss) for loss in losses)
@@ -156,6 +159,8 @@ elif detector == "anomaly":
     # What overflowed is not named, only the first gradient that it spoiled.
     assert "LogSoftmaxBackward0" in forward_told
     assert ".sqrt().mean()" in backward_printed
+    for text in (forward_told, backward_told):
+        assert fixed_parts["nan_gradient"][0] in text
 # The loss does not show what spoils the gradient.
 if detector != "anomaly":
     assert backward_told == "loss 0.000"

@@ -144,7 +144,22 @@ naming = [case for case in told if any(map(names.search, told[case]))]
 cases, cases_that_name_a_rank = len(told), len(naming)
 print(f"{cases_that_name_a_rank} of {cases} name a rank: {', '.join(naming)}")
 
+# %% texts
+fixed_parts = {
+    "collective_timed_out": ["Timed out waiting", "for recv operation to complete"],
+    "monitored_barrier": ["failed to pass monitoredBarrier in"],
+    "collective_mismatch": ["Detected mismatch between collectives on ranks"],
+}
+
 # %% checks
+provoked_in = {"monitored_barrier": "monitored_barrier"} | (
+    {"collective_timed_out": "rank_missing"}
+    if debug == "OFF"
+    else {"collective_mismatch": "other_order"}
+)
+for name, case in provoked_in.items():
+    parts = ".*".join(map(re.escape, fixed_parts[name]))
+    assert re.search(parts, told[case][0]), (name, told[case][0])
 waited = "RuntimeError: Timed out waiting"
 assert naming == (["monitored_barrier"] if debug == "OFF" else list(told))
 assert "Ranks 1 failed to pass" in told["monitored_barrier"][0]

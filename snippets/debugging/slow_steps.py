@@ -6,7 +6,7 @@
 # [tool.benchbook]
 # needs = ["cpu"]
 # timeout = 300
-# repeats = 8
+# repeats = 5
 # traces = ["trace"]
 # [tool.benchbook.environment]
 # MALLOC_MMAP_MAX_ = "0"
@@ -68,12 +68,11 @@ layers = 4
 vocab_size = 1024
 words_per_text = 1000
 warmup_steps = 2
-timed_steps = 4
+timed_steps = 10
 profiled_steps = 2
 seed = 42
 
 # %% named_waits
-from contextlib import contextmanager
 from resource import RUSAGE_THREAD, getrusage
 from time import perf_counter
 
@@ -81,7 +80,7 @@ from torch.profiler import profile
 
 WAITS = {  # how the names of their events begin
     "data": ("data", "enumerate(DataLoader)"),
-    "kernels": (),
+    "kernels": ("aten::", "## Call CompiledFxGraph"),
     "communication": ("gloo:", "nccl"),
     "memory": ("cudaMalloc", "cudaFree"),
 }
@@ -95,31 +94,39 @@ def union(spans):  # seconds, overlaps counted once
     return total / 1e6
 
 
+def seconds(step, steps):  # of the clock, of the system
+    t0, s0 = perf_counter(), getrusage(RUSAGE_THREAD)[1]
+    for _ in range(steps):
+        step()
+    t1, s1 = perf_counter(), getrusage(RUSAGE_THREAD)[1]
+    return t1 - t0, s1 - s0
+
+
 def belongs(e, wait, gpu):
-    if wait != "kernels" or "nccl" in e.name:
-        return e.name.startswith(WAITS[wait])
-    return e.device_type.value if gpu else "::" in e.name
+    if wait == "kernels" and gpu:
+        return e.device_type.value and "nccl" not in e.name
+    return e.name.startswith(WAITS[wait])
 
 
-@contextmanager
-def named_waits():
+def named_waits(step, timed=10, profiled=2):
+    took, lost = seconds(step, timed)
     with profile() as run:
-        t0, s0 = perf_counter(), getrusage(RUSAGE_THREAD)[1]
-        yield (found := {"profile": run})
-        t1, s1 = perf_counter(), getrusage(RUSAGE_THREAD)[1]
-    events, spans, wall = run.events(), [], t1 - t0
+        wall, _ = seconds(step, profiled)
+    found = {"profile": run, "step_seconds": took / timed}
+    spans, events = [], run.events()
     gpu = any(e.device_type.value > 0 for e in events)
     for wait in ["kernels", *WAITS] if gpu else WAITS:
         old = union(spans)
         hits = [e for e in events if belongs(e, wait, gpu)]
         spans += [e.time_range for e in hits]
         found.setdefault(wait, (union(spans) - old) / wall)
-    if not gpu:  # page faults: the system's time
-        found["memory"] = (s1 - s0) / wall
+    if not gpu:  # page faults above all
+        found["memory"] = min(lost / took, found["kernels"])
         found["kernels"] -= found["memory"]
     found["host"] = 1 - sum(found[wait] for wait in WAITS)
     waits = "data", "host", "communication", "memory"
     found["slow"] = [w for w in waits if found[w] >= 0.2]
+    return found
 
 
 # %% setup
@@ -145,6 +152,8 @@ if "memory" in planted:  # scores of many words, made anew in each step
     vocab_size, hidden_size, warmup_steps = 65536, 16, 6
 if "communication" in planted:  # many weights, few tokens
     vocab_size, sequence_length, layers = 16384, 16, 2
+if "kernels" in planted:  # wide layers
+    hidden_size = 256
 model = LlamaForCausalLM(
     LlamaConfig(
         vocab_size=vocab_size,
@@ -230,7 +239,7 @@ if "host" in planted and not mended:
         right = 0
         for sample, labels in zip(logits.tolist(), batch.tolist()):
             for scores, label in zip(sample, labels):
-                best = max(range(len(scores)), key=scores.__getitem__)
+                best = scores.index(max(scores))
                 right += best == label
         # endregion
         return right
@@ -282,26 +291,24 @@ def step():
     with record_function("update"):
         optimizer.step()
         optimizer.zero_grad()
-    return output.loss.item(), right
+    told.append((output.loss.item(), right))
 
 
 batches = iter(loader)
-told = [step() for _ in range(warmup_steps)]
-begin = perf_counter()
-told += [step() for _ in range(timed_steps)]
-step_seconds = (perf_counter() - begin) / timed_steps
+told = []
+for _ in range(warmup_steps):
+    step()
 # region usage
-with named_waits() as found:
-    for _ in range(profiled_steps):
-        told.append(step())
+found = named_waits(step, timed_steps, profiled_steps)
+print("slow because of:", found["slow"] or "kernels")
 # endregion
+step_seconds = found["step_seconds"]
 
 # %% shares
 waits = ("data", "host", "kernels", "communication", "memory")
 data, host, kernels, communication, memory = (found[wait] for wait in waits)
 for wait in sorted(waits, key=found.get, reverse=True):
     print(f"{found[wait]:6.1%}  {wait}")
-print("slow because of:", " and ".join(found["slow"] or ["kernels"]))
 trace = Path(tempfile.mkdtemp()) / "trace.json"
 found["profile"].export_chrome_trace(str(trace))
 

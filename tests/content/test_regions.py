@@ -95,6 +95,33 @@ def test_the_record_tells_which_regions_a_run_reached(hosts: Hosts, tmp_path: Pa
     assert result.ranks[0]["regions"] == ["one"]
 
 
+def test_a_region_counts_as_reached_in_a_process_that_was_forked_and_killed(
+    hosts: Hosts, tmp_path: Path
+) -> None:
+    body = """
+# %% work
+import os, signal
+
+
+def work():
+    # region in_the_fork
+    os.kill(os.getpid(), signal.SIGKILL)
+    # endregion
+
+
+for _ in range(2):
+    if not (child := os.fork()):
+        work()
+    os.waitpid(child, 0)
+x = 1
+
+# %% checks
+assert x"""
+    result = run_in(hosts.host({}, (), "snippets/guide/small.py"), tmp_path, body)
+    assert result.outcome == "ok", result.failure
+    assert result.ranks[0]["regions"] == ["in_the_fork"]
+
+
 def test_a_failure_in_a_region_still_names_its_line(hosts: Hosts, tmp_path: Path) -> None:
     host = hosts.host({}, (), "snippets/guide/small.py")
     result = run_in(host, tmp_path, BODY.replace("assert doubled", "later()\nassert doubled"), SWEEP)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from benchbook.rendering.provenance import environment_text
+from benchbook.content.units import UNITS
+from benchbook.languages.language import load_language
+from benchbook.rendering.provenance import environment_text, repeats_text
+from benchbook.statistics.summary import summary
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def source(variant: str, **environment: str) -> Any:
@@ -29,3 +35,19 @@ def test_the_environment_is_told_with_its_variants_where_not_all_had_it(
     sources: list[Any], text: str
 ) -> None:
     assert environment_text(sources) == text
+
+
+@pytest.mark.parametrize(
+    ("samples", "unit", "text"),
+    [
+        ([0.46, 0.50, 0.54], "1", "median of 3, ±4.0%"),
+        ([0.0001, 0.0003, 0.0020], "1", "median of 3"),
+        ([0.0001, 0.0003, 0.0020], "s", "median of 3, ±158%"),
+    ],
+)
+def test_a_share_of_nearly_nothing_does_not_scatter(samples: list[float], unit: str, text: str) -> None:
+    measured = SimpleNamespace(
+        source=SimpleNamespace(quoted=False), summary=summary(samples), seeds=False, unit=UNITS[unit]
+    )
+    english = load_language(DOCS, "en")
+    assert repeats_text([measured], english) == text  # type: ignore[list-item]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeVar
 
 from benchbook.content.metadata import ParameterValue
 from benchbook.content.parameters import differs
@@ -24,8 +24,10 @@ from benchbook.content.references import (
 from benchbook.content.script import Script, Variant
 from benchbook.content.units import UNITS, Unit, shared_unit, unit_beside
 from benchbook.query.freshness import Verdict
-from benchbook.query.library import Cache, Library, Machine
+from benchbook.query.library import Cache, Library, Machine, found_elsewhere
 from benchbook.statistics import summary as stats
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,36 @@ def missing_fix(machine: Machine, scripts: str) -> str:
     if machine.published:
         return "quote it in its record, if the publication names it, or show another machine"
     return f"record it there: benchbook record {scripts}"
+
+
+def found_where_recorded(
+    library: Library,
+    guide: str,
+    script: Script,
+    pinned: Machine | None,
+    what: str,
+    find: Callable[[Machine], T | None],
+) -> list[tuple[Machine, T]]:
+    """What `find` finds of `script` on the machine a page of `guide` shows first, and on each other.
+
+    Args:
+        library: What is recorded.
+        guide: The guide of the page.
+        script: Whose records are searched.
+        pinned: The only machine to search, if a block names one.
+        what: What is sought, in the words of an error.
+        find: What there is on a machine, or None.
+
+    Raises:
+        UnresolvedError: There is nothing on the first of them.
+    """
+    machine = pinned or library.machine_for(guide, script.reference)
+    found = find(machine)
+    if found is None:
+        fix = missing_fix(machine, script.reference)
+        raise UnresolvedError(f"nothing of {what} was recorded on {machine.name}", fix)
+    others = () if pinned else library.machines_with(script.reference)
+    return [(machine, found), *found_elsewhere(machine, others, find)]
 
 
 def shown_variant(script: Script, among: Sequence[Variant] = ()) -> Variant:

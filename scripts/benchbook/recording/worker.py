@@ -14,6 +14,7 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 import types
 import warnings
 from dataclasses import asdict, dataclass
@@ -138,8 +139,8 @@ def _die_with_parent() -> None:
 def _run_cells(job: Job, seat: Seat, teller: Teller) -> dict[str, Any]:
     module = _make_main(job)
     namespace = module.__dict__
-    reached: set[str] = set()
-    namespace[NOTE] = reached.add
+    reached = _Reached()
+    namespace[NOTE] = reached.note
     flags = 0
     with _Output(seat.outputs) as output:
         meters = CellMeters(tuple(job.meters), seat.empty)
@@ -182,7 +183,7 @@ def _run_cells(job: Job, seat: Seat, teller: Teller) -> dict[str, Any]:
         "spans": meters.spans,
         "device": meters.device,
         "baseline_memory": meters.baseline_memory,
-        "regions": sorted(reached),
+        "regions": reached.names(),
         **({"traces": traces} if traces else {}),
     }
 
@@ -204,6 +205,24 @@ def _make_main(job: Job) -> types.ModuleType:
         warnings.filterwarnings("error", category=category, module="" if job.strict else r"__main__\Z")
     warnings.filterwarnings("ignore", FORK_WARNING, DeprecationWarning)
     return module
+
+
+class _Reached:
+    """The regions that were reached, by this process or one that it forked, however that ended."""
+
+    def __init__(self) -> None:
+        self._noted: set[str] = set()
+        # A fork shares it, and the place in it.
+        self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
+
+    def note(self, name: str) -> None:
+        if name not in self._noted:
+            self._noted.add(name)
+            self._file.write(f"{name}\n".encode())
+
+    def names(self) -> list[str]:
+        self._file.seek(0)
+        return sorted(set(self._file.read().decode().split()))
 
 
 class _Output:

@@ -16,8 +16,14 @@ from benchbook.content.references import Target, UnresolvedError, axis_values
 from benchbook.content.script import Script, Variant
 from benchbook.content.units import Unit, convert, sensible_unit
 from benchbook.languages.language import Language
-from benchbook.query.library import Library, Machine, found_elsewhere
-from benchbook.query.measurements import Measurement, RecordedVariant, measure_series, missing_fix, recorded
+from benchbook.query.library import Library, Machine
+from benchbook.query.measurements import (
+    Measurement,
+    RecordedVariant,
+    found_where_recorded,
+    measure_series,
+    recorded,
+)
 from benchbook.rendering.context import Build, Rendering
 from benchbook.rendering.drawing import MAX_SERIES, SHAPES, Line, draw_chart, line_ends
 from benchbook.rendering.labels import axis_label, name_label
@@ -191,14 +197,14 @@ def resolve_chart(library: Library, guide: str, text: str) -> tuple[Chart, list[
         UnresolvedError: It asks for something that is not there.
     """
     chart = read_chart(text, library)
-    machine = chart.machine or library.machine_for(guide, chart.script.reference)
-    drawn = _chart_lines(library, chart, machine)
-    if drawn is None:
-        fix = missing_fix(machine, chart.script.reference)
-        raise UnresolvedError(f"nothing of this chart was recorded on {machine.name}", fix)
-    others = () if chart.machine else library.machines_with(chart.script.reference)
-    more = found_elsewhere(machine, others, lambda one: _chart_lines(library, chart, one))
-    return chart, [(machine, drawn), *more]
+    return chart, found_where_recorded(
+        library,
+        guide,
+        chart.script,
+        chart.machine,
+        "this chart",
+        lambda machine: _chart_lines(library, chart, machine),
+    )
 
 
 def render_chart(build: Build, text: str) -> str:

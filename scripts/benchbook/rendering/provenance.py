@@ -198,6 +198,7 @@ def published_rows(
     ]
 
 
+_STEADY_SHARE = 0.005  # half a percentage point
 _SHOWN_SAMPLES = 20
 # Stands in the HTML of a block for the way from the page to the root of the site, which differs by language.
 ROOT = "\uf8ff"
@@ -366,6 +367,16 @@ def result_rows(
     return rows
 
 
+def _visible_spread(measurement: Measurement) -> float:
+    """The spread of its samples; 0 for a share of nearly nothing, which may double unnoticed."""
+    summary = measurement.summary
+    if summary is None or not summary.spread:
+        return 0.0
+    if measurement.unit.symbol == "1" and (summary.upper - summary.lower) / 2 < _STEADY_SHARE:
+        return 0.0
+    return summary.spread
+
+
 def repeats_text(measurements: Iterable[Measurement], language: Language) -> str:
     """How often and how alike: "median of 8, ±1 %"; the widest spread where there are several."""
     measured = [one for one in measurements if not one.source.quoted]
@@ -377,7 +388,7 @@ def repeats_text(measurements: Iterable[Measurement], language: Language) -> str
     counted = language.text("median_of_seeds" if seeds else "median_of", n=counts[0])
     if counts[-1] > 1 and all(summary.spread == 0 for summary in summaries):
         return language.text("same_in", n=counts[0])
-    spreads = [summary.spread for summary in summaries if summary.spread]
+    spreads = [spread for one in measured if (spread := _visible_spread(one))]
     if not spreads:
         return counted
     return (

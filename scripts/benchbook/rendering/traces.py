@@ -21,8 +21,8 @@ from benchbook.content.traces import ProfilerTrace, TraceEntry
 from benchbook.content.units import UNITS
 from benchbook.languages.formatting import NO_BREAK_SPACE
 from benchbook.languages.language import Language
-from benchbook.query.library import Library, Machine, found_elsewhere
-from benchbook.query.measurements import RecordedVariant, missing_fix, recorded
+from benchbook.query.library import Library, Machine
+from benchbook.query.measurements import RecordedVariant, found_where_recorded, recorded
 from benchbook.rendering.charts import axis_name, picture
 from benchbook.rendering.context import Build, Rendering
 from benchbook.rendering.downloads import trace_path
@@ -126,16 +126,14 @@ def resolve_trace(
         UnresolvedError: It asks for something that is not there.
     """
     block = read_trace_block(text, library)
-    machine = block.machine or library.machine_for(guide, block.script.reference)
-    found = _recorded(library, block, machine)
-    if found is None:
-        fix = missing_fix(machine, block.script.reference)
-        raise UnresolvedError(f"nothing of this trace was recorded on {machine.name}", fix)
-    others = () if block.machine else library.machines_with(block.script.reference)
-    return block, [
-        (machine, found),
-        *found_elsewhere(machine, others, lambda one: _recorded(library, block, one)),
-    ]
+    return block, found_where_recorded(
+        library,
+        guide,
+        block.script,
+        block.machine,
+        "this trace",
+        lambda machine: _recorded(library, block, machine),
+    )
 
 
 def render_trace(build: Build, text: str) -> str:

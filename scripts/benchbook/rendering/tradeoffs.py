@@ -23,8 +23,13 @@ from benchbook.content.references import UnresolvedError
 from benchbook.content.script import Script, Variant
 from benchbook.content.units import Unit, convert, shared_unit
 from benchbook.languages.language import Language
-from benchbook.query.library import Library, Machine, found_elsewhere
-from benchbook.query.measurements import Measurement, RecordedVariant, check_one_campaign, missing_fix
+from benchbook.query.library import Library, Machine
+from benchbook.query.measurements import (
+    Measurement,
+    RecordedVariant,
+    check_one_campaign,
+    found_where_recorded,
+)
 from benchbook.rendering.charts import axis_name, drawings_folder, picture
 from benchbook.rendering.context import Build, Rendering
 from benchbook.rendering.drawing import draw_points
@@ -181,14 +186,14 @@ def resolve_tradeoff(
         UnresolvedError: It asks for something that is not there.
     """
     tradeoff = read_tradeoff(text, library)
-    machine = tradeoff.machine or library.machine_for(guide, tradeoff.script.reference)
-    plotted = _plotted(library, tradeoff, machine)
-    if plotted is None:
-        fix = missing_fix(machine, tradeoff.script.reference)
-        raise UnresolvedError(f"nothing of this picture was recorded on {machine.name}", fix)
-    others = () if tradeoff.machine else library.machines_with(tradeoff.script.reference)
-    more = found_elsewhere(machine, others, lambda one: _plotted(library, tradeoff, one))
-    return tradeoff, [(machine, plotted), *more]
+    return tradeoff, found_where_recorded(
+        library,
+        guide,
+        tradeoff.script,
+        tradeoff.machine,
+        "this picture",
+        lambda machine: _plotted(library, tradeoff, machine),
+    )
 
 
 def render_tradeoff(build: Build, text: str) -> str:
