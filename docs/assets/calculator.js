@@ -1,8 +1,8 @@
 // The page of the memory calculator: what its form says, in the address and on the page.
 
 import { GIB, PARTS, inference, key, largestThat, needed, paged, training } from "./memory_model.js";
-import { readDimensions } from "./dimensions.js";
-import { gpuField, isOlder, remarkOnOlder } from "./gpu_field.js";
+import { CONFIG_NAMES, readDimensions, readDtype } from "./dimensions.js";
+import { gpuField, hasTensorCores, isOlder, remarkOnOlder } from "./gpu_field.js";
 import { picture } from "./picture.js";
 
 const settings = JSON.parse(document.getElementById("calc-settings").textContent);
@@ -13,6 +13,8 @@ const at = (id) => document.getElementById(`calc-${id}`);
 const OWN = "own";
 const BETWEEN = words.between_sentences;
 const LEAST = 0.001; // the smallest share that is told
+// What a batch of an objective counts, where that is not samples.
+const COUNTED = { dpo: "pairs", grpo: "completions" };
 // What the address says besides the choices that have a default in the form.
 const FLAGS = ["checkpointing", "chunked"];
 const NUMBERS = ["batch", "sequence", "completion", "tokens", "accumulation", "evaluation", "gpus", "rank"];
@@ -78,12 +80,21 @@ function writeAddress() {
     else address.searchParams.set(name, value);
   };
   for (const name of CHOICES) put(name, fields[name].value);
+  // A precision that nobody chose follows the model, also where the page is opened anew.
   if (chosePrecision) address.searchParams.set("precision", fields.precision.value);
+  else address.searchParams.delete("precision");
   for (const name of NUMBERS) put(name, String(count(name)));
   for (const name of FLAGS) put(name, fields[name].checked ? "1" : "");
   put("config", fields.model.value === OWN ? compact(fields.config.value) : "");
   if (address.href !== location.href) history.replaceState(history.state, "", address);
-  at("link").dataset.copy = location.href;
+}
+
+/** What leads to this very setup, whatever GPU is chosen where it is opened. */
+function sharedLink() {
+  const address = new URL(location.href);
+  address.searchParams.set("precision", fields.precision.value);
+  address.hash = "";
+  return address.href;
 }
 
 function compact(json) {
@@ -174,6 +185,19 @@ function choicesOf(name) {
   return { precision, method, attention: rest[0], objective: ["dpo", "grpo"].find((one) => rest.includes(one)) ?? "supervised" };
 }
 
+/** The precision of a run until a reader says one: as the weights are published, if the GPU can train in that.
+ *
+ * Weights are served, and adapters put beside them, in 16 bits. No scaled loss takes gradients in float16, so
+ * such weights train in fp32 under autocast, which is also what a GPU without bf16 can do for any model.
+ */
+function usualPrecision() {
+  if (fields.mode.value === "inference" || fields.method.value !== "full") return "bf16";
+  const published = fields.model.value === OWN ? readDtype(fields.config.value) : fields.model.selectedOptions[0].dataset.dtype;
+  if (!["bfloat16", "float16"].includes(published)) return defaults.precision;
+  if (isOlder(gpu)) return hasTensorCores(gpu) ? "bf16_autocast" : "fp32";
+  return published === "bfloat16" ? "bf16" : "bf16_autocast";
+}
+
 /** Leave of the form what the model and the other choices leave to choose. */
 function showForm({ coefficients }) {
   const has = (mode) => Object.keys(coefficients[mode] ?? {}).length > 0;
@@ -187,18 +211,20 @@ function showForm({ coefficients }) {
     const options = [...fields[name].options];
     const alike = known.filter((one) => names.slice(0, place).every((other) => one[other] === fields[other].value));
     for (const option of options) option.disabled = !alike.some((one) => one[name] === option.value);
+    if (name === "precision" && !chosePrecision) fields.precision.value = usualPrecision();
     if (fields[name].selectedOptions[0].disabled) fields[name].value = options.find((one) => !one.disabled).value;
   });
   const objective = mode === "training" ? fields.objective.value : "supervised";
   const generates = objective === "grpo";
-  at("batch").querySelector("label").textContent = words[`calc_${{ dpo: "pairs", grpo: "completions" }[objective] ?? "batch"}`];
+  at("batch").querySelector("label").textContent = words[`calc_${COUNTED[objective] ?? "batch"}`];
   at("completion").hidden = !generates;
   at("evaluation").hidden = mode === "inference" || objective !== "supervised";
   // Setups that differ in nothing else: where there is one, the loss can be made by chunks.
   fields.chunked.disabled = objective !== "supervised" || !coefficients.training?.[key({ ...setup(), mode: "training", chunked: true })];
   const adapts = mode === "training" && fields.method.value !== "full";
   at("rank").hidden = !adapts;
-  at("sharding").hidden = mode === "inference" || !divides() || count("gpus") < 2;
+  const together = mode === "training" && count("gpus") > 1;
+  at("sharding").hidden = !together || !divides();
   at("sequence").querySelector("label").textContent = words[`calc_${mode === "inference" ? "prompt" : generates ? "prompt_and_completion" : "sequence"}`];
   const wrong = NUMBERS.filter((name) => !at(name).hidden && !(fields[name].value && Number(fields[name].value) === count(name)));
   const length = count("sequence") + (mode === "inference" ? count("tokens") : 0);
@@ -208,6 +234,13 @@ function showForm({ coefficients }) {
       : generates && completion() < count("completion") ? text("calc_completion_too_long", { used: number(completion()) })
       : positions && length > positions ? text("calc_too_long", { most: number(positions) })
       : window && length > window ? text("calc_window", { most: number(window) }) : "");
+  if (together && !divides()) at("said").append(at("said").textContent ? BETWEEN : "", whyReplicas(objective));
+}
+
+/** Why no sharding can be chosen, with a link to more of it. */
+function whyReplicas(objective) {
+  const what = objective === "supervised" ? { lora: "LoRA", qlora: "QLoRA" }[fields.method.value] : objective.toUpperCase();
+  return make("a", { href: "#several-gpus" }, text("calc_replicas", { what: isolated(what) }));
 }
 
 /** No answer is better than the last one: it was to another question. */
@@ -232,7 +265,7 @@ function showResult(found, asked, model) {
     const digits = memory(wanted).textContent === memory(space).textContent ? finer : rounded;
     said.push(text("calc_needed_of", { needed: memory(wanted, digits), room: memory(space, digits) }), BETWEEN);
     // Where the evaluation is too large, the batch of the training is not to blame.
-    if (most || found.at !== "evaluation") said.push(most ? text("calc_largest", { batch: number(most) }) : text("calc_largest_none"));
+    if (most || found.at !== "evaluation") said.push(most ? text(counting("calc_largest", asked), { batch: number(most) }) : text(counting("calc_largest_none", asked)));
   }
   at("verdict").dataset.fits = space !== undefined && tells(wanted) ? wanted <= space : "";
   const movable = paged(model.coefficients, asked, model.dimensions);
@@ -245,6 +278,9 @@ function showResult(found, asked, model) {
   at("verdict").replaceChildren(...said);
   showParts(found, wanted, space);
 }
+
+/** The name of a text on a batch, in the words for what it counts. */
+const counting = (name, { mode, objective }) => (mode === "training" && COUNTED[objective] ? `${name}_${COUNTED[objective]}` : name);
 
 /** What the system has a share in may not hold what it could: there only what cannot fit is told. */
 const tells = (wanted) => !gpu.shared || wanted > room();
@@ -291,13 +327,21 @@ function inWords() {
   });
 }
 
+/** The reader's own dimensions, by the names that configurations have for them, and their family; none of a listed model. */
+function ownDimensions() {
+  if (fields.model.value !== OWN) return [];
+  const { dimensions, tied } = readDimensions(fields.config.value);
+  const named = Object.entries(dimensions).map(([name, value]) => `${CONFIG_NAMES[name]} ${value}`);
+  return [...named, ...(tied ? ["tie_word_embeddings"] : [])].map((one) => `\u2066${one}\u2069`).concat(plain(at("config-said")));
+}
+
 async function share() {
   const rows = [...at("parts").rows];
   const spans = [...at("bar").querySelectorAll("span")];
   const drawn = await picture({
     title: fields.model.selectedOptions[0].text,
-    words: [...form.mode].filter((one) => one.checked).map((one) => one.parentElement.textContent.trim()).concat(inWords(), gpu ? [`\u2066${fields["calc-gpu"].value}\u2069`] : []),
-    said: [...at("verdict").querySelectorAll("strong")].map(plain).concat([...at("verdict").childNodes].filter((one) => one.nodeName !== "STRONG").map(plain).join("").trim()),
+    words: [...form.mode].filter((one) => one.checked).map((one) => one.parentElement.textContent.trim()).concat(inWords(), ownDimensions(), gpu ? [`\u2066${fields["calc-gpu"].value}\u2069`] : []),
+    said: [...at("verdict").querySelectorAll("strong")].map(plain).concat([...at("verdict").childNodes].filter((one) => !["STRONG", "A"].includes(one.nodeName)).map(plain).join("").trim()),
     parts: rows.map((row, place) => ({
       name: row.cells[0].textContent,
       value: plain(row.cells[1]),
@@ -305,7 +349,7 @@ async function share() {
         : getComputedStyle(spans[place]).backgroundColor,
       share: spans[place] ? parseFloat(spans[place].style.inlineSize) / 100 : undefined,
     })),
-    address: location.host + location.pathname,
+    link: sharedLink(),
     direction: getComputedStyle(form).direction,
   });
   const link = make("a", { href: URL.createObjectURL(drawn), download: "memory.png" });
@@ -338,7 +382,7 @@ function changes(asked, space, model) {
       if (samples % batch === 0) parts.push({ batch, accumulation: samples / batch });
     }
     const change = space === undefined ? parts[0] : parts.find((part) => fitting(model, { ...asked, ...part }, space)) ?? parts.at(-1);
-    offer("accumulate", change, { batch: change.batch, times: change.accumulation });
+    offer(counting("accumulate", asked), change, { batch: change.batch, times: change.accumulation });
   }
   if (!training && asked.batch > 1) offer("batch", { batch: halves(asked.batch) }, { batch: halves(asked.batch) });
   if (training && asked.evaluation > 1) offer("evaluation", { evaluation: halves(asked.evaluation) }, { batch: halves(asked.evaluation) });
@@ -435,6 +479,7 @@ function apply(change) {
       if (FLAGS.includes(name)) fields[name].checked = value;
       else fields[name].value = value;
     }
+    if (change.precision && change.precision !== usualPrecision()) chosePrecision = true;
     await update();
     at("verdict").focus();
   });
@@ -464,19 +509,13 @@ async function update() {
   const found = peak(model, asked);
   if (found === null) return showNothing();
   at("result").hidden = false;
+  at("link").dataset.copy = sharedLink();
   showResult(found, asked, model);
   showChanges(found, asked, model);
 }
 
-/** Weights are served, and adapters put beside them, as they are published, in 16 bits, until a reader says otherwise. */
-function usualPrecision() {
-  const published = fields.mode.value === "inference" || fields.method.value !== "full";
-  if (!chosePrecision) fields.precision.value = published ? "bf16" : defaults.precision;
-}
-
 form.addEventListener("input", (event) => {
   if (event.target === fields.precision) chosePrecision = true;
-  if (["mode", "method"].includes(event.target.name)) usualPrecision();
   update();
 });
 form.addEventListener("submit", (event) => event.preventDefault());
@@ -489,5 +528,4 @@ addEventListener("popstate", () => {
   chooseKept();
 });
 readAddress();
-usualPrecision();
 chooseKept();

@@ -7,6 +7,14 @@ const NAMES = {
   heads: ["num_attention_heads", "n_head", "num_heads", "n_heads"],
   vocabulary: ["vocab_size"],
 };
+// Of those that a configuration may leave out.
+const MORE_NAMES = {
+  groups: ["num_key_value_heads"],
+  head: ["head_dim"],
+  intermediate: ["intermediate_size", "n_inner", "ffn_dim"],
+};
+/** What most configurations call each dimension. */
+export const CONFIG_NAMES = Object.fromEntries(Object.entries({ ...NAMES, ...MORE_NAMES }).map(([name, names]) => [name, names[0]]));
 const ENCODERS = /bert|roberta|electra|mpnet|deberta/;
 
 const EXPERTS = ["num_local_experts", "num_experts", "n_routed_experts"];
@@ -20,7 +28,17 @@ function kindOf(config) {
   return /gpt2|gpt_bigcode|\bopt\b/.test(type) || "n_embd" in config ? "gpt" : "decoder";
 }
 
-/** The kind of model, its family and its dimensions, as `text` says them; or the problem, and the names it lacks. */
+/** The type of the weights, as `text` says it: "bfloat16", say; undefined if it says none. */
+export function readDtype(text) {
+  try {
+    const config = JSON.parse(text);
+    return config?.dtype ?? config?.torch_dtype;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The kind of model, whether its embeddings are tied, its family and its dimensions, as `text` says them; or the problem, and the names it lacks. */
 export function readDimensions(text) {
   let config;
   try {
@@ -36,16 +54,17 @@ export function readDimensions(text) {
   if (missing.length) return { problem: "missing", names: missing.map((name) => NAMES[name][0]).join(", ") };
   const { hidden, heads } = dimensions;
   const kind = kindOf(config);
-  const groups = first(config, ["num_key_value_heads"]) ?? heads;
-  const tied = config.tie_word_embeddings ? "-tied" : "";
+  const groups = first(config, MORE_NAMES.groups) ?? heads;
+  const tied = Boolean(config.tie_word_embeddings);
   return {
     kind,
-    family: kind === "decoder" ? `decoder${groups === heads ? "-full" : ""}${tied}` : kind,
+    tied,
+    family: kind === "decoder" ? `decoder${groups === heads ? "-full" : ""}${tied ? "-tied" : ""}` : kind,
     dimensions: {
       ...dimensions,
       groups,
-      head: first(config, ["head_dim"]) ?? hidden / heads,
-      intermediate: first(config, ["intermediate_size", "n_inner", "ffn_dim"]) ?? 4 * hidden,
+      head: first(config, MORE_NAMES.head) ?? hidden / heads,
+      intermediate: first(config, MORE_NAMES.intermediate) ?? 4 * hidden,
     },
   };
 }

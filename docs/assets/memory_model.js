@@ -44,7 +44,7 @@ function point(coefficients, setup, dimensions, batch) {
 export function training(coefficients, setup, dimensions = {}) {
   const pairs = setup.objective === "dpo";
   const read = reader(coefficients, point(coefficients, setup, dimensions, setup.batch));
-  const width = setup.precision === "bf16" ? "bf16" : "fp32";
+  const width = widthOf(setup);
   const optimizer = coefficients.optimizers[optimizerKey(setup, width)];
   const weights = read(coefficients.weights[adapts(setup) ? `${width} ${setup.method}` : width]);
   const states = read(optimizer.states);
@@ -103,12 +103,17 @@ function rowsOfAChunk(tokens, hidden, vocabulary) {
 const optimizerKey = (setup, width) =>
   adapts(setup) ? `lora ${setup.optimizer.replace("paged_", "")}` : `${width} ${setup.optimizer}`;
 
-/** The bytes of states that the driver may move to the machine's memory. */
+/** The bytes of states on each GPU that the driver may move to the machine's memory. */
 export function paged(coefficients, setup, dimensions = {}) {
   if (setup.mode !== "training" || adapts(setup) || !setup.optimizer.startsWith("paged_")) return 0;
-  const bytes = (optimizer) => training(coefficients, { ...setup, optimizer }, dimensions).parts.optimizer_states;
-  return bytes(setup.optimizer.replace("paged_", "")) - bytes(setup.optimizer);
+  const read = reader(coefficients, point(coefficients, setup, dimensions, setup.batch));
+  const states = (optimizer) => read(coefficients.optimizers[optimizerKey({ ...setup, optimizer }, widthOf(setup))].states);
+  const bytes = states(setup.optimizer.replace("paged_", "")) - states(setup.optimizer);
+  return setup.sharding === "ddp" ? bytes : bytes / setup.gpus;
 }
+
+/** In what the weights that are trained, or lie beside adapters, are kept. */
+const widthOf = (setup) => (setup.precision === "bf16" ? "bf16" : "fp32");
 
 const adapts = (setup) => setup.mode === "training" && setup.method !== "full";
 

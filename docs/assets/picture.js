@@ -4,13 +4,18 @@ const WIDTH = 1200;
 const MARGIN = 60;
 const LINE = 34;
 const BAR = 56;
+const SMALL = 20;
+const LINK_LINE = 28;
+const LINK_LINES = 4; // a longer link is no longer typed, nor read by a telephone
+const BEFORE_CHUNKS = 33; // bytes of a PNG: its signature and its header
 
-/** A picture of a result as a PNG.
+/** A picture of a result as a PNG, which holds its link as a comment too.
  *
- * `title` and `address` are one line each, `words` a list that is put one behind the other, `said` sentences that
- * begin a line each; `parts` are rows of `name`, `value`, `color` and `share`, the last one without a share.
+ * `title` is one line, `words` a list that is put one behind the other, `said` sentences that begin a line each;
+ * `parts` are rows of `name`, `value`, `color` and `share`, the last one without a share. Below them stands `link`,
+ * in a few lines, or the page's address alone where it takes more.
  */
-export async function picture({ title, words, said, parts, address, direction }) {
+export async function picture({ title, words, said, parts, link, direction }) {
   const style = getComputedStyle(document.body);
   const [font, front, back] = [style.fontFamily, style.color, style.backgroundColor];
   const canvas = document.createElement("canvas");
@@ -26,7 +31,9 @@ export async function picture({ title, words, said, parts, address, direction })
   const setup = broken(context, words, " · ");
   sized(24, 600);
   const sentences = said.flatMap((one) => broken(context, one.split(" "), " "));
-  const height = 2 * MARGIN + 60 + LINE * (setup.length + sentences.length + parts.length + 2) + 2 * BAR;
+  sized(SMALL);
+  const address = linkLines(context, link);
+  const height = 2 * MARGIN + 60 + LINE * (setup.length + sentences.length + parts.length + 1) + LINK_LINE * address.length + 2 * BAR;
   canvas.width = WIDTH;
   canvas.height = height;
   context.fillStyle = back === "rgba(0, 0, 0, 0)" ? "white" : back;
@@ -62,11 +69,42 @@ export async function picture({ title, words, said, parts, address, direction })
     top += LINE;
   }
   top += LINE / 2;
-  sized(20);
+  sized(SMALL);
   // An address runs from left to right wherever it stands.
   context.direction = "ltr";
-  write(address, start, direction === "rtl" ? "right" : "left");
-  return new Promise((done) => canvas.toBlob(done, "image/png"));
+  for (const line of address) {
+    write(line, MARGIN, "left");
+    top += LINK_LINE;
+  }
+  const drawn = await new Promise((done) => canvas.toBlob(done, "image/png"));
+  return withComment(drawn, link);
+}
+
+/** `link` in lines that end behind one of its choices; its page's address alone where they are too many or too long. */
+function linkLines(context, link) {
+  const lines = broken(context, link.split(/(?<=[?&])/), "");
+  const fits = lines.length <= LINK_LINES && lines.every((line) => context.measureText(line).width <= WIDTH - 2 * MARGIN);
+  return fits ? lines : [link.split(/[?#]/)[0]];
+}
+
+/** The PNG `picture` with `text`, which is ASCII, as its comment: a chunk `tEXt` behind its header. */
+async function withComment(picture, text) {
+  const content = new TextEncoder().encode(`tEXtComment\0${text}`);
+  const chunk = new DataView(new ArrayBuffer(content.length + 8));
+  chunk.setUint32(0, content.length - 4); // the name of the chunk is not counted
+  new Uint8Array(chunk.buffer).set(content, 4);
+  chunk.setUint32(content.length + 4, checksum(content));
+  return new Blob([picture.slice(0, BEFORE_CHUNKS), chunk, picture.slice(BEFORE_CHUNKS)], { type: picture.type });
+}
+
+/** The CRC-32 of `bytes`, as each chunk of a PNG ends with it. */
+function checksum(bytes) {
+  let rest = -1;
+  for (const byte of bytes) {
+    rest ^= byte;
+    for (let bit = 0; bit < 8; bit++) rest = (rest >>> 1) ^ (rest & 1 && 0xedb88320);
+  }
+  return ~rest >>> 0;
 }
 
 function drawBar(context, parts, top, direction) {

@@ -5,8 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import parse_qsl
+from zlib import crc32
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -132,6 +135,23 @@ def test_the_largest_batch_fits_and_the_next_one_does_not(page: Page, site_url: 
         expect(page.locator("#calc-verdict")).to_have_attribute("data-fits", fits)
 
 
+@pytest.mark.parametrize("code", LANGUAGES)
+@pytest.mark.parametrize(("objective", "counted"), [("dpo", "pairs"), ("grpo", "completions")])
+def test_a_batch_is_told_in_what_its_objective_counts(
+    page: Page, site_url: str, code: str, objective: str, counted: str
+) -> None:
+    text = load_language(ROOT / "docs", code).text
+    where = f"{site_url}{address(code, GUIDE)}?model=gpt2&objective={objective}&sequence=512&batch=4"
+    for gpu, name in (("24", f"calc_largest_{counted}"), ("2", f"calc_largest_none_{counted}")):
+        page.goto(f"{where}&gpu={gpu}")
+        ready(page)
+        before, _, behind = text(name).partition("{batch}")
+        said = page.locator("#calc-verdict").inner_text().replace("\u00a0", " ")
+        assert re.search(re.escape(before) + (r"[\d,]+" if behind else "") + re.escape(behind), said), said
+    accumulated = text(f"calc_change_accumulate_{counted}").partition("{batch}")[2].partition("{times}")[0]
+    expect(page.locator("#calc-offers")).to_contain_text(accumulated)
+
+
 def test_a_change_that_is_applied_holds_what_it_promised(page: Page, site_url: str) -> None:
     page.goto(f"{site_url}{address('en', GUIDE)}?gpu=8&attention=eager")
     ready(page)
@@ -212,11 +232,8 @@ def test_completions_are_generated_before_a_step_and_are_part_of_the_sequence(
     )
 
 
-@pytest.mark.parametrize("code", ["en", "ar"])
-def test_a_result_is_saved_as_a_picture_with_the_setup_in_words(page: Page, site_url: str, code: str) -> None:
-    page.goto(f"{site_url}{address(code, GUIDE)}?gpu=24&batch=16")
-    ready(page)
-    # What is drawn, in words.
+def save_picture(page: Page) -> tuple[bytes, list[str]]:
+    """The picture of the result that is shown: its bytes, and each text that is drawn into it."""
     page.evaluate(
         """() => {
           window.drawn = [];
@@ -229,13 +246,77 @@ def test_a_result_is_saved_as_a_picture_with_the_setup_in_words(page: Page, site
     )
     with page.expect_download() as saved:
         page.locator("#calc-picture").click()
-    assert saved.value.path().read_bytes().startswith(b"\x89PNG")
-    drawn = " ".join(page.evaluate("window.drawn"))
+    return saved.value.path().read_bytes(), page.evaluate("window.drawn")
+
+
+def chunks_of(png: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """The name and the content of each chunk of a PNG, whose checksums are right."""
+    place = 8
+    while place < len(png):
+        length, name = struct.unpack_from(">I4s", png, place)
+        content = png[place + 8 : place + 8 + length]
+        assert struct.unpack_from(">I", png, place + 8 + length) == (crc32(name + content),)
+        yield name, content
+        place += length + 12
+
+
+def comment_of(png: bytes) -> str:
+    """What a PNG has as its comment."""
+    (comment,) = (content for name, content in chunks_of(png) if name == b"tEXt")
+    return comment.decode("ascii").removeprefix("Comment\0")
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_a_result_is_saved_as_a_picture_with_the_setup_in_words_and_as_a_link(
+    page: Page, site_url: str, code: str
+) -> None:
+    page.goto(f"{site_url}{address(code, GUIDE)}?model=llama-3.1-8b&gpu=24&batch=16#change-first")
+    ready(page)
+    png, texts = save_picture(page)
+    assert png.startswith(b"\x89PNG")
+    drawn = " ".join(texts)
     optimizer = load_language(ROOT / "docs", code).text("calc_optimizer_adamw_fused")
-    for part in ("BERT large", ": 16", ": 512", optimizer, "24 GB"):
+    for part in ("Llama 3.1 8B", "16", "512", optimizer, "24 GB"):
         assert part in drawn.replace("\u00a0", " ")
-    assert page.locator("#calc-verdict data").first.inner_text() in drawn
+    said = page.locator("#calc-verdict data").first.inner_text()
+    assert said in drawn
     assert "undefined" not in drawn
+    link = comment_of(png)
+    assert link == page.locator("#calc-link").get_attribute("data-copy")
+    assert link in "".join(texts)
+    page.goto(link)
+    ready(page)
+    expect(page.locator("#calc-verdict data").first).to_have_text(said)
+
+
+def test_a_link_too_long_to_type_is_in_the_picture_all_the_same_and_its_dimensions_in_words(
+    page: Page, site_url: str
+) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?model=own")
+    ready(page)
+    png, texts = save_picture(page)
+    assert texts[-1] == site_url + address("en", GUIDE)
+    sizes = ("hidden_size 2048", "num_hidden_layers 16", "num_key_value_heads 8", "vocab_size 128256")
+    for part in (*sizes, "tie_word_embeddings", "Llama"):
+        assert part in " ".join(texts)
+    said = page.locator("#calc-verdict data").first.inner_text()
+    page.goto(comment_of(png))
+    ready(page)
+    expect(page.locator("#calc-verdict data").first).to_have_text(said)
+
+
+@pytest.mark.parametrize("more", ["", "&gpus=4", "&gpus=4&sharding=zero3"])
+def test_paged_states_are_as_many_bytes_as_they_are_fewer_on_each_gpu(
+    page: Page, site_url: str, more: str
+) -> None:
+    states = []
+    for optimizer in ("adamw_8bit", "paged_adamw_8bit"):
+        page.goto(f"{site_url}{address('en', GUIDE)}?model=gpt2&optimizer={optimizer}{more}")
+        ready(page)
+        row = page.locator("#calc-parts [data-part=optimizer_states] data")
+        states.append(int(row.get_attribute("value") or 0) if row.count() else 0)
+    said = page.locator("#calc-verdict data").last
+    assert int(said.get_attribute("value") or 0) == pytest.approx(states[0] - states[1], abs=1024)
 
 
 @pytest.mark.parametrize(
@@ -323,8 +404,33 @@ def test_adapters_ask_for_their_rank_and_not_for_a_sharding(page: Page, site_url
     )
 
 
-def test_own_dimensions_are_computed_as_the_listed_model_of_them(page: Page, site_url: str) -> None:
-    page.goto(f"{site_url}{address('en', GUIDE)}?model=llama-3.1-8b&precision=bf16&batch=2&sequence=2048")
+@pytest.mark.parametrize("code", LANGUAGES)
+@pytest.mark.parametrize(
+    ("asked", "what"), [("objective=dpo", "DPO"), ("objective=grpo", "GRPO"), ("method=lora", "LoRA")]
+)
+def test_where_weights_are_never_sharded_it_says_so_and_leads_to_why(
+    page: Page, site_url: str, code: str, asked: str, what: str
+) -> None:
+    page.goto(f"{site_url}{address(code, GUIDE)}?model=gpt2&gpus=4&{asked}")
+    ready(page)
+    said = load_language(ROOT / "docs", code).text("calc_replicas").replace("{what}", what)
+    why = page.locator("#calc-said a")
+    assert re.sub("[\u2066\u2069]", "", why.inner_text()).replace("\u00a0", " ") == said
+    href = why.get_attribute("href") or ""
+    assert page.locator(f"[id='{href.removeprefix('#')}']").count() == 1
+    page.goto(f"{site_url}{address(code, GUIDE)}?model=gpt2&{asked}")
+    ready(page)
+    expect(page.locator("#calc-said")).to_be_empty()
+
+
+@pytest.mark.parametrize(
+    "more", ["", "&objective=dpo", "&objective=grpo&completion=1500", "&method=qlora&objective=dpo"]
+)
+def test_own_dimensions_are_computed_as_the_listed_model_of_them(
+    page: Page, site_url: str, more: str
+) -> None:
+    asked = f"model=llama-3.1-8b&precision=bf16&batch=2&sequence=2048{more}"
+    page.goto(f"{site_url}{address('en', GUIDE)}?{asked}")
     ready(page)
     listed = peak_bytes(page)
     config = (ROOT / "snippets" / "models" / "llama-3.1-8b.json").read_text("utf-8")
@@ -332,6 +438,8 @@ def test_own_dimensions_are_computed_as_the_listed_model_of_them(page: Page, sit
     page.get_by_label("Dimensions, or a whole config.json").fill(config)
     expect(page.locator("#calc-config-said")).to_contain_text("Llama")
     expect(page).to_have_url(re.compile(str(json.loads(config)["intermediate_size"])))  # not the example's
+    for name, value in parse_qsl(more):
+        expect(page.locator(f"#calc-in-{name}")).to_have_value(value)
     assert peak_bytes(page) == pytest.approx(listed, rel=0.02)
 
 
@@ -371,6 +479,77 @@ def test_weights_are_served_in_16_bits_unless_a_reader_says_otherwise(page: Page
     expect(page.locator("#calc-in-precision")).to_have_value("bf16")
     page.goto(f"{site_url}{address('en', GUIDE)}?model=llama-3.1-8b&mode=inference&precision=fp32")
     expect(page.locator("#calc-in-precision")).to_have_value("fp32")
+
+
+@pytest.mark.parametrize(
+    ("asked", "precision"),
+    [
+        ("model=llama-3.1-8b", "bf16"),
+        ("model=bert-large-uncased", "fp32"),
+        # No scaled loss takes gradients in float16: the weights are kept in fp32.
+        ("model=llama-2-7b", "bf16_autocast"),
+        ("model=llama-3.1-8b&precision=fp32", "fp32"),
+        ("model=bert-large-uncased&precision=bf16", "bf16"),
+        ("model=llama-3.1-8b&gpu=t4-16", "bf16_autocast"),
+        ("model=llama-3.1-8b&gpu=p100-16", "fp32"),
+        ("model=llama-3.1-8b&gpu=t4-16&precision=bf16", "bf16"),
+        # Trained, for it cannot generate.
+        ("model=bert-large-uncased&mode=inference", "fp32"),
+    ],
+)
+def test_all_weights_train_as_they_are_published_unless_a_link_says_otherwise(
+    page: Page, site_url: str, asked: str, precision: str
+) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?{asked}")
+    ready(page)
+    expect(page.locator("#calc-in-precision")).to_have_value(precision)
+
+
+def test_the_precision_follows_model_and_gpu_until_the_reader_chooses_one(page: Page, site_url: str) -> None:
+    page.goto(site_url + address("en", GUIDE))
+    ready(page)
+    model, precision = page.get_by_label("Architecture"), page.get_by_label("Precision")
+    gpu = page.get_by_label("My GPU")
+    expect(precision).to_have_value("fp32")
+    model.select_option("llama-3.2-1b")
+    expect(precision).to_have_value("bf16")
+    page.reload()
+    ready(page)
+    model.select_option("bert-large-uncased")
+    expect(precision).to_have_value("fp32")
+    model.select_option("llama-3.2-1b")
+    gpu.fill("V100 32 GB")
+    gpu.press("Enter")
+    expect(precision).to_have_value("bf16_autocast")
+    precision.select_option("bf16")
+    model.select_option("bert-large-uncased")
+    expect(page).to_have_url(re.compile("precision=bf16"))
+    expect(precision).to_have_value("bf16")
+
+
+def test_a_config_that_is_pasted_says_in_which_type_it_is_published(page: Page, site_url: str) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?model=own")
+    ready(page)
+    expect(page.get_by_label("Precision")).to_have_value("fp32")
+    config = json.loads((ROOT / "snippets" / "models" / "llama-3.1-8b.json").read_text("utf-8"))
+    page.get_by_label("Dimensions, or a whole config.json").fill(
+        json.dumps({**config, "torch_dtype": "bfloat16"})
+    )
+    expect(page.get_by_label("Precision")).to_have_value("bf16")
+
+
+def test_a_shared_link_leads_to_the_same_precision_on_another_gpu(
+    page: Page, site_url: str, open_page: OpenPage
+) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?model=llama-3.1-8b")
+    ready(page)
+    link = page.locator("#calc-link").get_attribute("data-copy") or ""
+    other = open_page(site_url + address("en", GUIDE))
+    other.evaluate("localStorage.setItem('benchbook.gpu', 't4-16')")
+    other.goto(link)
+    ready(other)
+    expect(other.locator("#calc-gpu")).to_have_value(re.compile("T4"))
+    expect(other.get_by_label("Precision")).to_have_value("bf16")
 
 
 def test_a_hostile_address_changes_nothing(page: Page, site_url: str) -> None:

@@ -11,11 +11,13 @@ import pytest
 
 from benchbook.calculator.checking import coefficient_problems, config_digest, stale_coefficients
 from benchbook.calculator.listing import (
+    FAMILIES,
     all_models,
     coefficient_files,
     coefficients_path,
     config_of,
     listed_models,
+    load_coefficients,
 )
 from benchbook.calculator.memory_model import Setup, calculate
 from benchbook.calculator.points import errors, load_points
@@ -189,8 +191,32 @@ def test_at_least_twenty_models_of_every_kind_are_listed() -> None:
     assert models == all_models(HANDBOOK)
 
 
+def test_every_listed_model_says_in_which_type_it_is_published() -> None:
+    types = {one.name: one.dtype for one in listed_models(HANDBOOK)}
+    assert set(types.values()) == {"float32", "float16", "bfloat16"}
+    assert types["bert-large-uncased"] == "float32"
+    assert types["llama-2-7b"] == "float16"
+    assert types["llama-3.1-8b"] == "bfloat16"
+
+
+def test_a_model_whose_type_is_not_known_is_listed_without_one(tmp_path: Path) -> None:
+    path = tmp_path / "snippets" / "models" / "models.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text('[gpt2]\ntitle = "GPT-2"\nkind = "decoder"\n', "utf-8")
+    (model,) = all_models(Project(tmp_path))
+    assert model.dtype == ""
+
+
 def test_the_coefficients_of_every_model_are_those_of_its_configuration() -> None:
     assert list(coefficient_problems(HANDBOOK)) == []
+
+
+@pytest.mark.parametrize("name", [one for one in FAMILIES if one != "encoder"])
+def test_every_family_that_generates_learns_from_pairs_and_from_completions(name: str) -> None:
+    found = load_coefficients(coefficients_path(HANDBOOK, name))
+    for method in ("fp32", "bf16_autocast", "bf16", "bf16 lora", "bf16 qlora"):
+        assert {f"{method} sdpa dpo", f"{method} sdpa grpo checkpointing"} <= found["training"].keys()
+        assert f"{method} sdpa" in found["generation"]
 
 
 def test_a_changed_model_is_told_from_a_missing_one_and_from_old_rules(tmp_path: Path) -> None:

@@ -24,8 +24,8 @@ from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 
 SCHEMA = 5
-# Bytes per parameter of what is not quantized, adapters left out.
-WIDTHS = {"fp32": 4, "bf16": 2, "fp32 lora": 4, "bf16 lora": 2}
+# Of what is not quantized, adapters left out.
+BYTES_PER_PARAMETER = {"fp32": 4, "bf16": 2, "fp32 lora": 4, "bf16 lora": 2}
 # By what share weights may be off: models are counted without the head that fine-tuning puts on them.
 OFF_WEIGHTS = 0.02
 # And the calculator off the predictor, at a recorded point; a test holds it to less.
@@ -86,7 +86,7 @@ def _file_problems(project: Project, name: str, parameters: int | None) -> Itera
     if reason := _staleness(project, name, found) if found else "never derived":
         yield Problem(shown, 1, f"the coefficients of {name} are stale: {reason}", fix)
     elif parameters is not None:
-        for kind, width in WIDTHS.items():
+        for kind, width in BYTES_PER_PARAMETER.items():
             published = width * parameters
             counted = weight_bytes(found, kind) if kind in found["weights"] else published
             if abs(counted / published - 1) > OFF_WEIGHTS:

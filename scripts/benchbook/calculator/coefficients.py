@@ -33,6 +33,7 @@ from benchbook.calculator.growth import PARTS, Growth, UnevenGrowthError
 from benchbook.content.predictions import PREDICTOR
 from benchbook.predictor.models import read_config
 from benchbook.predictor.prediction import fake_device
+from benchbook.predictor.tiled_scores import COLUMNS
 from benchbook.predictor.workload import (
     Attention,
     Inference,
@@ -47,7 +48,7 @@ from benchbook.predictor.workload import (
 )
 
 ATTENTIONS: tuple[Attention, ...] = ("sdpa", "eager")
-WIDTHS: dict[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat16}
+DTYPES: dict[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat16}
 # Tokens of a chunk: fewer than half of those of a trace.
 TRACED_CHUNK = 16
 # Of a sequence, what a completion is in traces, and where the peak is looked for.
@@ -57,7 +58,7 @@ COMPLETIONS = (1 / 16, 1 / 2, 1)
 TRACED_RANK = 64
 LOOKED_AT = (8, 256)
 LORA, QLORA = Lora(TRACED_RANK), Lora(TRACED_RANK, four_bit=True)
-LAYERS = "layers"
+LAYERS, VOCABULARY = "layers", "vocabulary"
 BYTES_PER_NUMBER = 4
 
 
@@ -165,16 +166,14 @@ def derive(shape: Shape, domain: Domain, depth: int | None, generates: bool) -> 
     Raises:
         UnpredictableError: The model cannot be traced.
     """
-    adapted = with_rank(domain)
-    # What a tile has of a vocabulary is no product of powers where that is a variable.
-    scores = generates and depth is not None
-    variables = (*domain.values, CHUNK, RANK, *([COMPLETION] if scores else []))
+    adapted = _with_rank(domain)
+    variables = (*domain.values, CHUNK, RANK, *([COMPLETION] if generates else []))
     sums = _Sums(depth, variables, tuple(domain.values))
     with fake_device("cuda") as kind:
         found = _training(shape, domain, sums, kind, WHOLE, ATTENTIONS)
         if generates:
             found["inference"] = _inference(shape, domain, sums, kind)
-        found["optimizers"] = _optimizers(shape, domain, sums, kind, WIDTHS, get_args(Optimizer))
+        found["optimizers"] = _optimizers(shape, domain, sums, kind, DTYPES, get_args(Optimizer))
         attention = next(name for name in ATTENTIONS if f"fp32 {name}" in found["training"])
         more = _training(shape, adapted, sums, kind, ADAPTED, (attention,))
         found["weights"] |= more["weights"]
@@ -185,9 +184,10 @@ def derive(shape: Shape, domain: Domain, depth: int | None, generates: bool) -> 
         if generates:
             found["training"] |= _formed("chunked", shape, (domain, adapted), sums, kind, attention)
         found["evaluation"] = _evaluations(shape, (domain, adapted), sums, kind, attention, generates)
-        if scores:
-            found["training"] |= _formed("dpo", shape, (domain, adapted), sums, kind, attention)
-            completed = with_completion(domain), with_completion(adapted)
+        if generates:
+            tiled = _with_whole_tiles(domain), _with_whole_tiles(adapted)
+            found["training"] |= _formed("dpo", shape, tiled, sums, kind, attention)
+            completed = _with_completion(tiled[0]), _with_completion(tiled[1])
             learning = _formed("grpo", shape, completed, sums, kind, attention)
             found["training"] |= learning
             found["generation"] = (
@@ -204,13 +204,13 @@ def derive(shape: Shape, domain: Domain, depth: int | None, generates: bool) -> 
     }
 
 
-def with_rank(domain: Domain) -> Domain:
+def _with_rank(domain: Domain) -> Domain:
     """`domain` with the rank of adapters among its variables, after all but the layers."""
     several = [np.insert(domain.points, -1, rank, axis=1) for rank in LOOKED_AT]
     return replace(domain, values={**domain.values, RANK: TRACED_RANK}, points=np.concatenate(several))
 
 
-def with_chunk(domain: Domain, rows: Callable[[Mapping[str, int]], int]) -> Domain:
+def _with_chunk(domain: Domain, rows: Callable[[Mapping[str, int]], int]) -> Domain:
     """`domain` with the tokens of a chunk among its variables, before a rank and the layers.
 
     Parameters:
@@ -222,12 +222,22 @@ def with_chunk(domain: Domain, rows: Callable[[Mapping[str, int]], int]) -> Doma
     return _with(domain, CHUNK, TRACED_CHUNK, [rows(point) for point in points])
 
 
-def with_completion(domain: Domain) -> Domain:
+def _with_completion(domain: Domain) -> Domain:
     """`domain` with the tokens of a completion among its variables, before a rank and the layers."""
     lengths = domain.points[:, list(domain.values).index("sequence")]
     traced = int(TRACED_COMPLETION * domain.values["sequence"])
     several = [_with(domain, COMPLETION, traced, share * lengths) for share in COMPLETIONS]
     return replace(several[0], points=np.concatenate([one.points for one in several]))
+
+
+def _with_whole_tiles(domain: Domain) -> Domain:
+    """`domain` whose vocabulary, where that is a variable, is traced so large that it fills two tiles.
+
+    All larger ones hold as much at a time; of a smaller one, the copies of the head come out too high.
+    """
+    if VOCABULARY not in domain.values:
+        return domain
+    return replace(domain, values={**domain.values, VOCABULARY: 2 * COLUMNS})
 
 
 def _with(domain: Domain, name: str, value: int, column: Sequence[float] | Array) -> Domain:
@@ -269,7 +279,7 @@ def _formed(
     """The moments of each setup whose loss is of a form of `FORMS`; of `domains`, the second has adapters."""
     found: dict[str, list[dict[str, Any]]] = {}
     for domain, methods in zip(domains, (WHOLE, ADAPTED), strict=True):
-        chunked = with_chunk(domain, _rows_by(form, shape, domain))
+        chunked = _with_chunk(domain, _rows_by(form, shape, domain))
         found |= _training(shape, chunked, sums, kind, methods, (attention,), form)["training"]
     return found
 
@@ -288,7 +298,7 @@ def _evaluations(
         attentions = ATTENTIONS if methods is WHOLE else (attention,)
         found |= _evaluation(shape, domain, sums, kind, product(methods, attentions), [])
         if by_chunks:
-            chunked = with_chunk(domain, _rows_by("chunked", shape, domain))
+            chunked = _with_chunk(domain, _rows_by("chunked", shape, domain))
             found |= _evaluation(shape, chunked, sums, kind, product(methods, (attention,)), ["chunked"])
     return found
 
@@ -405,7 +415,7 @@ def _inference(
 ) -> dict[str, dict[str, list[dict[str, Any]]]]:
     """The moments of each setup of inference."""
     found = {}
-    for precision, attention in product(WIDTHS, ATTENTIONS):
+    for precision, attention in product(DTYPES, ATTENTIONS):
         workload = Inference(1, 1, 1, precision, attention)
         both = _if_possible(partial(inference_moments, shape, domain, workload, kind))
         if both is not None:

@@ -23,11 +23,20 @@ FAMILIES = ("encoder", "gpt", "decoder", "decoder-tied", "decoder-full", "decode
 
 @dataclass(frozen=True)
 class ListedModel:
-    """A model of `snippets/models`: the name of its files, its title, and what kind of model it is."""
+    """A model of `snippets/models`.
+
+    Parameters:
+        name: Of its files.
+        title: As readers know it.
+        kind: One of `KINDS`.
+        dtype: Of its weights as they are published: "float32", "float16" or "bfloat16"; empty where that is
+            not known.
+    """
 
     name: str
     title: str
     kind: str
+    dtype: str = ""
 
 
 def kind_text(kind: str) -> str:
@@ -56,7 +65,10 @@ def all_models(project: Project) -> tuple[ListedModel, ...]:
     """The models of `snippets/models`, kind by kind, by title."""
     path = project.snippets / "models" / "models.toml"
     table: Mapping[str, Any] = tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
-    models = [ListedModel(name, entry["title"], entry["kind"]) for name, entry in table.items()]
+    models = [
+        ListedModel(name, entry["title"], entry["kind"], entry.get("dtype", ""))
+        for name, entry in table.items()
+    ]
     return tuple(sorted(models, key=lambda one: (KINDS.index(one.kind), one.title.casefold())))
 
 

@@ -105,7 +105,10 @@ _FAMILIES = {"encoder": "BERT", "decoder": "Llama", "gpt": "GPT-2"}
 # Where the guides treat what the page proposes.
 _LINKS = {
     "sdpa": "model_memory_anatomy.md#attention-and-dropout",
-    "accumulate": "comparing_setups.md#gradient-accumulation",
+    **dict.fromkeys(
+        ("accumulate", "accumulate_pairs", "accumulate_completions"),
+        "comparing_setups.md#gradient-accumulation",
+    ),
     "chunked": "perf_train_gpu_one.md#large-vocabulary",
     "checkpointing": "model_memory_anatomy.md#first-remedy",
     "autocast": "comparing_setups.md#mixed-precision",
@@ -139,6 +142,8 @@ _STRINGS = (
     *("change_adamw_8bit", "change_adafactor", "change_bf16", "change_zero3", "change_gpus"),
     *("change_chunked", "change_lora", "change_qlora", "change_evaluation", "paged", "batch", "pairs"),
     *("completions", "completion_too_long", "prompt_and_completion"),
+    *("largest_pairs", "largest_completions", "largest_none_pairs", "largest_none_completions"),
+    *("change_accumulate_pairs", "change_accumulate_completions", "replicas"),
     "change_sequence",
 )
 # What a reader can write over: the dimensions of a decoder with grouped-query attention.
