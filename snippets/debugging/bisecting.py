@@ -33,8 +33,6 @@ seed = 42
 
 # %% setup
 import copy
-import math
-from bisect import bisect_left
 
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM, set_seed
@@ -82,10 +80,16 @@ for number in range(steps):
     last_loss = step(batches[number])
 
 # %% checkpoints
-read = []
 
 
 # region which_step
+import copy
+import math
+from bisect import bisect_left
+
+read = []
+
+
 def spoilt(checkpoint):
     read.append(checkpoint)
     weights = checkpoint[0].values()

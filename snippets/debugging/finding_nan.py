@@ -33,7 +33,6 @@ import contextlib
 import io
 import math
 import time
-from functools import partial
 from textwrap import fill
 
 import torch
@@ -56,6 +55,8 @@ batch = torch.randint(1024, (batch_size, sequence_length))
 # %% detector
 if detector == "hook":
     # region hook
+    from functools import partial
+
     def stop(module, inputs, out, name):
         if torch.is_tensor(out) and not out.isfinite().all():
             raise ValueError(f"inf or NaN from {name}")

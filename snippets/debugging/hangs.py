@@ -32,7 +32,6 @@ debug = "OFF"  # of TORCH_DISTRIBUTED_DEBUG
 timeout_seconds = 3
 
 # %% setup
-import pickle
 import re
 from contextlib import contextmanager
 from datetime import timedelta
@@ -131,6 +130,8 @@ with provoked("monitored_barrier"):
 
 # %% flight_recorder
 # region flight_recorder_lines
+import pickle
+
 from torch._C._distributed_c10d import _dump_fr_trace
 
 recorded = pickle.loads(_dump_fr_trace())["entries"]

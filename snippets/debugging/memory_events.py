@@ -30,12 +30,10 @@ steps = 3
 seed = 42
 
 # %% setup
-import json
 import tempfile
 from pathlib import Path
 
 import torch
-from torch.profiler import profile, record_function
 from transformers import LlamaConfig, LlamaForCausalLM, set_seed
 
 set_seed(seed)
@@ -74,6 +72,10 @@ step()
 
 # %% profile
 # region events
+import json
+
+from torch.profiler import profile, record_function
+
 with profile(profile_memory=True) as run:
     for _ in range(steps):
         with record_function("step"):

@@ -45,14 +45,17 @@ seed = 42
 # %% setup
 import copy
 import math
-from contextlib import contextmanager
 
-import torch
 from torch.optim.lr_scheduler import LambdaLR
 from transformers import LlamaConfig, LlamaForCausalLM, set_seed
 
 
 # %% watched
+from contextlib import contextmanager
+
+import torch
+
+
 def norm(tensors):
     norms = [t.detach().float().norm() for t in tensors]
     return torch.tensor(norms).norm().item()
@@ -180,8 +183,8 @@ def train(batches):
         # endregion
         if number == len(batches) // 2:
             half_way = seen
-            group = optimizer.param_groups[0]
             # region rate
+            group = optimizer.param_groups[0]
             rate = group["lr"] / group["initial_lr"]
             # endregion
             # region counted

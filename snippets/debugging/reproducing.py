@@ -36,7 +36,7 @@ import time
 
 import torch
 from torch.utils.data import DataLoader, Dataset
-from transformers import LlamaConfig, LlamaForCausalLM, set_seed
+from transformers import LlamaConfig, LlamaForCausalLM
 
 threads = torch.get_num_threads()
 texts = torch.randint(vocab_size, (steps * batch_size, sequence_length))
@@ -64,6 +64,8 @@ def run(change):
         torch.seed()
     else:
         # region seed
+        from transformers import set_seed
+
         # Python's, NumPy's and PyTorch's, on every device
         set_seed(seed)
         # endregion

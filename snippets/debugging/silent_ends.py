@@ -18,7 +18,6 @@
 timeout_seconds = 3
 
 # %% setup
-import faulthandler
 import multiprocessing
 import os
 import re
@@ -65,6 +64,9 @@ def process(name, work, *arguments):
         os.dup2(stderr, 2)
         sys.stderr = os.fdopen(2, "w", buffering=1)
         # region stacks
+        import faulthandler
+        import signal
+
         # `kill -USR1 PID` prints where each thread is.
         faulthandler.register(signal.SIGUSR1)
         # endregion

@@ -298,8 +298,9 @@ batches = iter(loader)
 told = []
 for _ in range(warmup_steps):
     step()
+named_waits.__defaults__ = timed_steps, profiled_steps
 # region usage
-found = named_waits(step, timed_steps, profiled_steps)
+found = named_waits(step)
 print("slow because of:", found["slow"] or "kernels")
 # endregion
 step_seconds = found["step_seconds"]

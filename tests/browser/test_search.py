@@ -93,6 +93,7 @@ FOUND = {
 FIRST = {
     "en": (("memory calculator", "memory_calculator"), ("VRAM", "memory_calculator")),
     "ar": (
+        ("الخسارة لا تنخفض", "debugging"),
         ("حاسبة الذاكرة", "memory_calculator"),
         ("معدل التعلم", "comparing_setups"),
         ("نفاد الذاكرة", "index"),
@@ -103,6 +104,7 @@ FIRST = {
         ("تقييم يسبب نفاد الذاكرة", "perf_train_gpu_one"),
     ),
     "zh": (
+        ("训练卡死", "debugging"),
         ("显存不足", "index"),
         ("爆显存", "index"),
         ("激活检查点", "perf_train_gpu_one"),
@@ -120,11 +122,12 @@ FIRST = {
         ("CUDA out of memory", "error_texts"),
     ),
     "ja": (
+        ("loss が下がらない", "debugging"),
         ("MoE", "perf_train_gpu_one"),
         ("勾配チェックポイント", "perf_train_gpu_one"),
         ("ハイパーパラメーター", "index"),
         ("メモリの断片化", "perf_train_gpu_one"),
-        ("損失が NaN", "index"),
+        ("損失が NaN", "debugging"),
         ("学習が遅い", "index"),
         ("ＣＵＤＡ　ｏｕｔ　ｏｆ　ｍｅｍｏｒｙ", "error_texts"),
         ("学習率", "comparing_setups"),
