@@ -171,6 +171,23 @@ def test_the_description_says_how_many_events_were_merged() -> None:
 # On a page
 
 
+_TIMES = st.integers(0, 10 * LONGEST).map(lambda tenths: tenths / 10)
+_EVENTS = st.lists(st.tuples(st.sampled_from(CATEGORIES), _TIMES, _TIMES), min_size=1, max_size=12)
+
+
+@given(events=_EVENTS)
+@example(events=[("cpu_op", 0.0, 0.1)])
+@example(events=[("kernel", 0.0, 0.0)])
+def test_whatever_trace_is_let_in_has_a_picture_of_numbers(events: list[tuple[str, float, float]]) -> None:
+    first = min(start for _, start, _ in events)
+    made = [
+        {"ph": "X", "name": "a", "cat": kind, "ts": round(start - first, 1), "dur": lasts, "pid": 0, "tid": 0}
+        for kind, start, lasts in events
+    ]
+    trace = read(ProfilerTrace, {"traceEvents": sorted(made, key=lambda one: one["ts"])})
+    assert not re.search(r"\b(?:nan|inf)\b", drawn(timeline(trace)))
+
+
 def test_the_drawing_has_a_name_and_the_page_s_colours_only() -> None:
     svg = drawing(render(start(Project(FIXTURE)), fence()))
     assert 'role="img"' in svg

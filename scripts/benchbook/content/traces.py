@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from benchbook.content.formats import Digest, Limit, Many, OneOf, Stored, Title
+from benchbook.content.formats import Digest, Limit, Many, OneOf, Passes, Stored, Title
 from benchbook.content.identity import find
 from benchbook.content.problems import BenchbookError, Problem
 
@@ -40,7 +40,20 @@ _PATH = re.compile(
     r"(?:^|[^\w/])(?:~/|/[A-Za-z_.])|\\|[A-Za-z_][\w.-]*/[\w.-]+/|\w/[\w-]*\.[A-Za-z]\w*|\.py\b"
 )
 
-Microseconds = Annotated[int, Limit(ge=0, le=LONGEST)] | Annotated[float, Limit(ge=0, le=LONGEST)]
+
+def whole_tenths(microseconds: float) -> float:
+    """A time as the recorder rounds it, which can be drawn.
+
+    Raises:
+        ValueError: It is finer than a tenth of a microsecond.
+    """
+    if round(microseconds, 1) != microseconds:
+        raise ValueError(f"{microseconds} is no whole number of tenths of a microsecond")
+    return microseconds
+
+
+_Tenths = Annotated[float, Limit(ge=0, le=LONGEST), Passes(whole_tenths)]
+Microseconds = Annotated[int, Limit(ge=0, le=LONGEST)] | _Tenths
 Place = Annotated[int, Limit(ge=0, lt=MOST_EVENTS)]
 
 
