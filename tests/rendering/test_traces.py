@@ -8,11 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from benchbook.content.page_source import parse_page
 from benchbook.content.project import Project
 from benchbook.content.references import UnresolvedError
-from benchbook.content.traces import MOST_EVENTS, ProfilerTrace, TraceEvent, published_events
+from benchbook.content.traces import (
+    CATEGORIES,
+    LONGEST,
+    MOST_EVENTS,
+    ProfilerTrace,
+    TraceEvent,
+    published_events,
+)
 from benchbook.query.library import Library
 from benchbook.rendering.places import check_page
 from benchbook.rendering.timeline import (
@@ -121,6 +130,21 @@ def test_a_device_is_at_work_while_any_of_its_streams_is() -> None:
     assert (shown.gpu_time, shown.last, shown.length) == (17, 5, 32)
 
 
+# Numbers only
+
+
+_TIMES = st.integers(0, 10 * LONGEST).map(lambda tenths: tenths / 10)
+_EVENTS = st.lists(st.tuples(st.sampled_from(CATEGORIES), _TIMES, _TIMES), min_size=1, max_size=12)
+
+
+@given(events=_EVENTS)
+@example(events=[("cpu_op", 0.0, 0.1)])
+@example(events=[("kernel", 0.0, 0.0)])
+def test_whatever_trace_is_let_in_has_a_picture_of_numbers(events: list[tuple[str, float, float]]) -> None:
+    shown = timeline_of([event("a", start, lasts, kind) for kind, start, lasts in events])
+    assert not re.search(r"\b(?:nan|inf)\b", drawn(shown))
+
+
 # Few elements
 
 
@@ -169,23 +193,6 @@ def test_the_description_says_how_many_events_were_merged() -> None:
 
 
 # On a page
-
-
-_TIMES = st.integers(0, 10 * LONGEST).map(lambda tenths: tenths / 10)
-_EVENTS = st.lists(st.tuples(st.sampled_from(CATEGORIES), _TIMES, _TIMES), min_size=1, max_size=12)
-
-
-@given(events=_EVENTS)
-@example(events=[("cpu_op", 0.0, 0.1)])
-@example(events=[("kernel", 0.0, 0.0)])
-def test_whatever_trace_is_let_in_has_a_picture_of_numbers(events: list[tuple[str, float, float]]) -> None:
-    first = min(start for _, start, _ in events)
-    made = [
-        {"ph": "X", "name": "a", "cat": kind, "ts": round(start - first, 1), "dur": lasts, "pid": 0, "tid": 0}
-        for kind, start, lasts in events
-    ]
-    trace = read(ProfilerTrace, {"traceEvents": sorted(made, key=lambda one: one["ts"])})
-    assert not re.search(r"\b(?:nan|inf)\b", drawn(timeline(trace)))
 
 
 def test_the_drawing_has_a_name_and_the_page_s_colours_only() -> None:
