@@ -13,7 +13,9 @@ import pytest
 from benchbook.checking.checks import check_project
 from benchbook.content.problems import Problem
 from benchbook.content.project import Project
-from benchbook.content.site_files import LOADED, OTHERS_FOLDERS, site_file_problems
+from benchbook.content.schemas import FOLDER as SCHEMAS
+from benchbook.content.site_files import ASSETS, LOADED, OTHERS_FOLDERS, SITE_FOLDERS, site_file_problems
+from benchbook.rendering import downloads, search
 from builders import make_project, write
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -106,6 +108,44 @@ def test_a_name_that_windows_keeps_for_a_device_is_a_problem(project: Project, p
     assert checked(project) == [(place, 1, what)]
 
 
+MARKUP = 'x"><meta http-equiv=refresh content="0;url=x">'
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        (f"en/{MARKUP}.md", "has a name that is no address of a page"),
+        ("en/Sums.md", "has a name that is no address of a page"),
+        ("en/two words.md", "has a name that is no address of a page"),
+        ("en/sums\n.md", "has a name that is no address of a page"),
+        ("en/zählen.md", "has a name that is no address of a page"),
+        ("en/README.md", "has a name that is no address of a page"),
+        ("en/sitemap.xml.md", "has a name that is no address of a page"),
+        ("en/assets/site.css.md", "is a page in a folder of its own"),
+        ("en/ja/index.md", "is a page in a folder of its own"),
+        (f"en/{MARKUP}/sums.md", "is a page in a folder of its own"),
+        ("en/ja.md", "has the name of a folder that the site has for something else"),
+        ("ja/downloads.md", "has the name of a folder that the site has for something else"),
+        ("en/pagefind.md", "has the name of a folder that the site has for something else"),
+        (f"{MARKUP}/_language.yml", "lies in a folder that no code of a language names"),
+        (f"assets/{MARKUP}.png", "has a name, or lies in a folder with one, that is no address of a file"),
+        (f"assets/{MARKUP}/a.png", "has a name, or lies in a folder with one, that is no address of a file"),
+        ("assets/Images/a.png", "has a name, or lies in a folder with one, that is no address of a file"),
+    ],
+)
+def test_a_name_is_an_address_and_takes_the_place_of_nothing(project: Project, name: str, what: str) -> None:
+    write(project.docs / "ja/_language.yml", "strings: {}\nlabels: {}\n")
+    assert list(site_file_problems(project)) == []
+    write(project.docs / name, "")
+    (problem,) = site_file_problems(project)
+    assert (problem.path, problem.what.startswith(what)) == (f"docs/{name}", True)
+    assert problem in check_project(project).problems
+
+
+def test_what_the_build_writes_beside_pages_lies_in_folders_that_no_page_is_called_by() -> None:
+    assert {ASSETS, SCHEMAS, downloads.FOLDER, search.FOLDER} == SITE_FOLDERS
+
+
 def problems_of(project: Project, content: bytes) -> list[Problem]:
     path = write(project.docs / "assets/a.svg", "")
     path.write_bytes(content)
@@ -120,7 +160,7 @@ def test_a_picture_of_shapes_is_in_order(project: Project) -> None:
     ("name", "what"),
     [
         ("stylesheets/main.57a0d79d.min.css", "lies where the theme or the build puts files of its own"),
-        ("Images/favicon.png", "lies where the theme or the build puts files of its own"),
+        ("images/favicon.png", "lies where the theme or the build puts files of its own"),
         ("data/memory/en/cpu-test.png", "lies where the theme or the build puts files of its own"),
         ("more/site.css", "is a style or a script that no page loads"),
         ("evil.js", "is a style or a script that no page loads"),

@@ -42,3 +42,11 @@ def test_a_template_that_did_not_change_is_compiled_once(folder: Path) -> None:
     theme.get_env().get_template("main.html")
     assert cache._codes == compiled
     assert len(compiled) == 1
+
+
+def test_what_a_template_puts_out_is_text_unless_it_says_that_it_is_html(folder: Path) -> None:
+    (folder / "main.html").write_text('<a href="{{ name }}">{{ content | safe }}</a>', "utf-8")
+    theme = Theme(name=None, custom_dir=str(folder))
+    quicken(theme, TemplateCache())
+    made = theme.get_env().get_template("main.html").render(name='x"><meta>', content="<b>x</b>")
+    assert made == '<a href="x&#34;&gt;&lt;meta&gt;"><b>x</b></a>'

@@ -65,6 +65,8 @@ _WORD_CLASS = re.compile(r"(?!js)[a-z][a-z0-9]{0,2}\Z")
 # How ids begin that the site itself has, by which its scripts find their elements, and links find claims.
 OUR_IDS = ("bb-", "calc-", "claim-", "site-", "__")
 _OUR_IDS = frozenset({"calc", "not-found"})
+# What an id is made of, for it is repeated in the addresses of other places.
+_PLAIN_ID = re.compile(r"[A-Za-z0-9_-]+")
 _MARKUP = re.compile(r"<[A-Za-z/!?]")
 
 
@@ -104,6 +106,8 @@ def unsafe_words(what: str) -> str:
     if what.startswith("."):
         return f"`{what}` is not a class that a page here may use, such as {_listed(CLASSES)}"
     if what.startswith("#"):
+        if _PLAIN_ID.fullmatch(what[1:]) is None:
+            return f"`{what}` is not an id of letters, digits, `_` and `-`"
         return f"`{what}` is an id that the site itself has, or may have"
     if what.endswith("="):
         return f"`{what}` is not an attribute that an element here may have"
@@ -148,8 +152,9 @@ def unsafe_class(name: str, tag: str = "", *, written: bool = False) -> bool:
 
 
 def unsafe_id(name: str) -> bool:
-    """Whether an id is one of the site's own, which no element of a page may have."""
-    return name.lower().startswith(OUR_IDS) or name.lower() in _OUR_IDS
+    """Whether no element of a page may have an id: it is one of the site's own, or of no plain letters."""
+    own = name.lower().startswith(OUR_IDS) or name.lower() in _OUR_IDS
+    return own or _PLAIN_ID.fullmatch(name) is None
 
 
 def holds_markup(text: str) -> bool:

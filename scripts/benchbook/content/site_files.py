@@ -26,6 +26,13 @@ _SCRIPTS = (
 LOADED = frozenset(f"{_STYLES} {_SCRIPTS}".split())
 # Where the theme and the build put files of their own, whose place one of ours at the same path would take.
 OTHERS_FOLDERS = frozenset({"coefficients", "data", "images", "javascripts", "stylesheets"})
+# The same below the site itself, where a page of that name would have its folder, as one of a language would.
+SITE_FOLDERS = frozenset({ASSETS, "downloads", "pagefind", "schemas"})
+# A name becomes an address, and stands in links; the same on systems that do not tell `A` from `a`.
+_PAGE = re.compile(r"[a-z0-9_]+\.md")
+_ASSET = re.compile(r"[a-z0-9_][a-z0-9_.-]*")
+# The codes that mkdocs-static-i18n takes for a language, and for the name of its folder.
+LANGUAGE_CODE = re.compile(r"[a-z]{2}(-[A-Z][a-z]{3})?(-[A-Z]{2})?")
 # So much of the words in a picture is told.
 _SHOWN = 40
 # Endings by which files are found and read.
@@ -80,10 +87,29 @@ def site_file_problems(project: Project) -> Iterator[Problem]:
         elif folder not in project.languages or not (path.suffix == ".md" or rest == LANGUAGE):
             fix = f"put pages into docs/<language>/ as .md, and pictures into docs/{ASSETS}/"
             yield Problem(shown, 1, "is neither a page of a language nor a file of the site", fix)
+        elif rest == LANGUAGE and not LANGUAGE_CODE.fullmatch(folder):
+            what = "lies in a folder that no code of a language names"
+            yield Problem(shown, 1, what, "name it by its code, such as `fr` or `pt-BR`")
+        elif rest != LANGUAGE:
+            yield from _page_name_problems(project, folder, rest, shown)
+
+
+def _page_name_problems(project: Project, language: str, name: str, shown: str) -> Iterator[Problem]:
+    if "/" in name:
+        yield Problem(shown, 1, "is a page in a folder of its own", f"put it into docs/{language}/ itself")
+    elif not _PAGE.fullmatch(name):
+        fix = "name it in lower-case letters, digits and underscores, ending in .md"
+        yield Problem(shown, 1, "has a name that is no address of a page", fix)
+    elif name.removesuffix(".md") in {*SITE_FOLDERS, *project.languages}:
+        what = "has the name of a folder that the site has for something else, whose place it would take"
+        yield Problem(shown, 1, what, "give it another name")
 
 
 def _asset_problems(path: Path, name: str, shown: str) -> Iterator[Problem]:
-    if (folder := name.partition("/")[0].casefold()) in OTHERS_FOLDERS:
+    if not all(map(_ASSET.fullmatch, name.split("/"))):
+        what = "has a name, or lies in a folder with one, that is no address of a file"
+        yield Problem(shown, 1, what, "name it in lower-case letters, digits, `_`, `-` and `.`")
+    elif (folder := name.partition("/")[0]) in OTHERS_FOLDERS:
         what = f"lies where the theme or the build puts files of its own ({ASSETS}/{folder}/)"
         yield Problem(shown, 1, what, "put it into another folder")
     elif path.suffix in (".css", ".js") and name not in LOADED:

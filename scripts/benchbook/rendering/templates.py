@@ -67,11 +67,13 @@ class Templates(FileSystemLoader):
 
 
 def quicken(theme: Theme, cache: TemplateCache) -> None:
-    """Make `theme` list its files and compile its templates as above."""
+    """Make `theme` list its files and compile its templates as above, each value escaped."""
 
     def get_env() -> Environment:
         environment = type(theme).get_env(theme)
         environment.loader = Templates(theme.dirs, cache)
+        # What a template puts out is text, unless it says that it is HTML: names, addresses and ids are not.
+        environment.autoescape = True
         environment.bytecode_cache = cache
         return environment
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from babel import Locale, UnknownLocaleError
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import write_text
+from benchbook.content.site_files import LANGUAGE_CODE
 from benchbook.content.yaml_text import InvalidYamlError, parse_nodes
 from benchbook.languages.language import FALLBACK, FILE
 from benchbook.translations.settings import script_of
@@ -158,10 +158,6 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-# The codes that mkdocs-static-i18n takes for a language, and for the name of its folder.
-_CODE = re.compile(r"[a-z]{2}(-[A-Z][a-z]{3})?(-[A-Z]{2})?")
-
-
 def new_language(project: Project, code: str) -> list[str]:
     """Make the language `code`: it builds at once, with English pages until they are translated.
 
@@ -191,7 +187,7 @@ def new_language(project: Project, code: str) -> list[str]:
 
 def _locale(code: str) -> Locale:
     fix = "name it by its code, such as `fr` or `pt-BR`"
-    if not _CODE.fullmatch(code):
+    if not LANGUAGE_CODE.fullmatch(code):
         raise BenchbookError(Problem(code, 1, "is not a code of a language that the site can have", fix))
     try:
         return Locale.parse(code.replace("-", "_"))
