@@ -289,10 +289,30 @@ def test_a_trace_without_a_record_is_named(recorded: Project) -> None:
     lost = recorded.records / MACHINE / "sums/gone/x.json.gz"
     lost.parent.mkdir()
     lost.write_bytes(PACKED)
-    assert of_traces(recorded) == [
-        f"{recorded.relative(path)}:1: is a trace that no record names; remove it, or restore the record that names it"
+    assert [one for one in problems(recorded) if "no record" in one] == [
+        f"{recorded.relative(path)}:1: is a file that no record names; remove it, or restore the record that names it"
         for path in (stray, lost)
     ]
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "README.md",
+        "nobody/sums/add/x.json.gz",
+        "nobody/sums/add/folder.json.gz/readme",
+        f"{MACHINE}/notes.txt",
+        f"{MACHINE}/more.json",
+        f"{MACHINE}/sums/add.txt",
+        f"{MACHINE}/sums/add/more/x.json.gz",
+        f"{MACHINE}/sums/gone/more/x.json",
+    ],
+)
+def test_a_file_among_the_records_that_belongs_to_none_is_named(recorded: Project, place: str) -> None:
+    before = check_project(Project(recorded.root)).problems
+    write(recorded.records / place, "{}")
+    (found,) = set(check_project(Project(recorded.root)).problems) - set(before)
+    assert (found.path, found.what) == (f"snippets/records/{place}", "is a file that no record names")
 
 
 def test_a_trace_that_was_changed_is_named(recorded: Project) -> None:

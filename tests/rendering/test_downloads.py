@@ -22,6 +22,7 @@ from benchbook.rendering.downloads import (
 )
 from benchbook.rendering.kept_pages import write_files
 from benchbook.rendering.reproduce import append_files
+from builders import write
 from handbooks import CPU, copy_handbook, edit, plain, start
 
 
@@ -42,6 +43,19 @@ def test_scripts_and_records_are_copied_byte_for_byte(project: Project, site: Pa
     assert (site / script_path("memory/methods.py")).read_bytes() == script.read_bytes()
     record = project.record_path(CPU, "memory/methods.py")
     assert (site / record_path(CPU, "memory/methods.py")).read_bytes() == record.read_bytes()
+
+
+def test_of_what_lies_among_records_only_what_a_record_names_is_published(project: Project) -> None:
+    beside = project.record_path(CPU, "memory/losses.py").with_suffix("")
+    published = Downloads().files(Library(project))
+    (trace,) = beside.iterdir()
+    assert published[trace.relative_to(project.snippets).as_posix()] == trace
+    write(beside / "stray.json.gz", "not a trace")
+    write(beside / "folder.json.gz/readme", "a folder")
+    write(project.records / "nobody/memory/losses/stray.json.gz", "nobody's")
+    write(project.records / "nobody/memory/losses.json", "{}")
+    (project.records / CPU / "memory/folder.json").mkdir()
+    assert Downloads().files(Library(Project(project.root))) == published
 
 
 def test_a_notebook_has_the_cells_of_its_script_with_the_recorded_outputs(

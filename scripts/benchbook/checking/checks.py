@@ -21,7 +21,7 @@ from benchbook.checking.plausibility import Samples, copy_problems, plausibility
 from benchbook.checking.predictions import predictions_found
 from benchbook.checking.quotations import quotation_problems
 from benchbook.checking.status import StatusRow, script_status
-from benchbook.checking.traces import add_sizes, committed_problems, guide_problems, unnamed_trace_problems
+from benchbook.checking.traces import add_sizes, committed_problems, guide_problems, unnamed_file_problems
 from benchbook.content.page_limits import unreadable_pages
 from benchbook.content.page_source import CLAIM, PageSource, parse_page
 from benchbook.content.problems import BenchbookError, Problem
@@ -87,6 +87,7 @@ def check_project(project: Project) -> CheckReport:
             fix = "restore its machine.json, or record on the machine again"
             what = "holds records of a machine that nothing describes"
             problems.append(Problem(project.relative(folder), 1, what, fix))
+    problems += unnamed_file_problems(project)
     reference = project.config.reference_machine
     if reference and reference not in project.machines:
         fix = "record on it, or name a machine that has records"
@@ -173,7 +174,6 @@ def _machine_problems(
     for record in sorted(folder.glob("*/*.json")):
         yield from _record_problems(project, record, description, scripts, samples, sizes)
     yield from guide_problems(sizes, machine, shown)
-    yield from unnamed_trace_problems(project, machine)
 
 
 def _record_problems(

@@ -20,6 +20,7 @@ from benchbook.content.traces import (
     unfit_name,
     unpacked_trace,
 )
+from benchbook.content.unfinished import BESIDE
 from benchbook.content.validation import MOST_TOLD, RECORD_AGAIN, form_problems, parse_json
 
 RESTORE = "restore it, or record its variant again"
@@ -138,17 +139,21 @@ def committed_problems(
             yield _stray(project, place)
 
 
-def unnamed_trace_problems(project: Project, machine: str) -> Iterator[Problem]:
-    """Traces in folders of scripts that have no record on a machine."""
-    for folder in sorted((project.records / machine).glob("*/*/")):
-        if not folder.with_suffix(".json").is_file():
-            for place in _files_in(folder):
-                yield _stray(project, place)
+def unnamed_file_problems(project: Project) -> Iterator[Problem]:
+    """Files below the records that are no record, describe no machine, and lie beside none as traces do."""
+    for path in sorted(project.records.rglob("*")):
+        if not path.is_file() or BESIDE.fullmatch(path.name):
+            continue  # what a killed command left is told with what it left to do
+        below = path.relative_to(project.records).parts[1:]
+        described = below == ("machine.json",) or (len(below) == 2 and path.suffix == ".json")
+        folder = project.records.joinpath(*path.relative_to(project.records).parts[:3])
+        if not described and not (len(below) > 2 and folder.with_name(f"{folder.name}.json").is_file()):
+            yield _stray(project, path)
 
 
 def _stray(project: Project, place: Path) -> Problem:
     fix = "remove it, or restore the record that names it"
-    return Problem(project.relative(place), 1, "is a trace that no record names", fix)
+    return Problem(project.relative(place), 1, "is a file that no record names", fix)
 
 
 def _files_in(folder: Path) -> Iterable[Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from benchbook.content.problems import BenchbookError
 from benchbook.content.records import Campaign, Record
 from benchbook.content.references import UnresolvedError
 from benchbook.content.script import Script
-from benchbook.content.traces import ENDING, file_name
+from benchbook.content.traces import file_name
 from benchbook.query.library import Library
 from benchbook.query.measurements import shown_variant
 from benchbook.rendering.kept_pages import Content
@@ -120,13 +120,12 @@ class Downloads:
     def files(self, library: Library) -> dict[str, Content]:
         """Every script, notebook, record, trace and prediction of a project, by its path below `FOLDER`."""
         project = library.project
+        found = [*_recorded(library), *sorted(project.predictions.glob("*/*/*.json"))]
         files: dict[str, Content] = {
             path.relative_to(project.snippets).as_posix(): path
-            for folder in (project.records, project.predictions)
-            for path in sorted(folder.glob("*/*/*.json"))
+            for path in found
+            if path.is_file() and not path.is_symlink()
         }
-        traces = sorted(project.records.glob(f"*/*/*/*{ENDING}"))
-        files |= {path.relative_to(project.snippets).as_posix(): path for path in traces}
         for reference, path in project.scripts().items():
             files[reference] = path
             try:
@@ -147,6 +146,24 @@ class Downloads:
         if kept is None or kept[0] is not script or kept[1] is not record:
             kept = self._notebooks[reference] = (script, record, _recorded_notebook(script, record))
         return kept[2]
+
+
+def _recorded(library: Library) -> Iterator[Path]:
+    """The records of every machine, and the traces that they name: nothing that only lies beside them."""
+    project = library.project
+    for machine in project.machines:
+        folder = project.records / machine
+        for path in sorted(folder.glob("*/*.json")):
+            yield path
+            try:
+                record = library.record(machine, path.relative_to(folder).with_suffix(".py").as_posix())
+            except BenchbookError:
+                continue  # reported with the pages and by `benchbook check`
+            variants = record.variants.values() if record else ()
+            named = {
+                file_name(name, one.sha256) for variant in variants for name, one in variant.traces.items()
+            }
+            yield from (one for one in sorted(path.with_suffix("").glob("*")) if one.name in named)
 
 
 def _recorded_notebook(script: Script, record: Record | None) -> str:
