@@ -133,7 +133,10 @@ def test_nothing_of_a_page_s_text_runs_and_the_build_names_it(
         assert page.locator("#site-text").evaluate_all("all => all.map(one => one.tagName)") == ["SCRIPT"]
         assert page.locator("article .md-toggle").count() == 0
         expect(page.get_by_text("Unseen words.")).to_be_visible()
-        assert page.locator("iframe, plaintext, [onerror], [onmouseover], [ontoggle], a[href*=script]").count() == 0
+        assert (
+            page.locator("iframe, plaintext, [onerror], [onmouseover], [ontoggle], a[href*=script]").count()
+            == 0
+        )
 
 
 def test_the_browser_refuses_what_is_put_into_a_page(

@@ -19,6 +19,7 @@ from mkdocs.utils.meta import get_data
 from benchbook.checking.bundles import import_bundles
 from benchbook.checking.checks import check_project
 from benchbook.content.metadata import read_metadata
+from benchbook.content.page_limits import endless, unreadable_pages
 from benchbook.content.page_source import parse_page
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
@@ -255,6 +256,10 @@ def test_no_interface_text_adds_to_a_page_that_is_made_of_it(tmp_path: Path) -> 
 LONG = 40_000
 
 
+def nested(block: str, count: int) -> str:
+    return "\n".join("    " * place + block for place in range(count))
+
+
 @pytest.mark.parametrize(
     ("added", "line", "what"),
     [
@@ -263,7 +268,20 @@ LONG = 40_000
         ("[x](" * 200, 15, "the paragraph has more than 100 `(` that nothing closes"),
         ("[`]`" * 1001, 15, "the paragraph has more than 1000 `[`"),
         ("<a " * 2000, 15, "the paragraph has more than 100 `<` that nothing closes"),
+        ("&#1; " * 1001, 15, "the paragraph has more than 1000 `&`"),
         ("a" * LONG, 15, "the line has 40000 characters, and 20000 are the most"),
+        ("- " * 5000 + "a", 15, "the line begins 10000 characters deep in blocks, and 60 are the most"),
+        ("1. " * 21 + "a", 15, "the line begins 63 characters deep in blocks"),
+        ("a\n\n" + "> " * 31 + "a", 17, "the line begins 62 characters deep in blocks"),
+        (nested("!!! tip", 400), 31, "the line begins 64 characters deep in blocks"),
+        (nested('=== "a"', 17), 31, "the line begins 64 characters deep in blocks"),
+        ("# a\n" * 300, 312, "the text has more than 300 headings"),
+        ("> a\n> =\n\n" * 300, 907, "the text has more than 300 headings"),
+        ("<h2>a</h2>\n\n" * 300, 609, "the text has more than 300 headings"),
+        ("# a\n" * 100_000, 8001, "the text has 100015 lines, and 8000 are the most"),
+        ("```\n" * 1000, 813, "the text has more than 400 fences"),
+        ("- ~~~ trace\n  script: sums/add.py\n  ~~~\n\n" * 401, 1611, "the text has more than 400 fences"),
+        ("`a` b\n" * 2600, 2513, "the text has more than 5000 marks of code"),
         ("a b\n\n" * LONG * 3, 1, "bytes, and a page has at most 500000"),
     ],
 )
@@ -275,6 +293,37 @@ def test_a_text_that_parsers_take_minutes_over_is_one_problem_and_is_not_parsed(
     (problem,) = check_project(project).problems
     assert (problem.path, problem.line, what in problem.what) == ("docs/en/sums.md", line, True)
     assert problem.fix
+
+
+def test_a_page_of_everything_that_pages_are_made_of_is_far_from_these_ends(tmp_path: Path) -> None:
+    blocks = [
+        nested("- a", 8),
+        "> > - a",
+        nested("!!! tip", 4),
+        "`a` " * 100,
+        "- - 1. a",
+        "***",
+        "| `a` |\n|---|",
+    ]
+    fences = "```text\n# a\n```\n\n" * 200
+    page = PAGE + fences + "\n\n".join(blocks * 10)
+    assert endless(page) is None
+    project = make_project(tmp_path)
+    write(project.docs / "en/sums.md", page)
+    assert list(unreadable_pages(project)) == []
+
+
+@pytest.mark.parametrize("parser", ["checking.checks.parse_page", "translations.leftovers.site_reading"])
+def test_a_page_that_a_parser_gives_up_is_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parser: str
+) -> None:
+    def gives_up(*_: object) -> None:
+        raise RecursionError
+
+    project = make_project(tmp_path)
+    monkeypatch.setattr(f"benchbook.{parser}", gives_up)
+    (problem,) = check_project(project).problems
+    assert str(problem).startswith("docs/en/sums.md:1: nests deeper than parsers follow; nest lists, ")
 
 
 def test_a_page_that_is_no_text_is_a_problem(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from benchbook.checking.predictions import predictions_found
 from benchbook.checking.quotations import quotation_problems
 from benchbook.checking.status import StatusRow, script_status
 from benchbook.checking.traces import add_sizes, committed_problems, guide_problems, unnamed_file_problems
-from benchbook.content.page_limits import unreadable_pages
+from benchbook.content.page_limits import too_deep, unreadable_pages
 from benchbook.content.page_source import CLAIM, PageSource, parse_page
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
@@ -68,6 +68,9 @@ def check_project(project: Project) -> CheckReport:
     """Hold the whole tree to its promises; one with links, pipes or pages without end in it is not read."""
     if unreadable := _finest(list(tree_problems(project))) or _finest(list(unreadable_pages(project))):
         return CheckReport(unreadable, ())
+    pages, deep = _parsed(project)
+    if deep:
+        return CheckReport(tuple(deep), ())
     scripts, problems = _scripts(project)
     problems += unfinished_problems(project)
     warnings: list[Problem] = []
@@ -102,7 +105,6 @@ def check_project(project: Project) -> CheckReport:
     problems += _language_problems(project)
     problems += site_file_problems(project)
     library = Library(project)
-    pages = {path: parse_page(path.read_text("utf-8")) for path in project.page_paths()}
     problems += _page_problems(library, pages)
     fallen, unnamed = claim_problems(library, pages)
     problems += fallen
@@ -116,6 +118,18 @@ def check_project(project: Project) -> CheckReport:
     warnings += translated.warnings
     (problems if project.config.translation_drift == "error" else warnings).extend(translated.drift)
     return CheckReport(_finest(problems), _finest(warnings))
+
+
+def _parsed(project: Project) -> tuple[dict[Path, PageSource], list[Problem]]:
+    """Every page, and what is wrong with those that the parser gives up."""
+    pages: dict[Path, PageSource] = {}
+    deep: list[Problem] = []
+    for path in project.page_paths():
+        try:
+            pages[path] = parse_page(path.read_text("utf-8"))
+        except RecursionError:
+            deep.append(too_deep(project.relative(path)))
+    return pages, deep
 
 
 def _finest(problems: list[Problem]) -> tuple[Problem, ...]:

@@ -1,19 +1,46 @@
-"""The ends of a text that is read as Markdown: parsers look from every bracket anew for what closes it."""
+"""The ends of a text that is read as Markdown: what parsers take minutes over, or give up at, is not parsed.
+
+They look from every bracket anew for what closes it, compare each heading with all before it, and call
+themselves for whatever stands in something else.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from benchbook.content.problems import Problem
 from benchbook.content.project import Project
 
-# Six times the longest page, fifteen times the longest line, some ten times what any paragraph opens.
+# Six times the longest page, in bytes and in lines, fifteen times the longest line.
 MOST_BYTES = 500_000
+MOST_LINES = 8000
 LONGEST_LINE = 20_000
-MOST_BRACKETS = 1000
+# Some ten times what any paragraph opens.
+MOST_SIGNS = 1000
 # No paragraph here has more than two open at once.
 MOST_OPEN = 100
-_PAIRS = (("[", "]"), ("(", ")"), ("<", ">"))
+# What one page has at most: of fences four times what the page with most has, for each is drawn anew, in some
+# six kilobytes; of headings six times, for each is compared with all before it; of marks of code, among them
+# those of values, nine times.
+MOST_FENCES = 400
+MOST_HEADINGS = 300
+MOST_MARKS = 5000
+# Five times as far as any line is indented, and a fifth of what parsers follow before they give up.
+DEEPEST = 60
+_PAIRS = (("[", "]"), ("(", ")"), ("<", ">"), ("&", ";"))
+_MARK = "`"
+# What a line stands in (lists, quotations, what is indented), and what it is there. A rule counts as a heading.
+_WITHIN = re.compile(r"(?:[ \t>]|(?:[-+*]|\d+[.)])(?=[ \t]))*")
+_FENCE = re.compile(r"`{3}|~{3}")
+_HEADING = re.compile(r"#|=+\s*\Z|-+\s*\Z|<h[1-6]\b", re.IGNORECASE)
+_MARKS = re.compile(r"`+")
+_SHORTEN = "make several pages of it"
+_NEST_LESS = "nest lists, quotations and blocks less deeply"
+
+# The first line that goes too far, what is wrong with it, and the fix.
+Refusal = tuple[int, str, str]
 
 
 def unreadable_pages(project: Project) -> Iterator[Problem]:
@@ -22,10 +49,10 @@ def unreadable_pages(project: Project) -> Iterator[Problem]:
         shown = project.relative(path)
         if (size := path.stat().st_size) > MOST_BYTES:
             what = f"has {size} bytes, and a page has at most {MOST_BYTES}"
-            yield Problem(shown, 1, what, "make several pages of it")
+            yield Problem(shown, 1, what, _SHORTEN)
             continue
         try:
-            found = endless(path.read_text("utf-8"))
+            found = _endless_page(path.read_text("utf-8"))
         except UnicodeDecodeError as error:
             yield Problem(shown, 1, f"is not UTF-8 ({error.reason})", "save it as UTF-8")
             continue
@@ -33,13 +60,59 @@ def unreadable_pages(project: Project) -> Iterator[Problem]:
             yield Problem(shown, *found)
 
 
-def endless(text: str) -> tuple[int, str, str] | None:
-    """Where a text goes beyond what is read as Markdown: the first line, what is wrong, and the fix."""
-    opened: dict[str, list[int]] = {}
-    for number, line in enumerate(text.splitlines(), 1):
+def too_deep(path: str) -> Problem:
+    """What to say of a page, called `path`, in which a parser ran out of its stack all the same."""
+    return Problem(path, 1, "nests deeper than parsers follow", _NEST_LESS)
+
+
+def endless(text: str) -> Refusal | None:
+    """Where a text goes beyond what is read as Markdown."""
+    lines = text.splitlines()
+    if len(lines) > MOST_LINES:
+        return MOST_LINES + 1, f"the text has {len(lines)} lines, and {MOST_LINES} are the most", _SHORTEN
+    for number, line in enumerate(lines, 1):
         if len(line) > LONGEST_LINE:
             what = f"the line has {len(line)} characters, and {LONGEST_LINE} are the most"
             return number, what, "break it, or say it in fewer words"
+        depth = len(_within(line).expandtabs(4)) if line.strip() else 0
+        if depth > DEEPEST:
+            what = f"the line begins {depth} characters deep in blocks, and {DEEPEST} are the most"
+            return number, what, _NEST_LESS
+    return _too_many(lines) or _endless_paragraph(lines)
+
+
+# Each save of a served page looks at all of them.
+_endless_page = lru_cache(maxsize=256)(endless)
+
+
+def _within(line: str) -> str:
+    found = _WITHIN.match(line)
+    return found[0] if found else ""
+
+
+def _too_many(lines: list[str]) -> Refusal | None:
+    """Where a page has more than one has of what is drawn, compared or looked for anew each time."""
+    fences = headings = marks = 0
+    for number, line in enumerate(lines, 1):
+        said = line[len(_within(line)) :]
+        # Each fence has two lines.
+        fences += _FENCE.match(said) is not None
+        headings += _HEADING.match(said) is not None
+        marks += len(_MARKS.findall(line)) if _MARK in line else 0
+        for count, most, what in (
+            (fences, 2 * MOST_FENCES, f"{MOST_FENCES} fences"),
+            (headings, MOST_HEADINGS, f"{MOST_HEADINGS} headings"),
+            (marks, MOST_MARKS, f"{MOST_MARKS} marks of code"),
+        ):
+            if count > most:
+                return number, f"the text has more than {what}", _SHORTEN
+    return None
+
+
+def _endless_paragraph(lines: list[str]) -> Refusal | None:
+    """Where a paragraph opens more than parsers find the ends of."""
+    opened: dict[str, list[int]] = {}
+    for number, line in enumerate(lines, 1):
         if not line.strip():
             opened = {}
             continue
@@ -54,9 +127,9 @@ def endless(text: str) -> tuple[int, str, str] | None:
                     count[1] += 1
                 elif sign == end and count[1]:
                     count[1] -= 1
-                if count[0] > MOST_BRACKETS or count[1] > MOST_OPEN:
+                if count[0] > MOST_SIGNS or count[1] > MOST_OPEN:
                     which = f"{MOST_OPEN} `{begin}` that nothing closes"
-                    which = which if count[1] > MOST_OPEN else f"{MOST_BRACKETS} `{begin}`"
+                    which = which if count[1] > MOST_OPEN else f"{MOST_SIGNS} `{begin}`"
                     what = f"the paragraph has more than {which}, which parsers take minutes over"
                     return (
                         number,

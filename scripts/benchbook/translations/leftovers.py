@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from markdown_it.token import Token
 
+from benchbook.content.page_limits import too_deep
 from benchbook.content.page_source import CLAIM, FENCES, PageSource, fence_name
 from benchbook.content.problems import Problem, did_you_mean
 from benchbook.content.readings import differences, html_items, page_items, site_reading
@@ -148,15 +149,19 @@ def reading_problems(page: PageSource, text: str, path: str, known: Collection[P
         path: For messages.
         known: What is wrong with the page besides.
     """
-    html, slots = site_reading(text)
+    try:
+        html, slots = site_reading(text)
+    except RecursionError:
+        yield too_deep(path)
+        return
     yield from differences(page_items(page), html_items(html, slots), path)
     said = {problem.what for problem in known}
-    lines = text.split("\n")
+    lines = text.lower().split("\n")
     for what in dict.fromkeys(what for _, what in unsafe_parts(html)):
         # A slot is ours here.
         if what != f"{SLOT}=" and unsafe_words(what) not in said:
             sought = what.strip("<>=.#")
-            line = next((number for number, one in enumerate(lines, 1) if sought in one.lower()), 1)
+            line = next((number for number, one in enumerate(lines, 1) if sought in one), 1)
             yield Problem(path, line, unsafe_words(what), WRITE_MARKDOWN)
 
 
