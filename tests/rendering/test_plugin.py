@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 from mkdocs.commands.build import build as mkdocs_build
 from mkdocs.config import load_config
-from mkdocs.exceptions import Abort
+from mkdocs.exceptions import Abort, PluginError
 from mkdocs.livereload import LiveReloadServer
 
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
+from benchbook.content.unfinished import finish_writing, list_moves
 from benchbook.languages.language import load_language
 from benchbook.rendering.plugin import OutputLock
 from handbooks import CPU, GPU, QUOTED, build_site, copy_handbook, edit, files_of, plain, whole_handbook
@@ -108,6 +109,76 @@ def test_a_defect_of_the_fences_themselves_stops_the_build(
     monkeypatch.setattr("benchbook.rendering.fences.tables.render_table", broken)
     with pytest.raises(RuntimeError, match="a defect"):
         build_site(project)
+
+
+def test_a_page_in_which_a_parser_runs_out_of_its_stack_is_named(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def deep(*_: object) -> str:
+        raise RecursionError
+
+    monkeypatch.setattr("benchbook.rendering.fences.tables.render_table", deep)
+    with pytest.raises(PluginError, match=r"docs/en/memory\.md:1: nests deeper than parsers follow; nest "):
+        build_site(project)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("- " * 5000 + "a", "3: the line begins 10000 characters deep in blocks"),
+        ("## Part\n" * 301, "302: the text has more than 300 headings"),
+        ("```cell\nmemory/methods.py#train\n```\n" * 401, "1203: the text has more than 400 fences"),
+    ],
+)
+def test_a_page_that_no_parser_may_read_stops_the_build_before_it_is_read(
+    project: Project, caplog: pytest.LogCaptureFixture, text: str, problem: str
+) -> None:
+    (project.docs / "ja/memory.md").write_text(f"# Memory {{ #memory }}\n\n{text}\n", "utf-8")
+    with pytest.raises(Abort):
+        build_site(project)
+    assert f"docs/ja/memory.md:{problem}" in caplog.text
+    assert not (project.root / "site/memory").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["ja.md", "ja/index.md", "sitemap.xml.md", "assets/site.css.md", "README.md", 'x"><meta>.md']
+)
+def test_a_page_that_would_take_the_place_of_another_file_is_named_and_left_out(
+    project: Project, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    build_site(project)
+    before = files_of(project.root / "site")
+    path = project.docs / "en" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("# Another { #another }\n", "utf-8")
+    with pytest.raises(Abort):
+        build_site(project)
+    assert f"1 problem(s) in the pages:\ndocs/en/{name}:1: " in caplog.text
+    assert {
+        place: text for place, text in files_of(project.root / "site").items() if text != before[place]
+    } == {}
+
+
+def test_records_that_were_put_in_place_by_half_are_a_problem_of_the_build(
+    project: Project, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = project.record_path(CPU, "memory/losses.py")
+    new = path.with_name(f".{path.name}.abcdefgh")
+    new.write_bytes(path.read_bytes() + b"\n")
+    list_moves(project.root, [(new, path, None)], written)
+    with pytest.raises(Abort):
+        build_site(project)
+    assert ".benchbook/writing.json:1: a command was killed while it put 1 files in place" in caplog.text
+    finish_writing(project)
+    build_site(project)
+
+
+def written(path: Path, content: bytes) -> Path:
+    """Write a file beside its place, as an import does."""
+    path.parent.mkdir(exist_ok=True)
+    beside = path.with_name(f".{path.name}.abcdefgh")
+    beside.write_bytes(content)
+    return beside
 
 
 def test_a_served_page_shows_its_problems_and_stays_up(

@@ -28,7 +28,6 @@ from mkdocs.utils.templates import TemplateContext
 
 from benchbook.content.problems import Problem
 from benchbook.content.safe_html import FRONT_MATTER
-from benchbook.rendering.context import activate
 from benchbook.rendering.frame import SiteFrame
 from benchbook.rendering.replay import Replay, is_nested
 from benchbook.rendering.security import clean
@@ -207,9 +206,9 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
 
     def on_build_error(self, *, error: Exception) -> None:
         """Forget a build that failed."""
-        activate(None)
         self._frame.forget()
         self._lock.release()
+        self._replay.on_build_error(error)
 
     def on_serve(self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Any) -> LiveReloadServer:
         """Watch scripts and records beside the pages."""

@@ -23,10 +23,12 @@ from watchdog.observers.polling import PollingObserver
 
 from benchbook.calculator.listing import SITE_FOLDER, coefficient_files
 from benchbook.content.claims import claim_anchor
+from benchbook.content.page_limits import too_deep, unreadable_pages
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.references import UnresolvedError
 from benchbook.content.site_files import site_file_problems
+from benchbook.content.unfinished import unfinished_problems
 from benchbook.languages.language import FALLBACK, load_languages
 from benchbook.machines.gpus import offered_gpus
 from benchbook.query.library import Cache, Library
@@ -245,6 +247,16 @@ class Replay:
         gc.freeze()
         return server
 
+    def on_build_error(self, error: Exception) -> None:
+        """Forget the build, and name the page in which a parser ran out of its stack.
+
+        Raises:
+            PluginError: It did.
+        """
+        activate(None)
+        if isinstance(error, RecursionError) and self._build is not None and self._build.page is not None:
+            raise PluginError(str(too_deep(self._build.here.path))) from error
+
     def close(self) -> None:
         """Forget what was kept for `mkdocs serve`."""
         self._folders.close()
@@ -254,6 +266,8 @@ class Replay:
         self._data.clear()
         project = Project(Path(config.config_file_path or "mkdocs.yml").resolve().parent)
         try:
+            if unreadable := list(unreadable_pages(project)):
+                raise BenchbookError(*unreadable)
             mode = os.environ.get("BENCHBOOK_EXECUTE", "")
             first = self._library is None or self._library.project != project
             # While serving, once: what it writes makes MkDocs build again.
@@ -276,6 +290,8 @@ class Replay:
         refused = list(site_file_problems(project))
         self._refused = {problem.path for problem in refused}
         self._build.problems.update(refused)
+        # Records of before and after what a command was killed at are one state together that nobody made.
+        self._build.problems.update(unfinished_problems(project))
         activate(self._build)
 
     def _current(self) -> Build:
