@@ -27,11 +27,11 @@ MOST_OPEN = 100
 MOST_FENCES = 400
 MOST_HEADINGS = 300
 MOST_MARKS = 5000
-# Five times as far as any line is indented, and a fifth of what parsers follow before they give up.
+# Five times as far as any line here is indented, and a tenth of what parsers follow before they give up.
 DEEPEST = 60
 _PAIRS = (("[", "]"), ("(", ")"), ("<", ">"), ("&", ";"))
 _MARK = "`"
-# What a line stands in (lists, quotations, what is indented), and what it is there. A rule counts as a heading.
+# What a line stands in (lists, quotations, indented blocks), and what it is there; rules count as headings.
 _WITHIN = re.compile(r"(?:[ \t>]|(?:[-+*]|\d+[.)])(?=[ \t]))*")
 _FENCE = re.compile(r"`{3}|~{3}")
 _HEADING = re.compile(r"#|=+\s*\Z|-+\s*\Z|<h[1-6]\b", re.IGNORECASE)
