@@ -25,7 +25,7 @@ from benchbook.content.machines import differing_key
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.content.records import dump_record, load_record, record_from
-from benchbook.content.unfinished import LIST, finish_writing
+from benchbook.content.unfinished import LIST, alone, finish_writing
 from builders import (
     GPU_JSON,
     MACHINE,
@@ -922,6 +922,47 @@ def test_without_the_name_of_its_machine_a_bundle_changes_nothing_that_another_m
     assert benchbook(project.root, "import", "--replace", str(path)).returncode == 2
     done = benchbook(project.root, "import", "--replace", "--machine", GUEST, str(path))
     assert (done.returncode, f"replaced sums/add.py on {GUEST}" in done.stdout) == (0, True)
+
+
+def of_one_variant(name: str, day: str) -> dict[str, Any]:
+    """What Ada hands in of one variant, by a campaign of that day."""
+    bundle = bundle_of(SWEEP)
+    (record,) = bundle["records"]
+    held = campaign(bundle) | {"started": f"{day}T03:04:05Z", "finished": f"{day}T03:05:05Z"}
+    record["campaigns"] = {day: held}
+    record["variants"] = {name: record["variants"][name] | {"campaign": day}}
+    return bundle
+
+
+@pytest.mark.parametrize("revision", [None, "HEAD"])
+def test_of_two_imports_at_once_neither_undoes_the_other(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, revision: str | None
+) -> None:
+    write(project.snippets / "sums/add.py", SWEEP)
+    committed(project, "2026-01-01")
+    paths = [
+        write(tmp_path / f"{name}.json", packed(of_one_variant(name, day)))
+        for name, day in (("steps=1", "2026-01-05"), ("steps=2", "2026-01-06"))
+    ]
+    real, turns = bundles.write_together, iter(paths[1:])
+
+    def second() -> None:
+        """Import the other bundle as soon as nobody keeps it from that."""
+        with alone(project.root, waiting=False) as free:
+            pass
+        if free and (path := next(turns, None)):
+            import_bundles(project, [path], replacing=True, machine=GUEST)
+
+    def write_second_first(*arguments: Any) -> None:
+        second()
+        real(*arguments)
+
+    monkeypatch.setattr(bundles, "write_together", write_second_first)
+    take(project, paths[0], revision)
+    second()
+    record = load_record(project.record_path(GUEST, "sums/add.py"))
+    assert record is not None
+    assert set(record.variants) == {"steps=1", "steps=2"}
 
 
 @pytest.mark.parametrize("title", ["NVIDIA H200, 141 GB", "2-core CPU, 24 GB", "A processor for tests"])

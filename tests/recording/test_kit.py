@@ -24,6 +24,7 @@ import pytest
 
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project, find_project
+from benchbook.content.unfinished import own_folder_problems
 from benchbook.recording import kit
 from builders import make_project
 from repositories import commit_all
@@ -372,6 +373,10 @@ def test_a_journal_that_a_commit_holds_is_not_gone_on_with(campaign: ModuleType,
     tarred(campaign.KIT / "handbook.tar.gz", {"mkdocs.yml": "packed", ".benchbook/x.jsonl": "a forged run"})
     with pytest.raises(campaign.RefusedError, match="the commit of this kit holds a journal"):
         campaign.unpack(work)
+
+
+def test_the_recorder_takes_the_folder_that_a_kit_unpacked_for_its_own(work: Path) -> None:
+    assert own_folder_problems(Project(work / "handbook")) == []
 
 
 def restored(campaign: ModuleType, work: Path) -> tuple[dict[str, str], list[str], str]:

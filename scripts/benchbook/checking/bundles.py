@@ -63,7 +63,7 @@ from benchbook.content.records import (
 )
 from benchbook.content.revisions import laid_out
 from benchbook.content.script import Script, read_script
-from benchbook.content.unfinished import finish_writing
+from benchbook.content.unfinished import changing_records
 from benchbook.content.validation import RECORD_AGAIN, machine_problems, parse_json, record_problems
 
 # So much of a value is told.
@@ -118,7 +118,25 @@ def import_bundles(
     Raises:
         BenchbookError: Anything in any of them is not right; then nothing was written.
     """
-    finish_writing(project)
+    with changing_records(project):
+        contents, done = _judged(project, paths, replacing, reviewed, machine, repository or project.root)
+        _put(project, contents)
+    return done
+
+
+def _judged(
+    project: Project,
+    paths: Sequence[Path],
+    replacing: bool,
+    reviewed: bool,
+    machine: str | None,
+    repository: Path,
+) -> tuple[dict[Path, bytes | None], Imported]:
+    """The files that bundles become in a project (None of one that goes), and what to say of them.
+
+    Raises:
+        BenchbookError: Anything in any of the bundles is not right.
+    """
     problems: list[Problem] = []
     bundles = []
     for path in paths:
@@ -136,7 +154,7 @@ def import_bundles(
             refused = [Problem(path.name, 1, what, "leave it out, or name its machine with `--machine`")]
         refused = refused or list(
             islice(
-                _refusals(project, bundle, path.name, reviewed, repository or project.root),
+                _refusals(project, bundle, path.name, reviewed, repository),
                 MOST_PROBLEMS,
             )
         )
@@ -156,15 +174,15 @@ def import_bundles(
     if problems:
         raise BenchbookError(*problems)
     contents = {path: content for one in placed for path, content in one.contents(project).items()}
-    written = _put(project, contents)
     replaced = dict.fromkeys(line for one in placed for line in one.found.replaced)
     added = dict.fromkeys(line for one in placed for line in (*one.found.added, *one.found.joined))
+    written = tuple(project.relative(path) for path, content in contents.items() if content is not None)
     removed = tuple(project.relative(path) for path, content in contents.items() if content is None)
-    return Imported(written, tuple(replaced), tuple(added), removed)
+    return contents, Imported(written, tuple(replaced), tuple(added), removed)
 
 
-def _put(project: Project, contents: Mapping[Path, bytes | None]) -> tuple[str, ...]:
-    """Put files in place, all or none; their paths in the project. One whose content is None goes.
+def _put(project: Project, contents: Mapping[Path, bytes | None]) -> None:
+    """Put files in place, all or none. One whose content is None goes.
 
     Raises:
         BenchbookError: One cannot be written; then everything is as it was.
@@ -176,7 +194,6 @@ def _put(project: Project, contents: Mapping[Path, bytes | None]) -> tuple[str, 
         what = f"cannot be written ({error.strerror or error}), and nothing was imported"
         fix = "make room there, or make it writable, and import again"
         raise BenchbookError(Problem(shown, 1, what, fix)) from error
-    return tuple(project.relative(path) for path, content in contents.items() if content is not None)
 
 
 def import_at(
@@ -193,9 +210,8 @@ def import_at(
     Raises:
         BenchbookError: There is no such revision, or anything in the bundles is not right.
     """
-    finish_writing(project)
-    with laid_out(project.root, revision) as there:
-        done = import_bundles(there, paths, replacing, True, machine, project.root)
+    with changing_records(project), laid_out(project.root, revision) as there:
+        contents, done = _judged(there, paths, replacing, True, machine, project.root)
         if machine is None:
             reference = there.config.reference_machine
             ours = f"{there.relative(there.records / reference)}/"
@@ -207,8 +223,7 @@ def import_at(
                 raise BenchbookError(
                     *(Problem(revision, 1, f"they would change {line}", fix) for line in changed)
                 )
-        contents = {project.root / name: (there.root / name).read_bytes() for name in done.written}
-        _put(project, contents | dict.fromkeys(project.root / name for name in done.removed))
+        _put(project, {project.root / path.relative_to(there.root): held for path, held in contents.items()})
     return done
 
 
