@@ -133,8 +133,9 @@ def record_command(
                 _report(console, found_again.problems)
                 return 0 if found_again.holds else 1
             if not smallest:
-                store.hold_machine()
-                store.tidy()
+                with store.held():
+                    store.hold_machine()
+                    store.tidy()
             if chosen.problems and not chosen.tasks:
                 # Nothing ran, which does not mean that all is fresh.
                 problems = []
