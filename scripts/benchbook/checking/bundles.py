@@ -7,6 +7,7 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -223,8 +224,34 @@ def import_at(
                 raise BenchbookError(
                     *(Problem(revision, 1, f"they would change {line}", fix) for line in changed)
                 )
-        _put(project, {project.root / path.relative_to(there.root): held for path, held in contents.items()})
-    return done
+        places = {path: project.root / path.relative_to(there.root) for path in contents}
+        if links := {link for place in places.values() if (link := project.link_above(place)) is not None}:
+            raise BenchbookError(*(_link_problem(project, link) for link in sorted(links)))
+        # The bundles were laid over what that revision holds: what is otherwise here would go.
+        others = [
+            project.relative(place)
+            for path, place in places.items()
+            if _content(place) not in (_content(path), contents[path])
+        ]
+        if others and not replacing:
+            what = f"is not as {revision} holds it, and would be written over"
+            fix = f"import at a commit that holds it as it is here; or {TO_REPLACE}"
+            raise BenchbookError(*(Problem(name, 1, what, fix) for name in others))
+        _put(project, {place: contents[path] for path, place in places.items()})
+    told = (f"{name}, which was not as {revision} holds it" for name in others)
+    return replace(done, replaced=(*done.replaced, *told))
+
+
+def _content(path: Path) -> bytes | None:
+    """What a file holds; None where there is none that can be read."""
+    with suppress(OSError):
+        return path.read_bytes()
+    return None
+
+
+def _link_problem(project: Project, link: Path) -> Problem:
+    shown = link.relative_to(project.root).as_posix()
+    return Problem(shown, 1, "is a link to another place", "put what it leads to in its place")
 
 
 @dataclass(frozen=True)
