@@ -31,13 +31,14 @@ from benchbook.checking.plausibility import (
 )
 from benchbook.checking.quotations import quotation_problems
 from benchbook.checking.traces import (
+    TraceFile,
     add_sizes,
     entry_problems,
     guide_problems,
     named_traces,
-    trace_file_problems,
+    trace_problems,
 )
-from benchbook.content.formats import from_table
+from benchbook.content.formats import count_marks, from_table
 from benchbook.content.machines import (
     MachineDescription,
     description_here,
@@ -69,8 +70,7 @@ from benchbook.content.validation import RECORD_AGAIN, machine_problems, parse_j
 
 # So much of a value is told.
 LONGEST_VALUE = 60
-# What begins a table or a list, and what parts its items: ten times those of every record of this handbook
-# together. Each becomes an object many times as large.
+# Of `count_marks`: ten times those of every record of this handbook together.
 MOST_MARKS = 2_000_000
 TO_REPLACE = "pass --replace if that is meant"
 # Who has so many problems begins with these.
@@ -153,12 +153,10 @@ def _judged(
         if not refused and machine not in {None, described["name"]}:
             what = f"it is of the machine {described['name']}, and {machine} was asked for"
             refused = [Problem(path.name, 1, what, "leave it out, or name its machine with `--machine`")]
-        refused = refused or list(
-            islice(
-                _refusals(project, bundle, path.name, reviewed, repository),
-                MOST_PROBLEMS,
-            )
-        )
+        found = _refusals(project, bundle, path.name, reviewed, repository)
+        refused = refused or list(islice(found, MOST_PROBLEMS))
+        # Last, for their files are read: of names that the scripts declare, and as large as a guide may have.
+        refused = refused or list(islice(_trace_problems(project, bundle, path.name), MOST_PROBLEMS))
         problems += refused or _repeated(bundle, path.name, seen)
         if not refused and (
             odd := differing_key(machines.setdefault(described["name"], described), described)
@@ -385,7 +383,7 @@ def _read_bundle(path: Path) -> dict[str, Any]:
     if len(raw) > LARGEST_BUNDLE:
         what = f"is larger than {LARGEST_BUNDLE >> 20} MiB"
         raise BenchbookError(Problem(path.name, 1, what, "bundle fewer scripts at a time"))
-    if sum(raw.count(mark) for mark in (b"{", b"[", b",")) > MOST_MARKS:
+    if count_marks(raw) > MOST_MARKS:
         what = f"holds more than {MOST_MARKS} values"
         raise BenchbookError(Problem(path.name, 1, what, "bundle fewer scripts at a time"))
     bundle, problems = parse_json(text, path.name)
@@ -425,15 +423,15 @@ def _trace_problems(project: Project, bundle: Mapping[str, Any], path: str) -> I
     """Where the traces of a bundle are not those that its records name, or cannot be published."""
     fix = "pass the file that `record --bundle` wrote"
     strange = dict.fromkeys(bundle["traces"])
+    held = {digest: TraceFile(packed) for digest, packed in bundle["traces"].items()}
     for table in bundle["records"]:
         for variant, name, entry in named_traces(table):
             strange.pop(entry["sha256"], None)
-            packed = bundle["traces"].get(entry["sha256"])
-            if packed is None:
+            if (file := held.get(entry["sha256"])) is None:
                 what = f"it lacks the trace {name} of variant {variant} of {table['script']}"
                 yield Problem(path, 1, what, fix)
                 continue
-            yield from trace_file_problems(packed, table, variant, name, path)
+            yield from trace_problems(file, table, variant, name, path)
             place = project.trace_path(table["machine"], table["script"], name, entry["sha256"])
             if (link := project.link_above(place)) is not None:
                 what = f"{link.relative_to(project.root).as_posix()} is a link to another place"
@@ -492,7 +490,10 @@ def _refusals(
         if (link := project.link_above(project.record_path(table["machine"], reference))) is not None:
             what = f"{link.relative_to(project.root).as_posix()} is a link to another place"
             yield Problem(path, 1, what, "put what it leads to in its place")
-    yield from _trace_problems(project, bundle, path)
+    sizes: dict[str, int] = {}
+    for table in records:
+        add_sizes(sizes, table)
+    yield from guide_problems(sizes, machine["name"], path)
 
 
 def _speed_problems(
