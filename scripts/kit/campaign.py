@@ -34,6 +34,8 @@ from typing import Any
 
 KIT = Path(__file__).resolve().parent
 JOURNAL = "journal.tar.gz"
+# Below the work folder, where the recorder keeps the runs of what is not whole.
+JOURNALS = "handbook/.benchbook"
 # Says of which kit a work folder is: no other folder is ever emptied.
 MARKER = "kit.id"
 # Kept for what follows the last run: writing the bundle, and packing the journal.
@@ -211,10 +213,12 @@ class Log:
 def unpack(work: Path) -> None:
     """Put the packages into the work folder, once, and the checkout, each time: what runs is the commit.
 
-    The journal lies beside the checkout, which leads to it.
+    The journal goes from one checkout to the next, and lies beside them in between.
+
+    Raises:
+        RefusedError: The commit holds one.
     """
     site, checkout, journal = work / "site", work / "handbook", work / "journal"
-    journal.mkdir(exist_ok=True)
     if not site.is_dir():
         part = emptied(work / "site.part")
         for wheel in sorted((KIT / "wheels").glob("*.whl")):
@@ -224,9 +228,14 @@ def unpack(work: Path) -> None:
     part = emptied(work / "handbook.part")
     with tarfile.open(KIT / "handbook.tar.gz") as archive:
         archive.extractall(part, filter="data")
-    (part / ".benchbook").symlink_to(journal, target_is_directory=True)
+    if os.path.lexists(part / ".benchbook"):
+        raise RefusedError("the commit of this kit holds a journal, which may be anyone's: pack another")
+    with contextlib.suppress(FileNotFoundError):
+        (work / JOURNALS).rename(journal)
+    journal.mkdir(exist_ok=True)
     shutil.rmtree(checkout, ignore_errors=True)
     part.rename(checkout)
+    journal.rename(work / JOURNALS)
 
 
 def emptied(folder: Path) -> Path:
@@ -258,7 +267,7 @@ def restore(work: Path, out: Path, log: Log) -> list[Path]:
             except (OSError, EOFError, tarfile.TarError) as error:
                 log.tell(f"{path} is damaged, and left out ({error})")
             for journal in sorted((found / ".benchbook").glob("**/*.jsonl")):
-                known = work / "journal" / journal.relative_to(found / ".benchbook")
+                known = work / JOURNALS / journal.relative_to(found / ".benchbook")
                 if not known.is_file() or known.stat().st_size < journal.stat().st_size:
                     known.parent.mkdir(parents=True, exist_ok=True)
                     os.replace(journal, known)
@@ -279,10 +288,10 @@ def is_whole(bundle: Path, log: Log) -> bool:
 
 def keep(work: Path, out: Path) -> None:
     """Pack the journals of what is not whole, and leave the bundles for a later call."""
-    journals = sorted((work / "journal").glob("**/*.jsonl"))
+    journals = sorted((work / JOURNALS).glob("**/*.jsonl"))
     with replacing(out / JOURNAL) as part, tarfile.open(part, "w:gz") as archive:
         for path in journals:
-            archive.add(path, Path(".benchbook") / path.relative_to(work / "journal"))
+            archive.add(path, Path(".benchbook") / path.relative_to(work / JOURNALS))
     # It is this call's own, and no news to the next.
     with (work / "restored").open("a", encoding="utf-8") as seen:
         seen.write("\n" + hashlib.sha256((out / JOURNAL).read_bytes()).hexdigest())

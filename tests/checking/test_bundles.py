@@ -25,7 +25,7 @@ from benchbook.content.machines import differing_key
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.content.records import dump_record, load_record, record_from
-from benchbook.content.unfinished import LIST, finish_writing
+from benchbook.content.unfinished import LIST, alone, finish_writing
 from builders import (
     GPU_JSON,
     MACHINE,
@@ -924,6 +924,98 @@ def test_without_the_name_of_its_machine_a_bundle_changes_nothing_that_another_m
     assert (done.returncode, f"replaced sums/add.py on {GUEST}" in done.stdout) == (0, True)
 
 
+def of_one_variant(name: str, day: str) -> dict[str, Any]:
+    """What Ada hands in of one variant, by a campaign of that day."""
+    bundle = bundle_of(SWEEP)
+    (record,) = bundle["records"]
+    held = campaign(bundle) | {"started": f"{day}T03:04:05Z", "finished": f"{day}T03:05:05Z"}
+    record["campaigns"] = {day: held}
+    record["variants"] = {name: record["variants"][name] | {"campaign": day}}
+    return bundle
+
+
+@pytest.fixture
+def since(project: Project, tmp_path: Path) -> tuple[Project, str]:
+    """A checkout whose scripts are committed, and into which the fifth of January came since; that commit."""
+    write(project.snippets / "sums/add.py", SWEEP)
+    before = committed(project, "2026-01-01")
+    path = write(tmp_path / "since.json", packed(of_one_variant("steps=1", "2026-01-05")))
+    import_bundles(project, [path])
+    return project, before
+
+
+@pytest.mark.parametrize("known", ["imported", "committed"])
+@pytest.mark.parametrize(("day", "variant"), [("2026-01-03", "steps=1"), ("2026-01-06", "steps=2")])
+def test_what_came_in_since_a_revision_goes_by_no_import_at_it_unless_that_is_meant(
+    since: tuple[Project, str], tmp_path: Path, known: str, day: str, variant: str
+) -> None:
+    project, revision = since
+    if known == "committed":
+        committed(project, "2026-01-05")
+    before = contents(project)
+    path = write(tmp_path / "bundle.json", packed(of_one_variant(variant, day)))
+    name = f"snippets/records/{GUEST}/sums/add.json"
+    with pytest.raises(BenchbookError) as caught:
+        import_at(project, [path], revision)
+    assert str(caught.value) == (
+        f"{name}:1: is not as {revision} holds it, and would be written over; "
+        "import at a commit that holds it as it is here; or pass --replace if that is meant"
+    )
+    assert contents(project) == before
+    done = import_at(project, [path], revision, replacing=True, machine=GUEST)
+    assert done.replaced == (f"{name}, which was not as {revision} holds it",)
+
+
+def test_a_bundle_comes_in_twice_at_one_revision(since: tuple[Project, str], tmp_path: Path) -> None:
+    project, revision = since
+    before = contents(project)
+    assert import_at(project, [tmp_path / "since.json"], revision).replaced == ()
+    assert contents(project) == before
+
+
+def test_a_description_that_was_worded_since_a_revision_stays(
+    since: tuple[Project, str], tmp_path: Path
+) -> None:
+    project, revision = since
+    description = project.records / GUEST / "machine.json"
+    table = json.loads(description.read_text("utf-8")) | {"title": "A better title"}
+    write(description, json.dumps(table))
+    with pytest.raises(BenchbookError, match=r"machine\.json:1: is not as .* holds it"):
+        import_at(project, [tmp_path / "since.json"], revision)
+    assert json.loads(description.read_text("utf-8")) == table
+
+
+@pytest.mark.parametrize("revision", [None, "HEAD"])
+def test_of_two_imports_at_once_neither_undoes_the_other(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, revision: str | None
+) -> None:
+    write(project.snippets / "sums/add.py", SWEEP)
+    committed(project, "2026-01-01")
+    paths = [
+        write(tmp_path / f"{name}.json", packed(of_one_variant(name, day)))
+        for name, day in (("steps=1", "2026-01-05"), ("steps=2", "2026-01-06"))
+    ]
+    real, turns = bundles.write_together, iter(paths[1:])
+
+    def second() -> None:
+        """Import the other bundle as soon as nobody keeps it from that."""
+        with alone(project.root, waiting=False) as free:
+            pass
+        if free and (path := next(turns, None)):
+            import_bundles(project, [path], replacing=True, machine=GUEST)
+
+    def write_second_first(*arguments: Any) -> None:
+        second()
+        real(*arguments)
+
+    monkeypatch.setattr(bundles, "write_together", write_second_first)
+    take(project, paths[0], revision)
+    second()
+    record = load_record(project.record_path(GUEST, "sums/add.py"))
+    assert record is not None
+    assert set(record.variants) == {"steps=1", "steps=2"}
+
+
 @pytest.mark.parametrize("title", ["NVIDIA H200, 141 GB", "2-core CPU, 24 GB", "A processor for tests"])
 def test_what_a_machine_is_called_follows_from_what_it_is_and_who_measured(
     project: Project, tmp_path: Path, title: str
@@ -997,6 +1089,18 @@ def test_nothing_is_written_through_a_link(project: Project, tmp_path: Path, lin
     with pytest.raises(BenchbookError, match=f"{linked} is a link to another place"):
         import_bundles(project, [path])
     assert list(elsewhere.iterdir()) == []
+
+
+def test_nothing_is_written_through_a_link_that_a_revision_has_not(project: Project, tmp_path: Path) -> None:
+    committed(project, "2026-01-01")
+    link = project.records / GUEST
+    link.parent.mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    link.symlink_to(tmp_path / "elsewhere")
+    path = write(tmp_path / "bundle.json", packed(bundle_of()))
+    with pytest.raises(BenchbookError, match=f"records/{GUEST}:1: is a link to another place"):
+        import_at(project, [path], "HEAD")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 def test_the_check_names_records_that_lie_elsewhere(project: Project, tmp_path: Path) -> None:

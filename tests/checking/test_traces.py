@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 
+from benchbook.checking import traces
 from benchbook.checking.bundles import import_bundles
 from benchbook.checking.checks import check_project
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.content.records import dump_record, write_text
 from benchbook.content.traces import entry_of
+from benchbook.content.validation import parse_json
 from builders import MACHINE, MACHINE_JSON, SCRIPT, make_project, make_record, packed, with_table, write
 from handbooks import edit
 from tracing import STEPS, event, published
@@ -235,6 +237,74 @@ def test_the_traces_of_a_guide_have_an_end_on_a_machine(
     with pytest.raises(BenchbookError, match=f"the traces of sums on {GUEST} have {2 * len(PACKED)} B"):
         imported(project, tmp_path, bundle_of(PACKED, SWEPT))
     assert not project.records.exists()
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts of traces that were parsed."""
+    texts: list[str] = []
+
+    def parse(text: str, path: str) -> Any:
+        texts.append(text)
+        return parse_json(text, path)
+
+    monkeypatch.setattr(traces, "parse_json", parse)
+    return texts
+
+
+def test_a_file_that_several_variants_name_is_read_once(
+    project: Project, tmp_path: Path, parsed: list[str]
+) -> None:
+    write(project.snippets / "sums/add.py", SWEPT)
+    imported(project, tmp_path, bundle_of(PACKED, SWEPT))
+    assert len(parsed) == 1
+
+
+def test_what_is_wrong_with_a_file_is_told_of_each_variant_that_names_it(
+    project: Project, tmp_path: Path, parsed: list[str]
+) -> None:
+    write(project.snippets / "sums/add.py", SWEPT)
+    with pytest.raises(BenchbookError) as caught:
+        imported(project, tmp_path, bundle_of(with_event(ts=5), SWEPT))
+    for variant in ("steps=1", "steps=2"):
+        said = f"the trace steps of variant {variant} of sums/add.py: its first event does not begin at 0"
+        assert said in str(caught.value)
+    assert len(parsed) == 1
+
+
+def test_a_file_that_several_variants_of_a_record_name_is_read_once(
+    project: Project, tmp_path: Path, parsed: list[str]
+) -> None:
+    write(project.snippets / "sums/add.py", SWEPT)
+    imported(project, tmp_path, bundle_of(PACKED, SWEPT))
+    parsed.clear()
+    assert of_traces(project) == []
+    assert len(parsed) == 1
+
+
+@pytest.mark.parametrize("case", ["another name", "another digest", "another size", "too large together"])
+def test_the_file_of_a_trace_that_is_refused_by_its_name_or_its_size_is_not_read(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parsed: list[str], case: str
+) -> None:
+    bundle, why = bundle_of(), "the traces of sums on"
+    if case == "too large together":
+        monkeypatch.setattr("benchbook.checking.traces.LARGEST_OF_GUIDE", len(PACKED) - 1)
+    else:
+        bundle, why = BAD_BUNDLES[case]
+    with pytest.raises(BenchbookError) as caught:
+        imported(project, tmp_path, bundle)
+    assert why in str(caught.value)
+    assert parsed == []
+
+
+@pytest.mark.parametrize("items", ["[],", "{},", '{"a":1,"b":2},'])
+def test_a_trace_of_more_values_than_any_has_is_not_read(
+    project: Project, tmp_path: Path, parsed: list[str], items: str
+) -> None:
+    file = raw(f'{{"traceEvents":[{items * 200_000}[]]}}'.encode())
+    with pytest.raises(BenchbookError, match="holds more than 400000 values; profile fewer steps"):
+        imported(project, tmp_path, forged(file))
+    assert parsed == []
 
 
 def test_nothing_is_written_through_a_link_in_the_place_of_the_traces(

@@ -19,6 +19,7 @@ from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.content.records import Campaign, Record, load_record
 from benchbook.content.script import Variant
+from benchbook.content.unfinished import alone
 from benchbook.machines.circumstances import differ
 from benchbook.machines.description import describe
 from benchbook.recording import campaign as campaigns
@@ -357,6 +358,93 @@ def test_a_checkout_that_cannot_be_written_is_refused_with_one_line(
     refuse(monkeypatch, project.journal, errno.EROFS)
     with pytest.raises(BenchbookError, match=r"^\.benchbook/lock:1: cannot be written \(Read-only"):
         record(project)
+
+
+# What comes in while a recording runs
+
+
+def meanwhile(monkeypatch: pytest.MonkeyPatch, comes_in: Callable[[], object]) -> None:
+    """Something comes in once the runs of a script are done, and before its record is written."""
+    real = campaigns.gather
+
+    def gathered(*arguments: Any) -> campaigns.Gathered:
+        found = real(*arguments)
+        comes_in()
+        return found
+
+    monkeypatch.setattr(campaigns, "gather", gathered)
+
+
+def test_what_comes_in_while_a_recording_runs_stays(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_script(project.root, PLAIN, SWEEP)
+    assert record(project) == 0
+    before = written(project)
+    (campaign,) = before.campaigns
+    line = replace(before.history[0], campaign="another")
+
+    def comes_in() -> None:
+        further = {"n=3": replace(before.variants["n=2"], campaign="another")}
+        Checkout(project, HERE).save(
+            replace(
+                before,
+                variants=before.variants | further,
+                campaigns=before.campaigns | {"another": before.campaigns[campaign]},
+                history=(*before.history, line),
+            )
+        )
+
+    meanwhile(monkeypatch, comes_in)
+    assert record(project, everything=True) == 0
+    after = written(project)
+    assert list(after.variants) == ["n=1", "n=2", "n=3"]
+    assert after.variants["n=3"].campaign == "another"
+    assert [each.campaign for each in after.history][:2] == [campaign, "another"]
+
+
+def test_nothing_comes_in_between_what_a_recording_reads_and_what_it_writes(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_script(project.root, PLAIN, SWEEP)
+    real, free = Checkout.load, []
+
+    def load(store: Checkout, script: str) -> Record | None:
+        with alone(project.root, waiting=False) as is_free:
+            free.append(is_free)
+        return real(store, script)
+
+    monkeypatch.setattr(Checkout, "load", load)
+    assert record(project) == 0
+    # What is to run is planned while others write; what is written is not.
+    assert free == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("guide/small.json", "{", "guide/small.json:1: is not JSON"),
+        ("machine.json", '{"kind": "cuda"}', "machine.json:1: is of another machine than this"),
+    ],
+)
+def test_what_comes_in_and_cannot_be_gone_on_with_costs_no_runs(
+    project: Project,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    content: str,
+    said: str,
+) -> None:
+    add_script(project.root, PLAIN, SWEEP)
+    path = project.records / HERE.name / name
+    with monkeypatch.context() as patch:
+        meanwhile(patch, lambda: write(path, content))
+        assert record(project) == 1
+    assert said in capsys.readouterr().err
+    assert path.read_text("utf-8") == content
+    path.unlink()
+    assert record(project) == 0
+    assert "ok" not in capsys.readouterr().err.partition("wrote")[0]
 
 
 # A clock that is set back

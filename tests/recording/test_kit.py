@@ -6,6 +6,7 @@ import errno
 import gzip
 import importlib.util
 import io
+import itertools
 import json
 import os
 import platform
@@ -23,6 +24,7 @@ import pytest
 
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project, find_project
+from benchbook.content.unfinished import own_folder_problems
 from benchbook.recording import kit
 from builders import make_project
 from repositories import commit_all
@@ -344,14 +346,44 @@ def test_unpacking_that_fails_costs_no_journal(
     (campaign.KIT / "handbook.tar.gz").write_bytes(b"no archive")
     with pytest.raises(tarfile.TarError):
         campaign.unpack(work)
-    assert (work / "journal/x.jsonl").read_text() == "a run"
+    assert (work / "handbook/.benchbook/x.jsonl").read_text() == "a run"
+
+
+@pytest.mark.parametrize("ended", [0, 1, 2])
+def test_unpacking_that_is_ended_costs_no_journal(
+    campaign: ModuleType, work: Path, monkeypatch: pytest.MonkeyPatch, ended: int
+) -> None:
+    (work / "handbook/.benchbook/x.jsonl").write_text("a run")
+    real, renamed = Path.rename, itertools.count()
+
+    def rename(path: Path, target: Path) -> Path:
+        if next(renamed) == ended:
+            raise KeyboardInterrupt
+        return real(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", rename)
+        with pytest.raises(KeyboardInterrupt):
+            campaign.unpack(work)
+    campaign.unpack(work)
+    assert (work / "handbook/.benchbook/x.jsonl").read_text() == "a run"
+
+
+def test_a_journal_that_a_commit_holds_is_not_gone_on_with(campaign: ModuleType, work: Path) -> None:
+    tarred(campaign.KIT / "handbook.tar.gz", {"mkdocs.yml": "packed", ".benchbook/x.jsonl": "a forged run"})
+    with pytest.raises(campaign.RefusedError, match="the commit of this kit holds a journal"):
+        campaign.unpack(work)
+
+
+def test_the_recorder_takes_the_folder_that_a_kit_unpacked_for_its_own(work: Path) -> None:
+    assert own_folder_problems(Project(work / "handbook")) == []
 
 
 def restored(campaign: ModuleType, work: Path) -> tuple[dict[str, str], list[str], str]:
     """The journals and bundles there are to go on with, and what the log says."""
     with campaign.Log(work.parent / "log.txt") as log:
         bundles = campaign.restore(work, work.parent / "out", log)
-    journals = {path.name: path.read_text() for path in (work / "journal").glob("*.jsonl")}
+    journals = {path.name: path.read_text() for path in (work / "handbook/.benchbook").glob("*.jsonl")}
     return (
         journals,
         [str(path.relative_to(work.parent)) for path in bundles],
@@ -377,13 +409,13 @@ def test_a_journal_is_put_back_once(campaign: ModuleType, work: Path) -> None:
     tarred(campaign.KIT / "state/journal.tar.gz", {".benchbook/a.jsonl": "1\n"})
     assert set(restored(campaign, work)[0]) == {"a.jsonl"}
     # Done, and written into a record.
-    (work / "journal/a.jsonl").unlink()
+    (work / "handbook/.benchbook/a.jsonl").unlink()
     campaign.keep(work, work.parent / "out")
     assert restored(campaign, work)[0] == {}
 
 
 def test_what_the_machine_forgot_comes_from_what_was_handed_back(campaign: ModuleType, work: Path) -> None:
-    (work / "journal/a.jsonl").write_text("1\n")
+    (work / "handbook/.benchbook/a.jsonl").write_text("1\n")
     campaign.keep(work, work.parent / "out")
     shutil.rmtree(work)
     campaign.work_folder(work, HERE)
@@ -470,7 +502,7 @@ def test_a_bundle_in_a_folder_is_named_after_the_machine(
 def test_a_disk_that_fills_up_while_a_campaign_is_packed_leaves_no_half(
     campaign: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out, journal = tmp_path / "out", tmp_path / "work/journal/cpu-small/guide"
+    out, journal = tmp_path / "out", tmp_path / "work/handbook/.benchbook/cpu-small/guide"
     out.mkdir()
     journal.mkdir(parents=True)
     (journal / "add.jsonl").write_text("{}\n", "utf-8")

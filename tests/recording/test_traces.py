@@ -190,6 +190,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "a turned direction": (chrome_trace([event("a\u202eb", 0, 1)]), "whose name has characters that are not seen"),
     "too many events": (chrome_trace(MANY), f"has {MOST_EVENTS + 1} events"),
     "too large": (chrome_trace(LARGE), f"B packed, and {LARGEST} B are the most"),
+    "too many values": (chrome_trace([event(f"f[{',' * 12}]", 0, 1)] * MOST_EVENTS), "holds more than 400000 values"),
     "too long": (chrome_trace([event("a", 0, 1), event("b", 4e9, 1)]), "lasts 4000 s"),
 }  # fmt: skip
 

@@ -7,6 +7,7 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -30,13 +31,14 @@ from benchbook.checking.plausibility import (
 )
 from benchbook.checking.quotations import quotation_problems
 from benchbook.checking.traces import (
+    TraceFile,
     add_sizes,
     entry_problems,
     guide_problems,
     named_traces,
-    trace_file_problems,
+    trace_problems,
 )
-from benchbook.content.formats import from_table
+from benchbook.content.formats import count_marks, from_table
 from benchbook.content.machines import (
     MachineDescription,
     description_here,
@@ -63,13 +65,12 @@ from benchbook.content.records import (
 )
 from benchbook.content.revisions import laid_out
 from benchbook.content.script import Script, read_script
-from benchbook.content.unfinished import finish_writing
+from benchbook.content.unfinished import changing_records
 from benchbook.content.validation import RECORD_AGAIN, machine_problems, parse_json, record_problems
 
 # So much of a value is told.
 LONGEST_VALUE = 60
-# What begins a table or a list, and what parts its items: ten times those of every record of this handbook
-# together. Each becomes an object many times as large.
+# Of `count_marks`: ten times those of every record of this handbook together.
 MOST_MARKS = 2_000_000
 TO_REPLACE = "pass --replace if that is meant"
 # Who has so many problems begins with these.
@@ -118,7 +119,25 @@ def import_bundles(
     Raises:
         BenchbookError: Anything in any of them is not right; then nothing was written.
     """
-    finish_writing(project)
+    with changing_records(project):
+        contents, done = _judged(project, paths, replacing, reviewed, machine, repository or project.root)
+        _put(project, contents)
+    return done
+
+
+def _judged(
+    project: Project,
+    paths: Sequence[Path],
+    replacing: bool,
+    reviewed: bool,
+    machine: str | None,
+    repository: Path,
+) -> tuple[dict[Path, bytes | None], Imported]:
+    """The files that bundles become in a project (None of one that goes), and what to say of them.
+
+    Raises:
+        BenchbookError: Anything in any of the bundles is not right.
+    """
     problems: list[Problem] = []
     bundles = []
     for path in paths:
@@ -134,12 +153,10 @@ def import_bundles(
         if not refused and machine not in {None, described["name"]}:
             what = f"it is of the machine {described['name']}, and {machine} was asked for"
             refused = [Problem(path.name, 1, what, "leave it out, or name its machine with `--machine`")]
-        refused = refused or list(
-            islice(
-                _refusals(project, bundle, path.name, reviewed, repository or project.root),
-                MOST_PROBLEMS,
-            )
-        )
+        found = _refusals(project, bundle, path.name, reviewed, repository)
+        refused = refused or list(islice(found, MOST_PROBLEMS))
+        # Last, for their files are read: of names that the scripts declare, and as large as a guide may have.
+        refused = refused or list(islice(_trace_problems(project, bundle, path.name), MOST_PROBLEMS))
         problems += refused or _repeated(bundle, path.name, seen)
         if not refused and (
             odd := differing_key(machines.setdefault(described["name"], described), described)
@@ -156,15 +173,15 @@ def import_bundles(
     if problems:
         raise BenchbookError(*problems)
     contents = {path: content for one in placed for path, content in one.contents(project).items()}
-    written = _put(project, contents)
     replaced = dict.fromkeys(line for one in placed for line in one.found.replaced)
     added = dict.fromkeys(line for one in placed for line in (*one.found.added, *one.found.joined))
+    written = tuple(project.relative(path) for path, content in contents.items() if content is not None)
     removed = tuple(project.relative(path) for path, content in contents.items() if content is None)
-    return Imported(written, tuple(replaced), tuple(added), removed)
+    return contents, Imported(written, tuple(replaced), tuple(added), removed)
 
 
-def _put(project: Project, contents: Mapping[Path, bytes | None]) -> tuple[str, ...]:
-    """Put files in place, all or none; their paths in the project. One whose content is None goes.
+def _put(project: Project, contents: Mapping[Path, bytes | None]) -> None:
+    """Put files in place, all or none. One whose content is None goes.
 
     Raises:
         BenchbookError: One cannot be written; then everything is as it was.
@@ -176,7 +193,6 @@ def _put(project: Project, contents: Mapping[Path, bytes | None]) -> tuple[str, 
         what = f"cannot be written ({error.strerror or error}), and nothing was imported"
         fix = "make room there, or make it writable, and import again"
         raise BenchbookError(Problem(shown, 1, what, fix)) from error
-    return tuple(project.relative(path) for path, content in contents.items() if content is not None)
 
 
 def import_at(
@@ -193,9 +209,8 @@ def import_at(
     Raises:
         BenchbookError: There is no such revision, or anything in the bundles is not right.
     """
-    finish_writing(project)
-    with laid_out(project.root, revision) as there:
-        done = import_bundles(there, paths, replacing, True, machine, project.root)
+    with changing_records(project), laid_out(project.root, revision) as there:
+        contents, done = _judged(there, paths, replacing, True, machine, project.root)
         if machine is None:
             reference = there.config.reference_machine
             ours = f"{there.relative(there.records / reference)}/"
@@ -207,9 +222,34 @@ def import_at(
                 raise BenchbookError(
                     *(Problem(revision, 1, f"they would change {line}", fix) for line in changed)
                 )
-        contents = {project.root / name: (there.root / name).read_bytes() for name in done.written}
-        _put(project, contents | dict.fromkeys(project.root / name for name in done.removed))
-    return done
+        places = {path: project.root / path.relative_to(there.root) for path in contents}
+        if links := {link for place in places.values() if (link := project.link_above(place)) is not None}:
+            raise BenchbookError(*(_link_problem(project, link) for link in sorted(links)))
+        # The bundles were laid over what that revision holds: what is otherwise here would go.
+        others = [
+            project.relative(place)
+            for path, place in places.items()
+            if _content(place) not in (_content(path), contents[path])
+        ]
+        if others and not replacing:
+            what = f"is not as {revision} holds it, and would be written over"
+            fix = f"import at a commit that holds it as it is here; or {TO_REPLACE}"
+            raise BenchbookError(*(Problem(name, 1, what, fix) for name in others))
+        _put(project, {place: contents[path] for path, place in places.items()})
+    told = (f"{name}, which was not as {revision} holds it" for name in others)
+    return replace(done, replaced=(*done.replaced, *told))
+
+
+def _content(path: Path) -> bytes | None:
+    """What a file holds; None where there is none that can be read."""
+    with suppress(OSError):
+        return path.read_bytes()
+    return None
+
+
+def _link_problem(project: Project, link: Path) -> Problem:
+    shown = link.relative_to(project.root).as_posix()
+    return Problem(shown, 1, "is a link to another place", "put what it leads to in its place")
 
 
 @dataclass(frozen=True)
@@ -343,7 +383,7 @@ def _read_bundle(path: Path) -> dict[str, Any]:
     if len(raw) > LARGEST_BUNDLE:
         what = f"is larger than {LARGEST_BUNDLE >> 20} MiB"
         raise BenchbookError(Problem(path.name, 1, what, "bundle fewer scripts at a time"))
-    if sum(raw.count(mark) for mark in (b"{", b"[", b",")) > MOST_MARKS:
+    if count_marks(raw) > MOST_MARKS:
         what = f"holds more than {MOST_MARKS} values"
         raise BenchbookError(Problem(path.name, 1, what, "bundle fewer scripts at a time"))
     bundle, problems = parse_json(text, path.name)
@@ -383,15 +423,15 @@ def _trace_problems(project: Project, bundle: Mapping[str, Any], path: str) -> I
     """Where the traces of a bundle are not those that its records name, or cannot be published."""
     fix = "pass the file that `record --bundle` wrote"
     strange = dict.fromkeys(bundle["traces"])
+    held = {digest: TraceFile(packed) for digest, packed in bundle["traces"].items()}
     for table in bundle["records"]:
         for variant, name, entry in named_traces(table):
             strange.pop(entry["sha256"], None)
-            packed = bundle["traces"].get(entry["sha256"])
-            if packed is None:
+            if (file := held.get(entry["sha256"])) is None:
                 what = f"it lacks the trace {name} of variant {variant} of {table['script']}"
                 yield Problem(path, 1, what, fix)
                 continue
-            yield from trace_file_problems(packed, table, variant, name, path)
+            yield from trace_problems(file, table, variant, name, path)
             place = project.trace_path(table["machine"], table["script"], name, entry["sha256"])
             if (link := project.link_above(place)) is not None:
                 what = f"{link.relative_to(project.root).as_posix()} is a link to another place"
@@ -450,7 +490,10 @@ def _refusals(
         if (link := project.link_above(project.record_path(table["machine"], reference))) is not None:
             what = f"{link.relative_to(project.root).as_posix()} is a link to another place"
             yield Problem(path, 1, what, "put what it leads to in its place")
-    yield from _trace_problems(project, bundle, path)
+    sizes: dict[str, int] = {}
+    for table in records:
+        add_sizes(sizes, table)
+    yield from guide_problems(sizes, machine["name"], path)
 
 
 def _speed_problems(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -61,53 +63,92 @@ def entry_problems(
             yield Problem(path, line, what, RECORD_AGAIN)
 
 
-def trace_file_problems(
-    packed: bytes, table: Mapping[str, Any], variant: str, name: str, path: str
-) -> list[Problem]:
-    """What is wrong with the file of a trace; of a file that is wrong in many ways, the first few.
+@dataclass(frozen=True)
+class TraceFile:
+    """The file of a trace, which many variants may name: what it says by itself is found once.
 
     Parameters:
-        packed: The file.
+        packed: Its bytes.
+    """
+
+    packed: bytes
+
+    @cached_property
+    def digest(self) -> str:
+        """Its digest, as records name it."""
+        return trace_digest(self.packed)
+
+    @property
+    def events(self) -> int:
+        """How many it has; 0 where they are not of the right shape."""
+        return self._read[0]
+
+    @property
+    def end(self) -> float:
+        """When the last of them is over, in seconds."""
+        return self._read[1]
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong with it, whatever names it; the path is not known here."""
+        return self._read[2]
+
+    @cached_property
+    def _read(self) -> tuple[int, float, tuple[Problem, ...]]:
+        try:
+            text = unpacked_trace(self.packed)
+        except TraceError as error:
+            return 0, 0.0, (Problem("", 1, error.what, error.fix),)
+        content, problems = parse_json(text, "")
+        if problems := problems or list(form_problems(ProfilerTrace, content, "", text)):
+            return 0, 0.0, tuple(problems)
+        events = content["traceEvents"]
+        end = max(event["ts"] + event["dur"] for event in events) / 1e6
+        return len(events), end, tuple(islice(_event_problems(events), MOST_TOLD))
+
+
+def _event_problems(events: list[Mapping[str, Any]]) -> Iterator[Problem]:
+    """What is wrong with events of the right shape."""
+    for name in dict.fromkeys(event["name"] for event in events):
+        if (why := unfit_name(name)) is not None:
+            yield Problem("", 1, f"the name {ascii(name)[:80]} {why}", "name it otherwise, and record again")
+    if min(event["ts"] for event in events) != 0:
+        yield Problem("", 1, "its first event does not begin at 0", RECORD_AGAIN)
+
+
+def trace_problems(
+    file: TraceFile, table: Mapping[str, Any], variant: str, name: str, path: str
+) -> Iterator[Problem]:
+    """What is wrong with the file of a trace, and where it is not what a record says of it.
+
+    Parameters:
+        file: The file.
         table: The record that names it, of the right shape.
         variant: Whose trace it is.
         name: What it is called.
         path: What messages name.
     """
     result = table["variants"][variant]
-    entry = result["traces"][name]
-    called = f"the trace {name} of variant {variant} of {table['script']}"
-    try:
-        if trace_digest(packed) != entry["sha256"]:
-            raise TraceError("is not what its record describes: its digest differs", RESTORE)
-        if len(packed) != entry["bytes"]:
-            raise TraceError(f"has {len(packed)} B, and its record says {entry['bytes']}", RECORD_AGAIN)
-        text = unpacked_trace(packed)
-    except TraceError as error:
-        return [Problem(path, 1, f"{called} {error.what}", error.fix)]
-    content, problems = parse_json(text, path)
-    problems = problems or list(form_problems(ProfilerTrace, content, path, text))
-    problems = problems or list(_event_problems(content["traceEvents"], entry, _seconds_of(result)))
-    return [
-        Problem(path, problem.line, f"{called}: {problem.what}", problem.fix)
-        for problem in islice(problems, MOST_TOLD)
-    ]
+    for problem in _differences(file, result["traces"][name], _seconds_of(result)):
+        what = f"the trace {name} of variant {variant} of {table['script']}: {problem.what}"
+        yield Problem(path, problem.line, what, problem.fix)
 
 
-def _event_problems(
-    events: list[Mapping[str, Any]], entry: Mapping[str, Any], seconds: float | None
-) -> Iterator[Problem]:
-    """What is wrong with events of the right shape; the path is not known here."""
-    if len(events) != entry["events"]:
-        what = f"it has {len(events)} events, and its record says {entry['events']}"
+def _differences(file: TraceFile, entry: Mapping[str, Any], seconds: float | None) -> Iterator[Problem]:
+    """Where a file is not what its entry and the seconds of its run say; what is wrong with it by itself."""
+    if file.digest != entry["sha256"]:
+        yield Problem("", 1, "is not what its record describes: its digest differs", RESTORE)
+        return
+    if len(file.packed) != entry["bytes"]:
+        what = f"has {len(file.packed)} B, and its record says {entry['bytes']}"
         yield Problem("", 1, what, RECORD_AGAIN)
-    for name in dict.fromkeys(event["name"] for event in events):
-        if (why := unfit_name(name)) is not None:
-            yield Problem("", 1, f"the name {ascii(name)[:80]} {why}", "name it otherwise, and record again")
-    if min(event["ts"] for event in events) != 0:
-        yield Problem("", 1, "its first event does not begin at 0", RECORD_AGAIN)
-    end = max(event["ts"] + event["dur"] for event in events) / 1e6
-    if seconds is not None and end > seconds + _SLACK_SECONDS:
-        yield Problem("", 1, f"it lasts {end:.1f} s, and its run took {seconds:.1f} s", RECORD_AGAIN)
+        return
+    yield from file.problems
+    if file.events and file.events != entry["events"]:
+        what = f"it has {file.events} events, and its record says {entry['events']}"
+        yield Problem("", 1, what, RECORD_AGAIN)
+    if seconds is not None and file.end > seconds + _SLACK_SECONDS:
+        yield Problem("", 1, f"it lasts {file.end:.1f} s, and its run took {seconds:.1f} s", RECORD_AGAIN)
 
 
 def _seconds_of(result: Mapping[str, Any]) -> float | None:
@@ -123,16 +164,17 @@ def committed_problems(
     """What is wrong with the traces of a committed record, in `path`: what it says, what lies beside it."""
     shown = project.relative(path)
     yield from entry_problems(table, script, shown, text)
+    read = cache(lambda place: TraceFile(place.read_bytes()))
     for variant, name, entry in named_traces(table):
         place = project.trace_path(table["machine"], table["script"], name, entry["sha256"])
         try:
-            packed = place.read_bytes()
+            file = read(place)
         except OSError:
             line = json_line(text, ("variants", variant, "traces", name))
             what = f"variant {variant}: its trace {name} is not there ({project.relative(place)})"
             yield Problem(shown, line, what, f"{RESTORE}: benchbook record --all {table['script']}")
             continue
-        yield from trace_file_problems(packed, table, variant, name, project.relative(place))
+        yield from trace_problems(file, table, variant, name, project.relative(place))
     known = trace_places(project, record_from(table))
     for place in _files_in(path.with_suffix("")):
         if place not in known:

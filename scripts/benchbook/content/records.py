@@ -10,7 +10,7 @@ import signal
 import tempfile
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -49,7 +49,7 @@ from benchbook.content.formats import (
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.traces import ENDING, MOST_TRACES, TraceEntry
-from benchbook.content.unfinished import LIST, Move, alone, list_moves
+from benchbook.content.unfinished import LIST, Move, list_moves
 from benchbook.content.units import METERS
 
 # Thirty times what any script here sets or any session notes, of which every number on a page may repeat all.
@@ -492,14 +492,14 @@ def write_together(contents: Mapping[Path, bytes | None], root: Path | None = No
 
     Parameters:
         contents: What each place is to hold.
-        root: Of the checkout whose records they are, where a list of them lies until all are in place.
+        root: Of the checkout whose records they are, where a list of them lies until all are in place. No
+            other command may change them meanwhile (`changing_records`).
 
     Raises:
         OSError: One cannot be written; then everything is as it was.
     """
     with (
         _signals_wait(),
-        nullcontext() if root is None else alone(root),
         ExitStack() as folders,
         ExitStack() as beside,
         ExitStack() as placed,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -13,6 +13,8 @@ from benchbook.content.formats import DEVICE_NAME
 from benchbook.content.problems import Problem
 from benchbook.content.project import Project
 
+# Where pages, scripts, records and the settings lie.
+SOURCES = ("docs", "mkdocs.yml", "pyproject.toml", "snippets")
 ASSETS = "assets"
 LANGUAGE = "_language.yml"
 # Styles, scripts and pictures of the site; a picture of vectors is a document, and may hold scripts.
@@ -52,13 +54,13 @@ _VALUE = re.compile(
 )
 
 
-def tree_problems(project: Project) -> Iterator[Problem]:
+def tree_problems(project: Project, names: Iterable[str] = SOURCES) -> Iterator[Problem]:
     """What neither checks nor the site may read where pages, scripts and records lie: links, pipes, devices.
 
     MkDocs publishes what a link leads to, wherever that is; a pipe keeps its reader waiting. On Windows some
     names are those of devices.
     """
-    for name in ("docs", "mkdocs.yml", "pyproject.toml", "snippets"):
+    for name in names:
         top = project.root / name
         for path in (top, *(() if top.is_symlink() else sorted(top.rglob("*")))):
             shown = path.relative_to(project.root).as_posix()

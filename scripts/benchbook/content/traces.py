@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from benchbook.content.formats import Digest, Limit, Many, OneOf, Passes, Stored, Title
+from benchbook.content.formats import Digest, Limit, Many, OneOf, Passes, Stored, Title, count_marks
 from benchbook.content.identity import find
 from benchbook.content.problems import BenchbookError, Problem
 
@@ -25,6 +25,8 @@ ANNOTATION = "user_annotation"
 CATEGORIES = (*OPERATORS, *DEVICE, ANNOTATION)
 # Of one trace: its bytes, packed and unpacked, and its events. Of a guide on one machine: its bytes.
 LARGEST, LARGEST_UNPACKED, MOST_EVENTS, LARGEST_OF_GUIDE = 300_000, 8_000_000, 20_000, 3_000_000
+# Of `count_marks`, in one trace: an event has eight, and a dozen may stand in its name.
+MOST_MARKS = 20 * MOST_EVENTS
 # What a variant may have, and how long a name may be.
 MOST_TRACES, LONGEST_NAME = 8, 200
 # Microseconds in an hour, which no run takes.
@@ -196,7 +198,7 @@ def packed_trace(events: Iterable[Mapping[str, Any]]) -> bytes:
     """The file of a trace: the same events are the same bytes.
 
     Raises:
-        TraceError: There are too many of them, they last too long, or the file is too large.
+        TraceError: There are too many of them, they last too long or hold too much, or the file is too large.
     """
     events = list(events)
     if len(events) > MOST_EVENTS:
@@ -210,6 +212,7 @@ def packed_trace(events: Iterable[Mapping[str, Any]]) -> bytes:
     into = io.BytesIO()
     with gzip.GzipFile(filename="", mode="wb", fileobj=into, compresslevel=9, mtime=0) as file:
         file.write(unpacked)
+    _limit_marks(unpacked)
     packed = into.getvalue()
     if len(packed) > LARGEST:
         raise TraceError(f"has {len(packed)} B packed, and {LARGEST} B are the most", FEWER_STEPS)
@@ -220,7 +223,7 @@ def unpacked_trace(packed: bytes) -> str:
     """The text of a trace's file.
 
     Raises:
-        TraceError: It is too large, packed or not, or not packed as the recorder packs it.
+        TraceError: It is too large, packed or not, holds too much, or is not packed as the recorder packs it.
     """
     again = "transfer it again, or record it again"
     if len(packed) > LARGEST:
@@ -236,9 +239,15 @@ def unpacked_trace(packed: bytes) -> str:
             raise TraceError(what, FEWER_STEPS)
         if not reader.eof or reader.unused_data:
             raise TraceError("ends too early, or holds more than its text", again)
+        _limit_marks(content)
         return content.decode("utf-8")
     except (zlib.error, UnicodeDecodeError) as error:
         raise TraceError(f"cannot be unpacked ({error})", again) from error
+
+
+def _limit_marks(unpacked: bytes) -> None:
+    if count_marks(unpacked) > MOST_MARKS:
+        raise TraceError(f"holds more than {MOST_MARKS} values", FEWER_STEPS)
 
 
 def load_trace(path: Path, shown: str, entry: TraceEntry) -> ProfilerTrace:

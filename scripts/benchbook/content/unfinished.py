@@ -1,4 +1,4 @@
-"""Finish what a command was putting in place when it was killed; a list below the root says what."""
+"""Let one command at a time change the records, and finish what one that was killed was putting in place."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from typing import Any
 
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
+from benchbook.content.revisions import git_answer
+from benchbook.content.site_files import tree_problems
 
 try:
     import fcntl
@@ -21,12 +23,30 @@ except ImportError:  # Windows, where nothing else says that another command is 
 
 # Below the root; git ignores its folder.
 LIST = ".benchbook/writing.json"
+# Ten times what an import of every record and trace of this handbook would list.
+LARGEST_LIST = 4 * 2**20
 # What a file is called before it is in its place: hidden, with eight letters of its own behind its name.
 BESIDE = re.compile(r"\.(?P<name>.+\.json(?:\.gz)?)\.[a-z0-9_]{8}")
 AGAIN = "run `benchbook import` or `benchbook record` again, which finishes it first"
 
 # A file that is to be put, its place, and what was there before; the first is None of one that goes.
 Move = tuple[Path | None, Path, Path | None]
+
+
+@contextmanager
+def changing_records(project: Project) -> Iterator[None]:
+    """Be the only command that changes records, from what it reads of them on to what it writes.
+
+    What one that was killed had left to do is done first.
+
+    Raises:
+        BenchbookError: That cannot be done, or git tracks what should be this checkout's own.
+    """
+    with alone(project.root):
+        if strange := own_folder_problems(project):
+            raise BenchbookError(*strange)
+        _finish(project)
+        yield
 
 
 @contextmanager
@@ -74,28 +94,48 @@ def list_moves(root: Path, moves: Sequence[Move], write: Callable[[Path, bytes],
     return path
 
 
+def own_folder_problems(project: Project) -> list[Problem]:
+    """What in the folder of this checkout's own may be anyone's: links, pipes, and what came with a commit.
+
+    A journal in it becomes measurements, and a list in it moves records: neither is read where this finds
+    anything.
+    """
+    folder = project.journal.name
+    problems = list(tree_problems(project, [folder]))
+    # Some file systems take names for the same however their letters are written.
+    tracked = git_answer(project.root, "ls-files", "-z", "--", f":(icase){folder}") or b""
+    if names := [name for name in tracked.decode("utf-8", "replace").split("\0") if name]:
+        what = f"git tracks {names[0]}, which anyone may have written; this folder is a checkout's own"
+        problems.append(Problem(folder, 1, what, f"remove it: `git rm -r {folder}`"))
+    return problems
+
+
 def finish_writing(project: Project) -> None:
     """Put in place what a command that was killed had left to put, and remove what it left beside.
 
     Raises:
         BenchbookError: It cannot be, or the list is not one.
     """
-    with alone(project.root):
-        try:
-            for new, place, old in _moves(project):
-                if new is None:
-                    place.unlink(missing_ok=True)
-                elif new.exists():
-                    os.replace(new, place)
-                if old is not None:
-                    old.unlink(missing_ok=True)
-            (project.root / LIST).unlink(missing_ok=True)
-            for path in _left_beside(project.records):
-                path.unlink(missing_ok=True)
-        except OSError as error:
-            what = f"what it lists cannot be put in place ({error.strerror or error})"
-            fix = "make room there, or make it writable, and run the same command again"
-            raise BenchbookError(Problem(LIST, 1, what, fix)) from error
+    with changing_records(project):
+        pass
+
+
+def _finish(project: Project) -> None:
+    try:
+        for new, place, old in _moves(project):
+            if new is None:
+                place.unlink(missing_ok=True)
+            elif new.exists():
+                os.replace(new, place)
+            if old is not None:
+                old.unlink(missing_ok=True)
+        (project.root / LIST).unlink(missing_ok=True)
+        for path in (*_left_beside(project.records), *_lists_left(project)):
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        what = f"what it lists cannot be put in place ({error.strerror or error})"
+        fix = "make room there, or make it writable, and run the same command again"
+        raise BenchbookError(Problem(LIST, 1, what, fix)) from error
 
 
 def unfinished_problems(project: Project) -> Iterator[Problem]:
@@ -123,6 +163,13 @@ def _left_beside(folder: Path) -> list[Path]:
     return [path for path in hidden if path.is_file() and not path.is_symlink()]
 
 
+def _lists_left(project: Project) -> list[Path]:
+    """Lists that were being written, and never were in their place."""
+    path = project.root / LIST
+    found = ((one, BESIDE.fullmatch(one.name)) for one in path.parent.glob(".*"))
+    return [one for one, match in found if match is not None and match["name"] == path.name]
+
+
 def _moves(project: Project) -> list[Move]:
     """What the list says, where each file is one that belongs to the records.
 
@@ -131,7 +178,11 @@ def _moves(project: Project) -> list[Move]:
     """
     fix = f"restore snippets/records (`git checkout`), remove {LIST}, and import or record again"
     try:
-        table = json.loads((project.root / LIST).read_text("utf-8"))
+        with (project.root / LIST).open("rb") as file:
+            content = file.read(LARGEST_LIST + 1)
+        if len(content) > LARGEST_LIST:
+            raise ValueError(f"it has more than {LARGEST_LIST} B")
+        table = json.loads(content)
     except FileNotFoundError:
         return []
     except (OSError, ValueError, RecursionError) as error:

@@ -93,10 +93,11 @@ def record_command(
     here, found = (planned, None) if planned is not None else this_machine(machine, recorded_by)
     if bundle is not None and bundle.is_dir():
         bundle = bundle / f"{here.name}.json.gz"
+    if not (plan or smallest):
+        # Before anything of the checkout's own folder is read or written: it may be anyone's.
+        finish_writing(project)
     # What is known is read under the lock: whoever held it before has written.
     with contextlib.nullcontext() if plan or smallest else only_recording(project, bundle):
-        if not (plan or smallest):
-            finish_writing(project)
         store: Store = Checkout(project, here)
         if bundle is not None:
             store = Bundle(bundle, Checkout(project, here), here, begun)
@@ -132,8 +133,9 @@ def record_command(
                 _report(console, found_again.problems)
                 return 0 if found_again.holds else 1
             if not smallest:
-                store.hold_machine()
-                store.tidy()
+                with store.held():
+                    store.hold_machine()
+                    store.tidy()
             if chosen.problems and not chosen.tasks:
                 # Nothing ran, which does not mean that all is fresh.
                 problems = []

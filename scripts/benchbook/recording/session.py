@@ -9,7 +9,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -266,7 +266,11 @@ class Session:
         watch: DeviceWatch,
         ended: datetime,
     ) -> list[Problem]:
-        """Put what was gathered into the store; what could not be taken over."""
+        """Put what was gathered into the store; what could not be taken over.
+
+        Raises:
+            BenchbookError: What is there is of another machine, or cannot be read or written.
+        """
         opened = journal.header["campaign"]
         foreign = watch.foreign()
         done = Campaign(
@@ -280,10 +284,14 @@ class Session:
             state=opened["state"] | {"foreign_processes": foreign, "shared": self.shared or bool(foreign)},
             predicates=opened["predicates"],
         )
-        record, problems = campaigns.lay_over(task, self.machine.name, opened["id"], done, gathered)
-        if record is not None:
-            wrote = self.store.save(record, campaigns.trace_files(gathered))
-            self.console.print(f"  wrote {wrote}", soft_wrap=True)
+        with self.store.held():
+            # Others may have come in while it ran.
+            self.store.hold_machine()
+            task = replace(task, record=self.store.load(task.script.reference))
+            record, problems = campaigns.lay_over(task, self.machine.name, opened["id"], done, gathered)
+            if record is not None:
+                wrote = self.store.save(record, campaigns.trace_files(gathered))
+                self.console.print(f"  wrote {wrote}", soft_wrap=True)
         return problems
 
     def _time_left(self) -> float:

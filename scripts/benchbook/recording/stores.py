@@ -36,6 +36,7 @@ from benchbook.content.records import (
     write_together,
 )
 from benchbook.content.traces import ENDING, trace_digest
+from benchbook.content.unfinished import changing_records
 
 # What reading a file that is not a bundle can raise.
 DAMAGE = (
@@ -69,8 +70,15 @@ def writing(shown: str) -> Iterator[None]:
 class Store(Protocol):
     """Where records are looked up and put."""
 
+    def held(self) -> contextlib.AbstractContextManager[None]:
+        """Let nobody else change what is there, from what is read of it on to what is saved.
+
+        Raises:
+            BenchbookError: What another that was killed left to do cannot be done.
+        """
+
     def hold_machine(self) -> None:
-        """See that what is there is of this machine, before anything is measured for it.
+        """See that what is there is of this machine.
 
         Raises:
             BenchbookError: It is of another machine of the same name.
@@ -104,6 +112,10 @@ class Checkout:
     def project(self) -> Project:
         """The checkout itself."""
         return self._project
+
+    def held(self) -> contextlib.AbstractContextManager[None]:
+        """Let nobody else change what is there, from what is read of it on to what is saved."""
+        return changing_records(self._project)
 
     def hold_machine(self) -> None:
         """See that what is there is of this machine."""
@@ -184,6 +196,10 @@ class Bundle:
                 known = self._records.get(record.script)
                 if known is None or _extent(record) > _extent(known):
                     self._records[record.script] = record
+
+    def held(self) -> contextlib.AbstractContextManager[None]:
+        """A bundle is its recording's own (`only_recording`)."""
+        return contextlib.nullcontext()
 
     def load(self, script: str) -> Record | None:
         """What is known of "guide/script.py" on this machine: by this bundle, else by the checkout."""
