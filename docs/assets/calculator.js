@@ -395,10 +395,9 @@ function changes(asked, space, model) {
   if (training && asked.method !== "qlora") offer("qlora", { ...adapters, method: "qlora" }, { rank: asked.rank });
   if (divisible && asked.gpus > 1 && asked.sharding !== "zero3") offer("zero3", { sharding: "zero3" });
   if (divisible) {
-    const more = [2, 4, 8, 16, 32, 64].filter((gpus) => gpus > asked.gpus);
-    const enough = more.find((gpus) => space !== undefined && fitting(model, { ...asked, gpus, sharding: "zero3" }, space));
-    const gpus = enough ?? more[0];
-    if (gpus) offer("gpus", { gpus, sharding: "zero3" }, { count: gpus });
+    const more = moreGpus(asked);
+    const enough = more.find((one) => space !== undefined && fitting(model, { ...asked, ...one.change }, space));
+    if (more.length > 0) all.push(enough ?? more[0]);
   }
   if (asked.sequence > 1) {
     const shorter = { sequence: halves(asked.sequence), ...(asked.objective === "grpo" ? { completion: halves(asked.completion) } : {}) };
@@ -406,6 +405,12 @@ function changes(asked, space, model) {
   }
   return all.filter(({ change }) => peak(model, { ...asked, ...change }) !== null);
 }
+
+/** Everything sharded over so many GPUs, the fewest first. */
+const moreGpus = (asked) => [2, 4, 8, 16, 32, 64].filter((gpus) => gpus > asked.gpus)
+  .map((gpus) => ({ name: "gpus", change: { gpus, sharding: "zero3" }, holes: { count: gpus } }));
+
+const addsGpus = ({ change }) => change.gpus !== undefined;
 
 // So many changes are tried in all combinations; of more, those that come first are taken.
 const COMBINED = 3;
@@ -446,9 +451,15 @@ function showChanges(found, asked, model) {
   const fits = (one) => space !== undefined && needed(one.total) <= space;
   const all = changes(asked, space, model).map((one) => ({ ...one, names: [nameOf(one)], total: then(one.change) }));
   const offered = all.filter((one) => one.total < found.total);
-  const rows = [...offered.filter(fits), ...offered.filter((one) => !fits(one))];
-  if (space !== undefined && needed(found.total) > space && !offered.some(fits)) {
-    const both = together(all, asked, space, model);
+  // What the same hardware can do comes first, also by several changes at once: no other has to be bought or rented.
+  const here = offered.filter((one) => fits(one) && !addsGpus(one));
+  const elsewhere = offered.filter((one) => fits(one) && addsGpus(one));
+  const rows = [...here, ...elsewhere, ...offered.filter((one) => !fits(one))];
+  if (space !== undefined && needed(found.total) > space && here.length === 0) {
+    const same = all.filter((one) => !addsGpus(one));
+    // Of other hardware as little as it takes.
+    const more = elsewhere.length > 0 || same.length === all.length ? [] : moreGpus(asked);
+    const both = [same, ...more.map((gpus) => [...same, gpus])].reduce((found, some) => found ?? together(some, asked, space, model), null);
     if (both) {
       const names = both.taken.flatMap((one, place) => [place ? words.comma : BETWEEN, nameOf(one)]);
       rows.unshift({ names: [words.calc_together, ...names], change: both.change, total: then(both.change) });

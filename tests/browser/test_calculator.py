@@ -352,6 +352,34 @@ def test_changes_that_fit_stand_before_those_that_do_not(page: Page, site_url: s
     assert True in marks
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "gpu=24&batch=4&sequence=512",  # one change would be enough, on 32 GPUs
+        "gpu=24&batch=4&sequence=512&gpus=2&sharding=zero3",
+        "gpu=48&batch=4&sequence=512",
+    ],
+)
+def test_what_the_same_hardware_can_do_stands_before_more_gpus(page: Page, site_url: str, asked: str) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?model=llama-3.1-8b&{asked}")
+    ready(page)
+    rows = page.locator("#calc-offers tr:has(.bb-fits)").all_inner_texts()
+    more = ["GPUs, everything sharded" in row for row in rows]
+    assert more == sorted(more)
+    assert more[0] is False
+    page.locator("#calc-offers button").first.click()
+    expect(page.locator("#calc-verdict")).to_have_attribute("data-fits", "true")
+    assert page.get_by_label("Number of GPUs").input_value() == ("2" if "gpus=2" in asked else "1")
+
+
+def test_more_gpus_are_combined_only_where_the_same_hardware_cannot_do_it(page: Page, site_url: str) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?model=llama-3.1-70b&gpu=24&batch=4&sequence=512")
+    ready(page)
+    first = page.locator("#calc-offers tr").first
+    expect(first).to_contain_text("Together:")
+    expect(first).to_contain_text("GPUs, everything sharded")
+
+
 def test_what_is_proposed_leads_to_a_section_that_is_there(page: Page, site_url: str) -> None:
     page.goto(f"{site_url}{address('en', GUIDE)}?attention=eager&batch=8")
     ready(page)
