@@ -289,6 +289,10 @@ function showResult(found, asked, model) {
     if (most || found.at !== "evaluation") said.push(most ? text(counting("calc_largest", asked), { batch: number(most) }) : text(counting("calc_largest_none", asked)));
   }
   at("verdict").dataset.fits = space !== undefined && tells(wanted) ? wanted <= space : "";
+  // At first sight a second model takes more.
+  if (asked.mode === "training" && asked.objective === "dpo" && peak(model, { ...asked, objective: "supervised" })?.total > found.total) {
+    said.push(BETWEEN, words.calc_dpo_less);
+  }
   const movable = paged(model.coefficients, asked, model.dimensions);
   if (movable) said.push(BETWEEN, text("calc_paged", { size: memory(movable) }));
   if (model.vision) said.push(BETWEEN, make("a", { href: "#limits" }, words.calc_no_vision));

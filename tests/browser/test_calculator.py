@@ -209,6 +209,20 @@ def test_pairs_of_answers_leave_what_is_computed_for_them(page: Page, site_url: 
     expect(page.get_by_label("Objective")).to_have_value("supervised")
 
 
+def test_it_says_why_pairs_of_answers_can_take_less_than_supervised_training(
+    page: Page, site_url: str
+) -> None:
+    asked = "model=llama-3.1-8b&method=lora&batch=4&sequence=2048&checkpointing=1"
+    page.goto(f"{site_url}{address('en', GUIDE)}?{asked}")
+    ready(page)
+    supervised = peak_bytes(page)
+    page.get_by_label("Objective").select_option("dpo")
+    expect(page.locator("#calc-verdict")).to_contain_text("Less than SFT takes here")
+    assert peak_bytes(page) < supervised
+    page.get_by_label("What trains").select_option("full")
+    expect(page.locator("#calc-verdict")).not_to_contain_text("Less than SFT")
+
+
 def test_completions_are_generated_before_a_step_and_are_part_of_the_sequence(
     page: Page, site_url: str
 ) -> None:

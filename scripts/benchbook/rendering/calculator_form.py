@@ -152,7 +152,7 @@ _STRINGS = (
         "apply",
     ),
     *("config_no_json", "config_kind", "config_missing", "config_read"),
-    *("config_no_object", "config_wrong", "config_uneven", "config_image", "no_vision", "unused"),
+    *("config_no_object", "config_wrong", "config_uneven", "config_image", "no_vision", "unused", "dpo_less"),
     *("change_sdpa", "change_accumulate", "change_batch", "change_checkpointing", "change_autocast"),
     *("change_adamw_8bit", "change_adafactor", "change_bf16", "change_zero3", "change_gpus"),
     *("change_chunked", "change_lora", "change_qlora", "change_evaluation", "paged", "batch", "pairs"),
