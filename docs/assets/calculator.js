@@ -65,7 +65,7 @@ function readAddress() {
   for (const name of [...CHOICES, ...NUMBERS]) {
     const value = query.get(name);
     if (value === null) continue;
-    const known = NUMBERS.includes(name) ? Number(value) >= Number(fields[name].min) && Number(value) <= 1e9
+    const known = NUMBERS.includes(name) ? inRange(fields[name], Number(value))
       : [...(fields[name].options ?? fields[name])].some((one) => one.value === value);
     if (known) fields[name].value = value;
   }
@@ -109,12 +109,17 @@ let gpu;
 /** What the reader's GPU holds, in bytes; undefined if they chose none. */
 const room = () => gpu?.bytes;
 
-/** The whole number in a field, at least its least; the last good one while the field is being changed. */
+const inRange = ({ min, max }, value) => value >= Number(min) && value <= Number(max);
+
+/** The whole number in a field, within its limits; the last good one while the field is being changed. */
 function count(name) {
   const value = Number(fields[name].value);
-  if (fields[name].value && value >= Number(fields[name].min)) fields[name].dataset.good = Math.floor(value);
+  if (fields[name].value && inRange(fields[name], value)) fields[name].dataset.good = Math.floor(value);
   return Number(fields[name].dataset.good ?? defaults[name]);
 }
+
+/** The fields in which stands what is not computed with. */
+const unused = () => NUMBERS.filter((name) => !at(name).hidden && !(fields[name].value && Number(fields[name].value) === count(name)));
 
 /** Whether several GPUs can divide what the form asks for: of adapters and of other objectives, replicas alone are computed. */
 const divides = () => fields.method.value === "full" && fields.objective.value === "supervised";
@@ -162,7 +167,7 @@ async function chosen() {
   at("config-said").replaceChildren(
     read.problem ? text(`calc_config_${read.problem}`, { names: isolated(read.names) })
       : text("calc_config_read", { family: isolated(settings.families[read.kind]) }));
-  return read.problem ? null : { coefficients: await load(`families/${read.family}`), dimensions: read.dimensions };
+  return read.problem ? null : { coefficients: await load(`families/${read.family}`), dimensions: read.dimensions, vision: read.vision };
 }
 
 /** The peak of a setup; null where the model has no such setup. */
@@ -191,12 +196,20 @@ function choicesOf(name) {
  * such weights train in fp32 under autocast, which is also what a GPU without bf16 can do for any model.
  */
 function usualPrecision() {
-  if (fields.mode.value === "inference" || fields.method.value !== "full") return "bf16";
-  const published = fields.model.value === OWN ? readDtype(fields.config.value) : fields.model.selectedOptions[0].dataset.dtype;
+  if (fields.mode.value === "inference") return "bf16";
+  return precisionFor(fields.method.value, fields.model.value === OWN ? readDtype(fields.config.value) : fields.model.selectedOptions[0].dataset.dtype);
+}
+
+/** The precision in which weights train that are published in another one. */
+function precisionFor(method, published) {
+  if (method !== "full") return "bf16";
   if (!["bfloat16", "float16"].includes(published)) return defaults.precision;
   if (isOlder(gpu)) return hasTensorCores(gpu) ? "bf16_autocast" : "fp32";
   return published === "bfloat16" ? "bf16" : "bf16_autocast";
 }
+
+/** The choice of 16 bits for the weights themselves: bf16, or fp16 of the same size where a GPU computes no bf16. */
+const half = () => [...fields.precision.options].find((one) => one.value === "bf16");
 
 /** Leave of the form what the model and the other choices leave to choose. */
 function showForm({ coefficients }) {
@@ -226,12 +239,19 @@ function showForm({ coefficients }) {
   const together = mode === "training" && count("gpus") > 1;
   at("sharding").hidden = !together || !divides();
   at("sequence").querySelector("label").textContent = words[`calc_${mode === "inference" ? "prompt" : generates ? "prompt_and_completion" : "sequence"}`];
-  const wrong = NUMBERS.filter((name) => !at(name).hidden && !(fields[name].value && Number(fields[name].value) === count(name)));
+  const wrong = unused();
+  for (const name of NUMBERS) {
+    const { min, max } = fields[name];
+    fields[name].setAttribute("aria-invalid", String(wrong.includes(name)));
+    at(`${name}-said`).replaceChildren(wrong.includes(name)
+      ? text("calc_not_counted", { least: number(Number(min)), most: number(Number(max)), used: number(count(name)) }) : "");
+  }
+  half().text = half().value;
+  if (isOlder(gpu) && (mode === "inference" || fields.method.value !== "full")) half().text = "fp16";
   const length = count("sequence") + (mode === "inference" ? count("tokens") : 0);
   const { positions, window } = coefficients;
   at("said").replaceChildren(
-    wrong.length ? text("calc_not_counted", { least: number(Number(fields[wrong[0]].min)), used: number(count(wrong[0])) })
-      : generates && completion() < count("completion") ? text("calc_completion_too_long", { used: number(completion()) })
+    generates && completion() < count("completion") ? text("calc_completion_too_long", { used: number(completion()) })
       : positions && length > positions ? text("calc_too_long", { most: number(positions) })
       : window && length > window ? text("calc_window", { most: number(window) }) : "");
   if (together && !divides()) at("said").append(at("said").textContent ? BETWEEN : "", whyReplicas(objective));
@@ -248,6 +268,7 @@ function showNothing() {
   at("result").hidden = true;
   at("verdict").dataset.fits = "";
   at("verdict").replaceChildren(words.calc_nothing);
+  at("brief").replaceChildren(words.calc_nothing);
 }
 
 function showResult(found, asked, model) {
@@ -268,14 +289,21 @@ function showResult(found, asked, model) {
     if (most || found.at !== "evaluation") said.push(most ? text(counting("calc_largest", asked), { batch: number(most) }) : text(counting("calc_largest_none", asked)));
   }
   at("verdict").dataset.fits = space !== undefined && tells(wanted) ? wanted <= space : "";
+  // At first sight a second model takes more.
+  if (asked.mode === "training" && asked.objective === "dpo" && peak(model, { ...asked, objective: "supervised" })?.total > found.total) {
+    said.push(BETWEEN, words.calc_dpo_less);
+  }
   const movable = paged(model.coefficients, asked, model.dimensions);
   if (movable) said.push(BETWEEN, text("calc_paged", { size: memory(movable) }));
+  if (model.vision) said.push(BETWEEN, make("a", { href: "#limits" }, words.calc_no_vision));
+  for (const name of unused()) said.push(BETWEEN, text("calc_unused", { field: at(name).querySelector("label").textContent, used: number(count(name)) }));
   if (isOlder(gpu)) said.push(remarkOnOlder(gpu, words));
   if (space !== undefined && wanted > space) {
     const remedies = document.getElementById("change-first");
     said.push(BETWEEN, make("a", { href: "#change-first" }, remedies.firstChild.textContent.trim()));
   }
   at("verdict").replaceChildren(...said);
+  showBrief(wanted, space);
   showParts(found, wanted, space);
 }
 
@@ -290,6 +318,41 @@ function mark(fits, name = "span") {
   const said = fits ? `✓ ${words.fits}` : `✗ ${words.fits_not}`;
   return make(name, { class: fits ? "bb-fits" : "bb-fits-not" }, make("bdi", {}, said));
 }
+
+/** The verdict in a line, at the edge of the screen while the whole one is out of sight. */
+function showBrief(wanted, space) {
+  const sizes = [wanted, ...(space === undefined ? [] : [space])].map((bytes) => memory(bytes).textContent);
+  const told = space !== undefined && tells(wanted) ? [mark(wanted <= space, "strong"), " · "] : [];
+  at("brief").replaceChildren(...told, isolated(sizes.join(" / ")));
+}
+
+// All but a fraction of a pixel, and not below the page's header.
+new IntersectionObserver((seen) => at("brief").classList.toggle("calc-idle", seen.at(-1).intersectionRatio > 0.97),
+  { threshold: [0, 0.97, 1], rootMargin: "-60px 0px 0px" }).observe(at("verdict"));
+
+/** Of each model that readers ask for, the first method that this GPU has room for: what they may begin with. */
+function showFitting() {
+  const { setup: fixed, models } = settings.fitting;
+  at("fitting").hidden = !gpu || gpu.shared || models.length === 0;
+  if (at("fitting").hidden) return;
+  if (!new URLSearchParams(location.search).has("model") || location.hash === "#calc-fitting") at("fitting").open = !closedFitting;
+  at("fitting").querySelector("ul").replaceChildren(...models.map(({ model, title, peaks }) => {
+    const found = Object.entries(peaks).map(([method, bytes]) => [method, bytes[precisionFor(method, "bfloat16")]])
+      .find(([, bytes]) => needed(bytes) <= room());
+    if (!found) return make("li", {}, isolated(title), words.colon, words.calc_fitting_none);
+    const [method, bytes] = found;
+    const query = new URLSearchParams({ model, ...(method === "full" ? {} : { method }), ...fixed, gpu: gpu.id });
+    const named = [...fields.method.options].find((one) => one.value === method).text;
+    return make("li", {}, make("a", { href: `?${query}` }, isolated(title), words.colon, make("bdi", {}, named)), " ", memory(needed(bytes)));
+  }));
+  if (sought) at("fitting").scrollIntoView();
+  sought = false;
+}
+
+// What an address leads to is there only now.
+let sought = location.hash === "#calc-fitting";
+let closedFitting = false;
+at("fitting").querySelector("summary").addEventListener("click", () => (closedFitting = at("fitting").open));
 
 function showParts(found, wanted, space) {
   const parts = PARTS.map((name) => [name, found.parts[name]]).filter(([, bytes]) => bytes >= 1024);
@@ -390,15 +453,16 @@ function changes(asked, space, model) {
   if (whole && asked.precision === "fp32") offer("autocast", { precision: "bf16_autocast" });
   if (training && asked.optimizer.startsWith("adamw_") && !asked.optimizer.endsWith("adamw_8bit")) offer("adamw_8bit", { optimizer: "adamw_8bit" });
   if (training && asked.optimizer !== "adafactor" && !asked.optimizer.startsWith("paged") && !asked.optimizer.startsWith("sgd")) offer("adafactor", { optimizer: "adafactor" });
-  if (asked.precision !== "bf16") offer("bf16", { precision: "bf16" });
-  if (whole) offer("lora", { ...adapters, method: "lora" }, { rank: asked.rank });
+  // Weights that are trained themselves cannot be fp16, and older GPUs have no bf16.
+  const precision = isOlder(gpu) ? "fp16" : "bf16";
+  if (asked.precision !== "bf16" && !(whole && isOlder(gpu))) offer("bf16", { precision: "bf16" }, { precision });
+  if (whole) offer("lora", { ...adapters, method: "lora" }, { rank: asked.rank, precision });
   if (training && asked.method !== "qlora") offer("qlora", { ...adapters, method: "qlora" }, { rank: asked.rank });
   if (divisible && asked.gpus > 1 && asked.sharding !== "zero3") offer("zero3", { sharding: "zero3" });
   if (divisible) {
-    const more = [2, 4, 8, 16, 32, 64].filter((gpus) => gpus > asked.gpus);
-    const enough = more.find((gpus) => space !== undefined && fitting(model, { ...asked, gpus, sharding: "zero3" }, space));
-    const gpus = enough ?? more[0];
-    if (gpus) offer("gpus", { gpus, sharding: "zero3" }, { count: gpus });
+    const more = moreGpus(asked);
+    const enough = more.find((one) => space !== undefined && fitting(model, { ...asked, ...one.change }, space));
+    if (more.length > 0) all.push(enough ?? more[0]);
   }
   if (asked.sequence > 1) {
     const shorter = { sequence: halves(asked.sequence), ...(asked.objective === "grpo" ? { completion: halves(asked.completion) } : {}) };
@@ -406,6 +470,12 @@ function changes(asked, space, model) {
   }
   return all.filter(({ change }) => peak(model, { ...asked, ...change }) !== null);
 }
+
+/** Everything sharded over so many GPUs, the fewest first. */
+const moreGpus = (asked) => [2, 4, 8, 16, 32, 64].filter((gpus) => gpus > asked.gpus)
+  .map((gpus) => ({ name: "gpus", change: { gpus, sharding: "zero3" }, holes: { count: gpus } }));
+
+const addsGpus = ({ change }) => change.gpus !== undefined;
 
 // So many changes are tried in all combinations; of more, those that come first are taken.
 const COMBINED = 3;
@@ -446,9 +516,15 @@ function showChanges(found, asked, model) {
   const fits = (one) => space !== undefined && needed(one.total) <= space;
   const all = changes(asked, space, model).map((one) => ({ ...one, names: [nameOf(one)], total: then(one.change) }));
   const offered = all.filter((one) => one.total < found.total);
-  const rows = [...offered.filter(fits), ...offered.filter((one) => !fits(one))];
-  if (space !== undefined && needed(found.total) > space && !offered.some(fits)) {
-    const both = together(all, asked, space, model);
+  // What the same hardware can do comes first, also by several changes at once: no other has to be bought or rented.
+  const here = offered.filter((one) => fits(one) && !addsGpus(one));
+  const elsewhere = offered.filter((one) => fits(one) && addsGpus(one));
+  const rows = [...here, ...elsewhere, ...offered.filter((one) => !fits(one))];
+  if (space !== undefined && needed(found.total) > space && here.length === 0) {
+    const same = all.filter((one) => !addsGpus(one));
+    // Of other hardware as little as it takes.
+    const more = elsewhere.length > 0 || same.length === all.length ? [] : moreGpus(asked);
+    const both = [same, ...more.map((gpus) => [...same, gpus])].reduce((found, some) => found ?? together(some, asked, space, model), null);
     if (both) {
       const names = both.taken.flatMap((one, place) => [place ? words.comma : BETWEEN, nameOf(one)]);
       rows.unshift({ names: [words.calc_together, ...names], change: both.change, total: then(both.change) });
@@ -465,7 +541,7 @@ function showChanges(found, asked, model) {
 }
 
 function nameOf({ name, holes }) {
-  const filled = Object.fromEntries(Object.entries(holes).map(([hole, value]) => [hole, number(value)]));
+  const filled = Object.fromEntries(Object.entries(holes).map(([hole, value]) => [hole, typeof value === "string" ? isolated(value) : number(value)]));
   const shown = text(`calc_change_${name}`, filled);
   return settings.links[name] ? make("a", { href: settings.links[name] }, shown) : shown;
 }
@@ -499,6 +575,7 @@ async function update() {
   } catch {
     at("result").hidden = false;
     at("verdict").replaceChildren(words.calc_failed);
+    at("brief").replaceChildren(words.calc_failed);
     return;
   }
   if (mine !== turn) return; // the reader has changed something since
@@ -519,8 +596,10 @@ form.addEventListener("input", (event) => {
   update();
 });
 form.addEventListener("submit", (event) => event.preventDefault());
-const chooseKept = gpuField("calc-gpu", settings.gpus, words, (one) => {
+const chooseKept = gpuField("calc-gpu", settings.gpus, words, (one, count) => {
   gpu = one;
+  if (count && !at("gpus").hidden) fields.gpus.value = count;
+  showFitting();
   update();
 });
 addEventListener("popstate", () => {

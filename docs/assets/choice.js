@@ -143,6 +143,14 @@ function showFits() {
   }
 }
 
+/** Leads to what the chosen GPU has room for, and takes it along: it may be that of another's link. */
+function showWay() {
+  const way = document.getElementById("bb-gpu-fitting");
+  if (!way) return;
+  way.hidden = !gpu || Boolean(gpu.shared);
+  if (gpu) way.href = `${way.href.replace(/[?#].*$/, "")}?gpu=${gpu.id}#calc-fitting`;
+}
+
 /** Says that the numbers are a CPU's, with a button that shows those of `machine` instead. */
 function fromAnother(machine) {
   const button = make("button", { type: "button", class: "bb-link" }, make("bdi", {}, [...select.options].find((one) => one.value === machine).text));
@@ -191,6 +199,7 @@ const chooseKept = input && gpuField("bb-gpu", settings.gpus, words, (one) => {
   gpu = one;
   showFits();
   showOlder();
+  showWay();
 });
 
 function start() {

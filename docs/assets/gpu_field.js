@@ -1,10 +1,11 @@
 // The field in which a reader says which GPU they have. What is kept, in the address and in storage, is an id.
 
-import { kept, understand } from "./gpus.js";
+import { kept, listed, understand } from "./gpus.js";
 import { chosen, keep } from "./keeping.js";
 
 const BF16_FROM = 80; // the compute capability, times ten
 const TENSOR_CORES_FROM = 70;
+const PAUSE = 400; // milliseconds without a key, after which what is typed counts
 let table;
 
 /** Whether a GPU is known to compute no bf16, and whether it computes fp16 on tensor cores all the same. */
@@ -20,9 +21,9 @@ export function remarkOnOlder(gpu, words) {
 }
 
 /**
- * Let the field of `id` choose a GPU, and keep it: `changed(gpu)` is called with a row of the table, which has its
- * `id`, its `bytes` and its `label`, or with undefined where nothing is chosen any more. `words` are texts of the
- * page's language.
+ * Let the field of `id` choose a GPU, and keep it: `changed(gpu, count)` is called with a row of the table, which has its
+ * `id`, its `bytes` and its `label`, or with undefined where nothing is chosen any more; `count` is how many of them
+ * were named, if that was said. `words` are texts of the page's language.
  *
  * Answers a function that chooses what was kept.
  */
@@ -31,16 +32,37 @@ export function gpuField(id, address, words, changed) {
   const said = document.getElementById(`${id}-said`);
   const rows = () => (table ??= fetch(address).then((answer) => answer.json()).catch(() => []));
 
-  const change = (gpu, lasting) => {
+  let pause;
+  let answered = ""; // the text that the page is an answer to
+
+  const change = (gpu, lasting, count) => {
     keep("gpu", gpu?.id ?? "", lasting);
-    changed(gpu);
+    changed(gpu, count);
   };
 
-  const choose = (gpu, several = false, lasting = true) => {
-    input.value = gpu?.label ?? "";
+  const choose = (gpu, { several = 0, lasting = true, written = true } = {}) => {
+    clearTimeout(pause);
+    if (written) input.value = gpu?.label ?? "";
+    answered = input.value;
     const remarks = [several && words.my_gpu_several, gpu?.shared && words.my_gpu_shared].filter(Boolean);
     said.replaceChildren(remarks.join(words.between_sentences));
-    change(gpu, lasting);
+    change(gpu, lasting, several || undefined);
+  };
+
+  /** Answer what is typed; only where it is done with, write the name of what it means into the field. */
+  const answer = async (written) => {
+    clearTimeout(pause);
+    const typed = input.value;
+    const table = await rows();
+    if (typed !== input.value) return;
+    const found = understand(typed, table);
+    if (found.gpu) return choose(found.gpu, { several: found.several, written });
+    // A button that was just offered must not be another one when it is released.
+    if (typed === answered) return;
+    answered = typed;
+    change(undefined);
+    if (found.choices) offer(found.choices);
+    else said.textContent = found.unknown ? words.my_gpu_unknown : "";
   };
 
   const offer = (choices) => {
@@ -61,24 +83,23 @@ export function gpuField(id, address, words, changed) {
 
   input.addEventListener("focus", async () => {
     const list = document.getElementById(input.getAttribute("list"));
-    list.replaceChildren(...(await rows()).map((row) => {
+    list.replaceChildren(...listed(await rows()).map((one) => {
       const option = document.createElement("option");
-      option.value = row.memory_gb ? `${row.name} · ${row.memory_gb} GB` : row.name;
+      option.value = one.label;
       return option;
     }));
   }, { once: true });
 
-  input.addEventListener("change", async () => {
-    const answer = understand(input.value, await rows());
-    if (answer.gpu) return choose(answer.gpu, answer.several);
-    change(undefined);
-    if (answer.choices) offer(answer.choices);
-    else said.textContent = answer.unknown ? words.my_gpu_unknown : "";
+  input.addEventListener("change", () => answer(true));
+  // The old verdict must not stand beside another name.
+  input.addEventListener("input", () => {
+    clearTimeout(pause);
+    pause = setTimeout(answer, PAUSE, false);
   });
 
   return async () => {
     const name = chosen("gpu");
     // What another's link says is not the reader's own choice.
-    choose(name ? kept(name, await rows()) : undefined, false, false);
+    choose(name ? kept(name, await rows()) : undefined, { lasting: false });
   };
 }

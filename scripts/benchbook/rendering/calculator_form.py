@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from html import unescape
 from statistics import median
 from typing import Any
@@ -11,8 +12,16 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from benchbook.calculator.listing import KINDS, ListedModel, all_models, kind_text, listed_models
-from benchbook.calculator.memory_model import OBJECTIVES
+from benchbook.calculator.listing import (
+    KINDS,
+    ListedModel,
+    all_models,
+    coefficients_path,
+    kind_text,
+    listed_models,
+    load_coefficients,
+)
+from benchbook.calculator.memory_model import OBJECTIVES, Setup, calculate
 from benchbook.calculator.points import Error, Points, errors, load_points
 from benchbook.content.references import UnresolvedError
 from benchbook.languages.formatting import NO_BREAK_SPACE
@@ -25,6 +34,7 @@ from benchbook.rendering.gpu_field import render_gpu_field
 from benchbook.rendering.templates import template
 
 _ERRORS = Cache[None, list[Error]]("errors of the calculator")
+_FITTING = Cache[None, list[dict[str, Any]]]("what models take at their smallest")
 
 
 def render_errors(library: Library, language: Language) -> str:
@@ -100,6 +110,10 @@ _TRIES: tuple[tuple[str, str, int, Mapping[str, str | int]], ...] = (
     ("qwen3-4b", "lora", 16, {}),
     ("qwen3-4b", "lora", 16, _GRPO),
 )
+# What a reader is told of a GPU before they choose a model: these, by the method that changes training least.
+_FITTING_MODELS = ("llama-3.2-1b", "llama-3.2-3b", "llama-3.1-8b", "phi-4", "llama-3.1-70b")
+_FITTING_SETUP = Setup("training", "bf16", "sdpa", batch=1, sequence=2048, checkpointing=True)
+_FITTING_SAID: Mapping[str, str | int] = {"batch": _FITTING_SETUP.batch, "sequence": _FITTING_SETUP.sequence}
 _FAMILIES = {"encoder": "BERT", "decoder": "Llama", "gpt": "GPT-2"}
 
 # Where the guides treat what the page proposes.
@@ -138,13 +152,14 @@ _STRINGS = (
         "apply",
     ),
     *("config_no_json", "config_kind", "config_missing", "config_read"),
+    *("config_no_object", "config_wrong", "config_uneven", "config_image", "no_vision", "unused", "dpo_less"),
     *("change_sdpa", "change_accumulate", "change_batch", "change_checkpointing", "change_autocast"),
     *("change_adamw_8bit", "change_adafactor", "change_bf16", "change_zero3", "change_gpus"),
     *("change_chunked", "change_lora", "change_qlora", "change_evaluation", "paged", "batch", "pairs"),
     *("completions", "completion_too_long", "prompt_and_completion"),
     *("largest_pairs", "largest_completions", "largest_none_pairs", "largest_none_completions"),
     *("change_accumulate_pairs", "change_accumulate_completions", "replicas"),
-    "change_sequence",
+    *("change_sequence", "fitting_none"),
 )
 # What a reader can write over: the dimensions of a decoder with grouped-query attention.
 _EXAMPLE = {
@@ -199,7 +214,8 @@ def render_calculator(build: Build, text: str) -> str:
         gpu_field=render_gpu_field("calc-gpu", language, "calc-rule"),
         copy_link=language.text("copy_link"),
         rule=Markup(language.words(language.text("fits_rule"))),
-        settings=_settings(build, gpus),
+        fitting=_said_setup(_FITTING_SAID, language),
+        settings=_settings(build, gpus, models),
         scripts=("memory_model.js", "dimensions.js", "gpu_field.js", "gpus.js", "keeping.js", "picture.js"),
     )
 
@@ -214,10 +230,31 @@ def _sizes(gpus: list[dict[str, Any]]) -> list[dict[str, int]]:
     return [{"gb": size, "bytes": held} for size, held in sorted(least.items())]
 
 
+def _fitting(library: Library, models: tuple[ListedModel, ...]) -> list[dict[str, Any]]:
+    """What each of some models takes with each method, in bytes, by each precision that a GPU may ask for."""
+
+    def peaks(model: ListedModel) -> dict[str, dict[str, int]]:
+        coefficients = load_coefficients(coefficients_path(library.project, model.name))
+        found: dict[str, dict[str, int]] = {}
+        for method in _METHODS:
+            for precision in _PRECISIONS:
+                setup = replace(_FITTING_SETUP, method=method, precision=precision)
+                if setup.key in coefficients["training"]:
+                    found.setdefault(method, {})[precision] = round(calculate(coefficients, setup).total)
+        return found
+
+    known = {one.name: one for one in models}
+    asked = [known[name] for name in _FITTING_MODELS if name in known]
+    return library.once(
+        _FITTING,
+        None,
+        lambda: [{"model": one.name, "title": one.title, "peaks": peaks(one)} for one in asked],
+    )
+
+
 def _tries(models: tuple[ListedModel, ...], language: Language) -> list[tuple[str, Markup]]:
     """Setups to begin with: what the address says of each, and what it is called, in the form's words."""
     titles = {one.name: one.title for one in models}
-    said, colon = _words(language), language.text("colon")
     found = []
     for model, method, gpu, more in _TRIES:
         if model not in titles:
@@ -225,14 +262,19 @@ def _tries(models: tuple[ListedModel, ...], language: Language) -> list[tuple[st
         asked = {**_TRIED, **more}
         told = [titles[model], _METHODS[method]]
         told += [str(asked["objective"]).upper()] if "objective" in asked else []
-        sizes = [
-            Markup("{}{}{}").format(said(name), colon, _latin(str(asked[name])))
-            for name in ("batch", "sequence")
-        ]
-        words = [*map(_latin, told), *sizes, said("checkpointing"), _latin(f"{gpu}{NO_BREAK_SPACE}GB")]
+        words = [*map(_latin, told), _said_setup(asked, language), _latin(f"{gpu}{NO_BREAK_SPACE}GB")]
         address = urlencode({"model": model, "method": method, **asked, "gpu": gpu})
         found.append((address, Markup(" · ").join(words)))
     return found
+
+
+def _said_setup(asked: Mapping[str, str | int], language: Language) -> Markup:
+    """Batch and sequence of a setup with checkpointing, in the form's words."""
+    said, colon = _words(language), language.text("colon")
+    sizes = [
+        Markup("{}{}{}").format(said(name), colon, _latin(str(asked[name]))) for name in ("batch", "sequence")
+    ]
+    return Markup(" · ").join([*sizes, said("checkpointing")])
 
 
 def _latin(text: str) -> Markup:
@@ -249,7 +291,7 @@ def _by_kind(models: tuple[ListedModel, ...], language: Language) -> list[tuple[
     return [(language.text(kind_text(kind)), found) for kind, found in kinds.items() if found]
 
 
-def _settings(build: Build, gpus: list[dict[str, Any]]) -> str:
+def _settings(build: Build, gpus: list[dict[str, Any]], models: tuple[ListedModel, ...]) -> str:
     """What the script must know, as JSON that no tag can end."""
     language = build.here.language
     names = [*(f"calc_{name}" for name in _STRINGS), "comma", "colon", "fits", "fits_not", *GPU_STRINGS]
@@ -259,6 +301,10 @@ def _settings(build: Build, gpus: list[dict[str, Any]]) -> str:
         "gpus": f"{build.here.root}assets/gpus.json",
         "sizes": _sizes(gpus),
         "families": _FAMILIES,
+        "fitting": {
+            "setup": {**_FITTING_SAID, "checkpointing": 1},
+            "models": _fitting(build.library, models),
+        },
         "links": {name: build.here.address(link) for name, link in _LINKS.items()},
         "strings": {name: _plain(language, language.text(name)) for name in names},
     }

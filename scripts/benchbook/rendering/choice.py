@@ -27,6 +27,7 @@ from benchbook.rendering.gpu_field import render_gpu_field
 from benchbook.rendering.provenance import machine_short, marked_title
 
 FOLDER = "assets/data"
+CALCULATOR = "memory_calculator.md"
 
 
 def data_folder(page: str, language: str) -> str:
@@ -104,8 +105,9 @@ def _render_choice(build: Build, page: PageContext) -> str:
         control += f' <span class="bb-none">{language.words(language.text("not_on_gpu"))}</span>'
     gpu = ""
     if page.fits and not page.asks_gpu:
+        field = render_gpu_field("bb-gpu", language, "bb-gpu-rule")
         gpu = (
-            f'<p class="bb-live">{render_gpu_field("bb-gpu", language, "bb-gpu-rule")}</p>'
+            f'<p class="bb-live">{field}{_calculator(build)}</p>'
             f'<p id="bb-gpu-rule" class="bb-live" hidden>{language.words(language.text("fits_rule"))}</p>'
         )
     name = escape(language.text("choices"))
@@ -113,6 +115,15 @@ def _render_choice(build: Build, page: PageContext) -> str:
         f'<div class="bb-choice" role="group" aria-label="{name}" data-pagefind-ignore>'
         f"<p>{control}</p>{elsewhere}{gpu}</div>"
     )
+
+
+def _calculator(build: Build) -> str:
+    """The way to what the GPU that is chosen has room for, where the handbook has a calculator."""
+    if not (build.library.project.docs / "en" / CALCULATOR).is_file():
+        return ""
+    language = build.here.language
+    href, text = escape(build.here.address(CALCULATOR)), language.words(language.text("calc_fitting"))
+    return f' <a id="bb-gpu-fitting" href="{href}" hidden>{text}</a>'
 
 
 def page_settings(build: Build, page: PageContext) -> dict[str, Any]:

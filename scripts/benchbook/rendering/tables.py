@@ -78,15 +78,17 @@ class TableRow:
 
 @dataclass(frozen=True)
 class Order:
-    """The order of the rows of a table: by one of its columns, the best first.
+    """The order of the rows of a table: by one of its columns, the best first, or the largest errors first.
 
     Parameters:
         column: Its place.
         descending: Whether more is better.
+        size: Order by the size of errors, whatever their sign.
     """
 
     column: int
     descending: bool
+    size: bool = False
 
 
 @dataclass(frozen=True)
@@ -228,6 +230,9 @@ def _order(
         )
     names = [str(column["metric"] if isinstance(column, dict) else column) for column in columns]
     wanted = str(spec["sort"])
+    errors = [place for place, shown in enumerate(rows[0].quantities) if shown.show == "error"]
+    if wanted == "error" and errors:
+        return Order(errors[0], descending=True, size=True)
     if wanted not in names:
         raise UnresolvedError(f"`sort:` names no column `{wanted}`", did_you_mean(wanted, names, "column"))
     column = names.index(wanted)
@@ -538,7 +543,8 @@ def _frame(table: Table, entries: Sequence[Sequence[Entry]], language: Language)
     ]
     marks = [_kept_whole(language.label(name, scope) or name) for name in columns]
     if table.order:
-        direction = "descending" if table.order.descending else "ascending"
+        # A script orders again by what it can order by; the size of errors is none of it.
+        direction = "other" if table.order.size else "descending" if table.order.descending else "ascending"
         marks[len(table.axes) + table.order.column] += f' aria-sort="{direction}"'
     head = "".join(f'<th scope="col"{mark}>{label}</th>' for mark, label in zip(marks, heads, strict=True))
     caption = f"<caption>{language.words(table.caption)}</caption>" if table.caption else ""
@@ -619,7 +625,12 @@ def _ordered(order: Order | None, entries: Sequence[Sequence[Entry]]) -> list[in
         return list(places)
     values = [entries[place][order.column].value for place in places]
     sign = -1 if order.descending else 1
-    return sorted(places, key=lambda place: (not values[place], sign * json.loads(values[place] or "0")))
+
+    def rank(place: int) -> float:
+        number: float = json.loads(values[place] or "0")
+        return sign * (abs(number) if order.size else number)
+
+    return sorted(places, key=lambda place: (not values[place], rank(place)))
 
 
 def _marks(row: TableRow, build: Build, machine: Machine) -> str:
