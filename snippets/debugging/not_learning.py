@@ -6,7 +6,7 @@
 # [tool.benchbook]
 # needs = ["cpu"]
 # timeout = 300
-# repeats = 8
+# repeats = 3
 # [tool.benchbook.metrics]
 # first_loss = { unit = "1" }
 # last_loss = { unit = "1", better = "lower" }
