@@ -98,6 +98,7 @@ def spoilt(checkpoint):
 
 # The last checkpoint that is good, and on from there
 good = bisect_left(checkpoints, True, key=spoilt) - 1
+assert good >= 0, "the first checkpoint is spoilt already"
 model.load_state_dict(checkpoints[good][0])
 optimizer.load_state_dict(checkpoints[good][1])
 for number in range(good * kept_every, steps):

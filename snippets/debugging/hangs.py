@@ -108,7 +108,7 @@ with provoked("saved_on_one_rank"):
     # endregion
 
 # %% other_shape
-if debug == "DETAIL":  # without it, both processes end at once
+if debug == "DETAIL":  # without it, a process aborts
     group = new_group()
     with provoked("other_shape"):
         # region other_shape_lines
@@ -141,9 +141,11 @@ for entry in recorded:
 
 # %% summary
 names = re.compile(r"[Rr]anks? \d")
-naming = [case for case in told if any(map(names.search, told[case]))]
-cases, cases_that_name_a_rank = len(told), len(naming)
-print(f"{cases_that_name_a_rank} of {cases} name a rank: {', '.join(naming)}")
+# The barrier is a remedy, not a fault.
+faults = [case for case in told if case != "monitored_barrier"]
+naming = [case for case in faults if any(map(names.search, told[case]))]
+cases, cases_that_name_a_rank = len(faults), len(naming)
+print(f"{cases_that_name_a_rank} of {cases} name a rank: {', '.join(naming) or 'none'}")
 
 # %% texts
 fixed_parts = {
@@ -162,7 +164,7 @@ for name, case in provoked_in.items():
     parts = ".*".join(map(re.escape, fixed_parts[name]))
     assert re.search(parts, told[case][0]), (name, told[case][0])
 waited = "RuntimeError: Timed out waiting"
-assert naming == (["monitored_barrier"] if debug == "OFF" else list(told))
+assert naming == ([] if debug == "OFF" else faults)
 assert "Ranks 1 failed to pass" in told["monitored_barrier"][0]
 if debug == "OFF":
     for case in ("rank_missing", "other_order", "saved_on_one_rank"):

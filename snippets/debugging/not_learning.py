@@ -6,7 +6,7 @@
 # [tool.benchbook]
 # needs = ["cpu"]
 # timeout = 300
-# repeats = 8
+# repeats = 3
 # [tool.benchbook.metrics]
 # first_loss = { unit = "1" }
 # last_loss = { unit = "1", better = "lower" }
@@ -16,6 +16,8 @@
 # reached = { unit = "1" }
 # gradient = { unit = "1" }
 # change = { unit = "1" }
+# first_change = { unit = "1" }
+# late_change = { unit = "1" }
 # changed = { unit = "1" }
 # rate = { unit = "1" }
 # counted = { unit = "1" }
@@ -165,9 +167,9 @@ def training():
 
 
 def train(batches):
-    """Train anew; return the model, the loss of each step and what was seen half-way."""
+    """Train anew; return the model, the loss of each step, what was seen half-way and each change."""
     model, optimizer, schedule = training()
-    losses = []
+    losses, changes = [], []
     for number, tokens in enumerate(batches):
         inputs, labels = batch_of(tokens)
         loss = model(input_ids=inputs, labels=labels).loss
@@ -181,6 +183,7 @@ def train(batches):
         with watched(model, optimizer) as seen:
             optimizer.step()
         # endregion
+        changes.append(seen["change"])
         if number == len(batches) // 2:
             half_way = seen
             # region rate
@@ -193,21 +196,22 @@ def train(batches):
         schedule.step()
         if fault != "gradients_kept":
             optimizer.zero_grad()
-    return model, losses, half_way | {"rate": rate, "counted": counted.item()}
+    return model, losses, half_way | {"rate": rate, "counted": counted.item()}, changes
 
 
 # %% train
 batches = [texts(batch_size) for _ in range(steps)]
-model, losses, seen = train(batches)
+model, losses, seen, changes = train(batches)
 first_loss, last_loss = losses[0], sum(losses[-10:]) / len(losses[-10:])
 held, reached, gradient = seen["held"], seen["reached"], seen["gradient"]
 change, changed = seen["change"], seen["changed"]
+first_change, late_change = changes[0], changes[len(changes) * 9 // 10]
 rate, counted = seen["rate"], seen["counted"]
 
 # %% same_batch
 # region one_batch
 # Anew, on four samples again and again.
-_, one_batch_losses, _ = train([batches[0][:4]] * one_batch_steps)
+_, one_batch_losses, *_ = train([batches[0][:4]] * one_batch_steps)
 # endregion
 one_batch_loss = one_batch_losses[-1]
 
@@ -215,10 +219,11 @@ one_batch_loss = one_batch_losses[-1]
 tokens = torch.cat(batches)
 shares = tokens[:, 1:].flatten().bincount() / tokens[:, 1:].numel()
 frequency_loss = -(shares[shares > 0] * shares[shares > 0].log()).sum().item()
-with torch.no_grad():
-    guesses = model(input_ids=tokens[:512]).logits.argmax(-1)
+tokens = tokens[:512]
 # region two_ahead
-ahead = (guesses[:, :-2] == tokens[:512, 2:]).float().mean()
+with torch.no_grad():
+    guesses = model(input_ids=tokens).logits.argmax(-1)
+ahead = (guesses[:, :-2] == tokens[:, 2:]).float().mean()
 # endregion
 two_ahead = ahead.item()
 print(f"{fault}: loss {first_loss:.2f}, at last {last_loss:.2f}")

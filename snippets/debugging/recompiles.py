@@ -20,7 +20,7 @@
 fault = "branch"
 mended = False
 hidden_size = 64
-calls = 12
+calls = 8
 seed = 42
 
 # %% setup
@@ -211,6 +211,14 @@ else:
     assert breaks == (fault in ("branch", "item", "print"))
     assert graphs > 1
     assert ("break" in logged.texts[0]) == bool(breaks)
+if fault in ("lengths", "number"):  # what could be compiled anew in each call
+    counters.clear()
+    torch._dynamo.reset()
+    static = torch.compile(forward, backend="eager", dynamic=False)
+    for call in range(calls):
+        static(*arguments(call))
+    tensor = fault == "number" and mended
+    assert counters["stats"]["unique_graphs"] == (1 if tensor else calls)
 # Compiled or not, the same comes out.
 expected = texts if fault == "lengths" else texts[:1] * calls
 if fault in ("branch", "print"):

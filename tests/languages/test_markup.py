@@ -1,5 +1,7 @@
 """The HTML of a page after Markdown."""
 
+import pytest
+
 from benchbook.languages.markup import finish
 
 
@@ -27,8 +29,8 @@ def test_a_plain_word_or_number_needs_no_isolation() -> None:
     assert rtl("<p>مع PyTorch على 8 وحدات</p>") == "<p>مع PyTorch على 8 وحدات</p>"
 
 
-def test_code_and_bound_values_are_left_alone() -> None:
-    html = '<p><code>x = 24 GB</code> <data value="1">24 GB</data></p>'
+def test_numbers_in_code_and_bound_values_are_not_isolated() -> None:
+    html = '<p><code class="bb-whole">x = 24 GB</code> <data value="1">24 GB</data></p>'
     assert rtl(html) == html
 
 
@@ -65,3 +67,13 @@ def test_the_link_beside_a_heading_is_named_in_the_language_of_the_text() -> Non
 def test_a_table_of_records_brings_its_own_cards() -> None:
     html = '<div class="bb-table"><table><tr><th>A</th></tr><tr><td>1</td></tr></table></div>'
     assert ltr(html) == html
+
+
+@pytest.mark.parametrize("code", ["lspci -vvv", "--shm-size", "a/b", "anon-rss"])
+def test_short_code_stays_whole_where_it_could_break(code: str) -> None:
+    assert ltr(f"<p><code>{code}</code></p>") == f'<p><code class="bb-whole">{code}</code></p>'
+
+
+@pytest.mark.parametrize("code", ["loss", "torch.nn.functional.cross-entropy", "cuda:0"])
+def test_code_that_is_long_or_holds_no_break_is_left_as_it_is(code: str) -> None:
+    assert ltr(f"<p><code>{code}</code></p>") == f"<p><code>{code}</code></p>"

@@ -1,12 +1,15 @@
 """The theme's templates."""
 
+import re
 from pathlib import Path
 
+import material
 import pytest
 from jinja2 import Environment
 from mkdocs.theme import Theme
 
 from benchbook.rendering.templates import TemplateCache, Templates, quicken
+from browser.building import ROOT
 
 
 @pytest.fixture
@@ -50,3 +53,12 @@ def test_what_a_template_puts_out_is_text_unless_it_says_that_it_is_html(folder:
     quicken(theme, TemplateCache())
     made = theme.get_env().get_template("main.html").render(name='x"><meta>', content="<b>x</b>")
     assert made == '<a href="x&#34;&gt;&lt;meta&gt;"><b>x</b></a>'
+
+
+def test_each_kind_of_code_has_a_colour_of_ours_light_and_dark() -> None:
+    sheets = Path(material.__file__).parent / "templates/assets/stylesheets"
+    theirs = "".join(path.read_text("utf-8") for path in sheets.glob("main.*.css"))
+    ours = (ROOT / "docs/assets/site.css").read_text("utf-8")
+    kinds = set(re.findall(r"--md-code-hl-[a-z]+-color", theirs))
+    assert kinds
+    assert {kind for kind in kinds if f"{kind}:" not in ours} == set()

@@ -17,6 +17,8 @@ _KEPT = frozenset(
 _TITLES = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _PERMALINK = 'title="Permanent link"'
 # Three of four elements of a highlighted line.
+# Code within a line that is short enough to stay whole, and would break at a hyphen, a slash or a blank.
+_WHOLE = re.compile(r'<code( lang="en" dir="ltr")?>(?=[^<]*[-/ ])([^<]{2,24})</code>')
 _UNCOLOURED = re.compile(r'<span class="[nopw]">([^<]*)</span>')
 
 
@@ -33,6 +35,7 @@ def finish(html: str, *, right_to_left: bool, permalink: str) -> str:
         rewriter.feed(html)
         rewriter.close()
         html = "".join(rewriter.out)
+    html = _WHOLE.sub(r'<code\1 class="bb-whole">\2</code>', html)
     return plain_code(html.replace(_PERMALINK, f'aria-label="{escape(permalink)}"'))
 
 

@@ -15,7 +15,8 @@ WIDTH, FONT_SIZE = 640, 22
 # How many blocks each lane has at most, and how many of them hold their name.
 MOST_SPANS, MOST_INSIDE, MOST_GPU, MOST_NAMED = 60, 80, 80, 20
 # So many names have a colour of their own; the others share that of the text.
-COLOURS = (3, 4, 5, 2, 1, 6)
+# None is that of the host or of its operators, which lie right below.
+COLOURS = (3, 4, 5, 6)
 INSIDE, HOST, GPU = "var(--bb-series-1)", "var(--bb-series-2)", "var(--bb-series-6)"
 # The room for the name of a lane, its height, and what is narrower than anyone sees.
 _HEAD, _LANE, _NARROW = 32, 34, 1.0
