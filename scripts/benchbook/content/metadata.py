@@ -20,6 +20,8 @@ from benchbook.content.units import UNITS
 # The regular expression that PEP 723 prescribes.
 BLOCK = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 NEEDS = ("cpu", "accelerator", "cuda", "rocm", "xpu", "mps")
+# What a script may need to be allowed besides; `benchbook.machines.rights` tries each on this machine.
+RIGHTS = ("root", "memory_limit", "dropped_caches", "shaped_network")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,79}\Z")
 METERS_ON_REQUEST = ("cpu_allocator",)
 # What a point of a matrix may set beside parameters.
@@ -68,6 +70,7 @@ class Metric:
 class ScriptMetadata:
     """What the head of a script declares; `lines` maps each key to its line in the file.
 
+    `needs` names kinds of machine, one of which it must be, and rights (`RIGHTS`), all of which it must have.
     `worth` says what is recorded first where time is short: the scripts with the largest are the first group.
     `work` is what one run has to do (`WORK`), each a number or an arithmetic expression of parameters.
     `traces` are names that hold, after the last cell, the path of a profiler's trace, or None.
@@ -91,6 +94,11 @@ class ScriptMetadata:
     work: dict[str, str | float] = field(default_factory=dict)
     matrix: tuple[dict[str, Any], ...] = ()
     lines: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def rights(self) -> tuple[str, ...]:
+        """What it needs to be allowed on the machine (`RIGHTS`)."""
+        return tuple(need for need in self.needs if need in RIGHTS)
 
     def line_of(self, key: str) -> int:
         """The line on which `key` is set, or that of the metadata block."""
@@ -164,7 +172,10 @@ def _is_seconds(value: object) -> bool:
 
 
 def _is_needs(value: object) -> bool:
-    return _is_strings(value) and bool(value) and set(value) <= set(NEEDS)
+    if not _is_strings(value):
+        return False
+    kinds = set(value) - set(RIGHTS)
+    return bool(kinds) and kinds <= set(NEEDS)
 
 
 def _is_meters(value: object) -> bool:
@@ -192,7 +203,7 @@ def _is_matrix(value: object) -> bool:
 
 # What each key of [tool.benchbook] must be: a test, and the words that say so.
 KEYS: dict[str, tuple[Callable[[object], bool], str]] = {
-    "needs": (_is_needs, f"a list of {', '.join(NEEDS)}"),
+    "needs": (_is_needs, f"a list of one or more of {', '.join(NEEDS)}, and any of {', '.join(RIGHTS)}"),
     "ranks": (_is_count, "a whole number of processes, 1 or more"),
     "timeout": (_is_seconds, "a number of seconds"),
     "repeats": (_is_repeats, f"a whole number of runs, 1 to {MOST_RUNS}"),

@@ -26,6 +26,7 @@ from benchbook.content.records import OWNER_MARK, is_published
 from benchbook.content.unfinished import finish_writing
 from benchbook.machines.accelerators import VENDORS, Accelerators, find_accelerators
 from benchbook.machines.description import LONGEST_NAME, MAINTAINERS, NAME, describe, slug
+from benchbook.machines.rights import missing_rights
 from benchbook.query.freshness import kinds_of
 from benchbook.recording import verification
 from benchbook.recording.hosts import interpreter
@@ -110,7 +111,11 @@ def record_command(
             variant=variant,
             repeats=repeats,
             smallest=smallest,
+            # Another machine's rights cannot be tried from here.
+            missing=missing_rights if planned is None else lambda _: {},
         )
+        for name, why in chosen.skipped.items():
+            console.print(f"skipped {name}, which needs what it may not do here: {why}", markup=False)
         if plan:
             _print_plan(chosen, here, plan_json, runners)
             return _report(console, chosen.problems)
@@ -232,6 +237,7 @@ def _print_plan(plan: Plan, machine: MachineDescription, as_json: bool, runners:
             "groups": [_group_table(worth, tasks) for worth, tasks in plan.groups],
             "scripts": [task.table() for task in plan.tasks],
             "needs_another_machine": list(plan.elsewhere),
+            "needs_what_is_not_allowed": dict(plan.skipped),
             "matrix": matrix(plan.tasks, runners),
         }
         # On one line: the outputs of a workflow's step are lines.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ from benchbook.content.project import Project
 from benchbook.content.records import Record, VariantRecord
 from benchbook.content.script import Script, Variant, read_script
 from benchbook.machines.gpus import Sheet, sheet_of
+from benchbook.machines.rights import missing_rights
 from benchbook.query.freshness import Verdict, input_digests, judge_record
 from benchbook.recording.estimate import expected_seconds
 from benchbook.statistics.summary import median
@@ -99,11 +100,17 @@ class Task:
 
 @dataclass(frozen=True)
 class Plan:
-    """What will run, in that order, what cannot, and what was left out as for another kind of machine."""
+    """What will run, in that order, what cannot, and what was left out.
+
+    Parameters:
+        elsewhere: Scripts for another kind of machine.
+        skipped: Scripts that need what this machine does not allow, and what that is.
+    """
 
     tasks: tuple[Task, ...]
     problems: tuple[Problem, ...]
     elsewhere: tuple[str, ...]
+    skipped: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def groups(self) -> Iterator[tuple[int, tuple[Task, ...]]]:
@@ -131,6 +138,7 @@ def make_plan(
     variant: str | None = None,
     repeats: int | None = None,
     smallest: bool = False,
+    missing: Callable[[Iterable[str]], Mapping[str, str]] = missing_rights,
 ) -> Plan:
     """What to run.
 
@@ -143,6 +151,7 @@ def make_plan(
         variant: Only this one, with its baseline.
         repeats: Runs per variant, instead of what each asks for.
         smallest: Every variant at its smallest, once.
+        missing: What of some rights is not there, and why.
 
     Raises:
         BenchbookError: A script or variant that was named does not exist, or cannot run here.
@@ -150,6 +159,7 @@ def make_plan(
     tasks: list[Task] = []
     problems: list[Problem] = []
     elsewhere: list[str] = []
+    skipped: dict[str, str] = {}
     without: dict[str, list[str]] = {}
     wanted = _Wanted(which, variant, repeats)
     for path in choose(project, scripts):
@@ -157,6 +167,9 @@ def make_plan(
             script = read_script(path, project.root)
             if not script.runs_on(machine.kinds):
                 elsewhere.append(script.reference)
+                continue
+            if script.metadata.rights and (reasons := missing(script.metadata.rights)):
+                skipped[script.reference] = "; ".join(f"{need}: {why}" for need, why in reasons.items())
                 continue
             names = [each.name for each in script.variants(machine.kinds)]
             if variant is not None and variant not in names and not smallest:
@@ -188,8 +201,16 @@ def make_plan(
         what = f"needs {needs}, which {machine.name} has not"
         fix = f"record it where there is one, or add one of {', '.join(NEEDS)} to its `needs`"
         raise BenchbookError(Problem(project.relative(path), 1, what, fix))
+    if scripts and skipped and not tasks and not problems:
+        fix = "record it where that is allowed, as root of a machine of your own; its record stays as it is"
+        raise BenchbookError(
+            *(
+                Problem(f"snippets/{name}", 1, f"needs what it may not do here ({why})", fix)
+                for name, why in skipped.items()
+            )
+        )
     tasks.sort(key=lambda task: -task.worth)
-    return Plan(tuple(tasks), tuple(problems), tuple(elsewhere))
+    return Plan(tuple(tasks), tuple(problems), tuple(elsewhere), skipped)
 
 
 def choose(project: Project, named: Sequence[str]) -> tuple[Path, ...]:

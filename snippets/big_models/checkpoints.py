@@ -1,0 +1,135 @@
+"""What the files of a checkpoint hold, what its index says, and which of them can run code when they are loaded."""
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["torch>=2.11", "transformers>=5.23", "accelerate>=1.15", "safetensors>=0.5"]
+#
+# [tool.benchbook]
+# needs = ["cpu"]
+# timeout = 120
+# [tool.benchbook.metrics]
+# weights = { unit = "B" }
+# files_by_default = { unit = "count" }
+# shards = { unit = "count" }
+# total_size = { unit = "B" }
+# largest_shard = { unit = "B" }
+# ran_when_unpickled = { unit = "count" }
+# ran_by_default = { unit = "count" }
+# [tool.benchbook.smallest]
+# layers = 4
+# ///
+
+# %% parameters
+layers = 8
+width = 512
+
+# %% setup
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+folder = Path(tempfile.mkdtemp(dir="."))
+back = Path.cwd()
+os.chdir(folder)
+torch.manual_seed(0)
+config = LlamaConfig(
+    hidden_size=width,
+    intermediate_size=width * 11 // 4,
+    num_hidden_layers=layers,
+    num_attention_heads=8,
+    num_key_value_heads=8,
+    vocab_size=8192,
+)
+model = LlamaForCausalLM(config)
+weights = sum(tensor.nbytes for tensor in model.state_dict().values())
+torch.save(model.state_dict(), "model.bin")
+
+
+def told(error):
+    """The first line of what an error says."""
+    return f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+# %% shards
+# region shards_lines
+model.save_pretrained("model", max_shard_size="50MB")
+# endregion
+model.save_pretrained("whole")
+files_by_default = len(list(Path("whole").glob("*.safetensors")))
+
+# %% index
+# region index_lines
+import json
+from collections import Counter
+
+path = Path("model/model.safetensors.index.json")
+index = json.loads(path.read_text())
+tensors = Counter(index["weight_map"].values())
+for name, count in sorted(tensors.items()):
+    size = Path("model", name).stat().st_size
+    print(f"{name}: {count} tensors, {size / 2**20:.1f} MiB")
+print(index["metadata"])
+# endregion
+shards, total_size = len(tensors), index["metadata"]["total_size"]
+largest_shard = max(Path("model", name).stat().st_size for name in tensors)
+
+# %% meta
+# region meta_lines
+with torch.device("meta"):  # buffers too
+    empty = LlamaForCausalLM(config)
+weights_of_file = torch.load("model.bin", mmap=True)
+empty.load_state_dict(weights_of_file, assign=True)
+# endregion
+try:
+    empty.to("cpu")
+except NotImplementedError as error:
+    meta_text = told(error)
+print(meta_text)
+empty_buffers = [name for name, tensor in empty.named_buffers() if tensor.is_meta]
+print("without values:", *empty_buffers)
+
+
+# %% pickled
+# region pickled_lines
+class Payload:
+    """Anything that a file may bring along."""
+
+    def __reduce__(self):
+        return os.mkdir, ("it-ran",)
+
+
+torch.save({"weight": torch.ones(2), "x": Payload()}, "bad.bin")
+# endregion
+
+# %% unpickled
+# region unpickled_lines
+torch.load("bad.bin", weights_only=False)
+# endregion
+ran_when_unpickled = int(Path("it-ran").exists())
+os.rmdir("it-ran")
+print("a folder was made:", bool(ran_when_unpickled))
+
+# %% refused
+try:
+    # region refused_lines
+    torch.load("bad.bin")
+    # endregion
+except Exception as error:
+    refused_text = told(error)
+ran_by_default = int(Path("it-ran").exists())
+print(refused_text)
+
+# %% checks
+os.chdir(back)
+shutil.rmtree(folder)
+assert files_by_default == 1
+assert total_size == weights
+assert 2 <= shards == len(set(index["weight_map"].values()))
+assert largest_shard <= 50e6
+assert "Cannot copy out of meta tensor" in meta_text
+assert empty_buffers and all("rotary_emb" in name for name in empty_buffers)
+assert (ran_when_unpickled, ran_by_default) == (1, 0)
+assert refused_text.startswith("UnpicklingError: Weights only load failed")
