@@ -23,9 +23,10 @@ const VERSIONED = words("sxm hbm hbme gddr gddrx pcie pci ftw inno x"); // the n
 const LAPTOP = words("laptop mobile notebook portable 笔记本 筆電 笔记本电脑 移动版 ノート ノートパソコン ноутбук 노트북 لابتوب");
 // Words of names that are in many.
 const COMMON = words("pro max ultra laptop super ti xt data center ada orin agx nano blackwell");
-// Prices, shares, screens, comparisons and versions are no GPUs, nor are numbers with an exponent; rented machines have
-// names in which those of GPUs seem to stand: p4d.24xlarge, a2-highgpu-1g.
-const STRAY = /[$€£¥₩₹%<>≤≥≠=!¬"″½¼]|(?:^|\s)-\s*\d|\d\s*\/\s*\d|(?:^|\s)\d+(?:\.\d+)?e\d|\b[a-z]+\d\w*[.-](?:\d*(?:micro|x?large|metal)|(?:high|ultra|mega|edge)gpu|standard)/;
+// Prices, shares, screens, comparisons and versions are no GPUs, nor are numbers with an exponent.
+const STRAY = /[$€£¥₩₹%<>≤≥≠=!¬"″½¼]|(?:^|\s)-\s*\d|\d\s*\/\s*\d|(?:^|\s)\d+(?:\.\d+)?e\d/;
+// Rented machines have names in which those of GPUs seem to stand: p4d.24xlarge, a2-highgpu-1g.
+const RENTED = /\b[a-z]+\d\w*[.-](?:\d*(?:x?large|metal)|(?:high|ultra|mega|edge)gpu|standard)(?:-\d+\w*)?\b/g;
 const PRINTED = /nvidia-smi|\d\s*mib|total_memory|uuid|driver version|\bmig\b|\||memory total/;
 
 function words(text) {
@@ -87,9 +88,9 @@ function normal(text) {
     .replaceAll(/(?<![\da-z])(\d{1,3}),(\d{3})(?!\d)/g, "$1$2")
     .replace(/^.*\[([^\]]*\b(?:geforce|quadro|tesla|titan|rtx|radeon|arc|a\d+)\b[^\]]*)\]\s*(?:\(rev \w+\)\s*)?$/s, "$1") // a line of lspci
     .replaceAll("の", " ")
-    .replaceAll(/\bgfx\d\w*/g, " ").replaceAll(/macbook(?: pro| air)?|mac (?:mini|studio|pro)\b/g, " ")
+    .replaceAll(/\bgfx\d\w*/g, " ").replaceAll(RENTED, " ").replaceAll(/macbook(?: pro| air)?|mac (?:mini|studio|pro)\b/g, " ")
     .replaceAll(/\bcenter gpu max\b/g, "center max").replaceAll(/\bmax-?q workstation\b/g, "workstation")
-    .replaceAll(/\bmax-?\s?q\b(?:\s*\/\s*mobile)?/g, "laptop").replaceAll("×", "x").trim();
+    .replaceAll(/(?:\bmobile\s*\/\s*)?\bmax-?\s?q\b(?:\s*\/\s*mobile)?/g, "laptop").replaceAll("×", "x").trim();
 }
 
 /** The numbers and the runs of letters of `text`, with whether a space is before them; glued words come apart. */

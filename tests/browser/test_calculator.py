@@ -19,7 +19,7 @@ from benchbook.calculator.memory_model import calculate
 from benchbook.calculator.points import draw_setups
 from benchbook.content.project import Project
 from benchbook.languages.language import load_language
-from browser.addresses import LANGUAGES, PHONE, ROOT, address
+from browser.addresses import DESKTOP, LANGUAGES, PHONE, ROOT, address
 
 OpenPage = Callable[..., Page]
 GUIDE = "memory_calculator"
@@ -739,12 +739,11 @@ CUT_OFF = """() => [...document.querySelectorAll("#calc select")].filter((one) =
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
-def test_no_choice_is_cut_off_on_a_telephone_and_all_run_one_way(
-    open_page: OpenPage, site_url: str, code: str
+@pytest.mark.parametrize("viewport", [PHONE, LARGE_PHONE, DESKTOP], ids=["phone", "large phone", "desktop"])
+def test_no_choice_is_cut_off_and_all_run_one_way(
+    open_page: OpenPage, site_url: str, code: str, viewport: dict[str, int]
 ) -> None:
-    page = open_page(
-        f"{site_url}{address(code, GUIDE)}?model=gpt2&gpus=2", viewport=PHONE, has_touch=True, is_mobile=True
-    )
+    page = open_page(f"{site_url}{address(code, GUIDE)}?model=gpt2&gpus=2", viewport=viewport)
     ready(page)
     assert page.evaluate(CUT_OFF) == []
     directions = page.locator("#calc select").evaluate_all(
