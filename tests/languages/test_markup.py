@@ -21,6 +21,10 @@ def test_a_signed_number_keeps_its_sign_on_the_left() -> None:
     assert rtl("<p>بفارق -3.5 %</p>") == '<p>بفارق <bdi dir="ltr">-3.5 %</bdi></p>'
 
 
+def test_a_single_digit_keeps_its_sign_on_the_left() -> None:
+    assert rtl("<p>القيمة -9.</p>") == '<p>القيمة <bdi dir="ltr">-9</bdi>.</p>'
+
+
 def test_the_parentheses_of_a_call_stay_behind_its_name() -> None:
     assert rtl("<p>أين تضع zero_grad()</p>") == '<p>أين تضع <bdi dir="ltr">zero_grad()</bdi></p>'
 

@@ -77,7 +77,9 @@ def test_what_is_skipped_keeps_its_record(
     assert record_command(project, (), machine="cpu-here", repeats=1, everything=True) == 0
     assert path.read_bytes() == before
     said = " ".join(capfd.readouterr().err.split())
-    assert "skipped guide/limited.py, which needs what it may not do here: root: this user is not root" in said
+    assert (
+        "skipped guide/limited.py, which needs what it may not do here: root: this user is not root" in said
+    )
 
 
 def test_the_plan_of_another_machine_tries_nothing_here(
@@ -136,9 +138,7 @@ def test_a_user_is_not_root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_without_iproute2_no_network_is_shaped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert missing_rights(["shaped_network"]) == {
-        "shaped_network": "ip and tc of iproute2 cannot be found"
-    }
+    assert missing_rights(["shaped_network"]) == {"shaped_network": "ip and tc of iproute2 cannot be found"}
 
 
 def test_a_step_that_fails_is_named_with_its_last_words(
