@@ -9,6 +9,9 @@ from html.parser import HTMLParser
 # Numbers, signs and Latin words, with what may stand between them. Parentheses are left outside: a run that
 # held one of a pair would turn it around.
 _RUN = re.compile(
+    r"(?:(?<!\w)[±−+\-~≈$])?[A-Za-z0-9][A-Za-z0-9 .,:/_+\-−–×·=%^~]*[A-Za-z0-9%×](?:\(\))?"
+    r"|(?<!\w)[±−+\-~≈][0-9]"
+)
     r"(?:(?<!\w)[±−+\-~≈$])?[A-Za-z0-9][A-Za-z0-9 .,:/_+\-−–×·=%^~]*[A-Za-z0-9%×](?:\(\))?|(?<!\w)[±−+\-~≈][0-9]"
 )
 # A plain number or plain words show the same with and without isolation.
