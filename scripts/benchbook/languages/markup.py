@@ -12,8 +12,6 @@ _RUN = re.compile(
     r"(?:(?<!\w)[±−+\-~≈$])?[A-Za-z0-9][A-Za-z0-9 .,:/_+\-−–×·=%^~]*[A-Za-z0-9%×](?:\(\))?"
     r"|(?<!\w)[±−+\-~≈][0-9]"
 )
-    r"(?:(?<!\w)[±−+\-~≈$])?[A-Za-z0-9][A-Za-z0-9 .,:/_+\-−–×·=%^~]*[A-Za-z0-9%×](?:\(\))?|(?<!\w)[±−+\-~≈][0-9]"
-)
 # A plain number or plain words show the same with and without isolation.
 _PLAIN = re.compile(r"[0-9.,]+|[A-Za-z ]+")
 _KEPT = frozenset(
