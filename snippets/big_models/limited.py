@@ -6,7 +6,7 @@
 # [tool.benchbook]
 # needs = ["cpu", "memory_limit"]
 # timeout = 300
-# repeats = 3
+# repeats = 2
 # environment = { OMP_NUM_THREADS = "2" }
 # [tool.benchbook.metrics]
 # weights = { unit = "B" }

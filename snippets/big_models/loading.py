@@ -6,17 +6,18 @@
 # [tool.benchbook]
 # needs = ["cpu"]
 # timeout = 300
+# repeats = 5
 # environment = { OMP_NUM_THREADS = "2" }
 # [tool.benchbook.metrics]
 # weights = { unit = "B" }
 # model_and_largest_file = { unit = "B" }
-# peak_anonymous = { unit = "B", better = "lower", repeats = 8 }
-# peak_mapped = { unit = "B", better = "lower", repeats = 8 }
-# peak_resident = { unit = "B", better = "lower", repeats = 8 }
-# loaded_anonymous = { unit = "B", better = "lower", repeats = 8 }
-# loaded_mapped = { unit = "B", repeats = 8 }
-# read_while_loading = { unit = "B", repeats = 8 }
-# read_by_first_token = { unit = "B", repeats = 8 }
+# peak_anonymous = { unit = "B", better = "lower" }
+# peak_mapped = { unit = "B", better = "lower" }
+# peak_resident = { unit = "B", better = "lower" }
+# loaded_anonymous = { unit = "B", better = "lower" }
+# loaded_mapped = { unit = "B" }
+# read_while_loading = { unit = "B" }
+# read_by_first_token = { unit = "B" }
 # load_seconds = { unit = "s", better = "lower" }
 # first_token_seconds = { unit = "s", better = "lower" }
 # second_token_seconds = { unit = "s", better = "lower" }
