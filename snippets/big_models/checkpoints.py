@@ -70,7 +70,7 @@ index = json.loads(path.read_text())
 tensors = Counter(index["weight_map"].values())
 for name, count in sorted(tensors.items()):
     size = Path("model", name).stat().st_size
-    print(f"{name}: {count} tensors, {size / 2**20:.1f} MiB")
+    print(name, f"{count} tensors, {size / 2**20:.1f} MiB")
 print(index["metadata"])
 # endregion
 shards, total_size = len(tensors), index["metadata"]["total_size"]
@@ -101,12 +101,12 @@ class Payload:
         return os.mkdir, ("it-ran",)
 
 
-torch.save({"weight": torch.ones(2), "x": Payload()}, "bad.bin")
+torch.save({"weight": torch.ones(2), "x": Payload()}, "a.bin")
 # endregion
 
 # %% unpickled
 # region unpickled_lines
-torch.load("bad.bin", weights_only=False)
+torch.load("a.bin", weights_only=False)
 # endregion
 ran_when_unpickled = int(Path("it-ran").exists())
 os.rmdir("it-ran")
@@ -115,7 +115,7 @@ print("a folder was made:", bool(ran_when_unpickled))
 # %% refused
 try:
     # region refused_lines
-    torch.load("bad.bin")
+    torch.load("a.bin")
     # endregion
 except Exception as error:
     refused_text = told(error)

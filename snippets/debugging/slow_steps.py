@@ -14,6 +14,9 @@
 # KINETO_LOG_LEVEL = "6"
 # OMP_NUM_THREADS = "1"
 # [tool.benchbook.metrics]
+# layer_count = { unit = "count" }
+# batch_samples = { unit = "samples" }
+# sample_tokens = { unit = "tokens" }
 # step_seconds = { unit = "s", better = "lower" }
 # data = { unit = "1" }
 # host = { unit = "1" }
@@ -166,6 +169,8 @@ if "communication" in planted:
     distributed.init_process_group("gloo")
     model = DistributedDataParallel(model)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+
+layer_count, batch_samples, sample_tokens = layers, batch_size, sequence_length
 
 # %% texts
 letters = string.ascii_lowercase
