@@ -6,7 +6,7 @@
 # [tool.benchbook]
 # needs = ["cpu"]
 # timeout = 300
-# repeats = 5
+# repeats = 3
 # environment = { OMP_NUM_THREADS = "2" }
 # [tool.benchbook.metrics]
 # weights = { unit = "B" }
