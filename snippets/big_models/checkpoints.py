@@ -101,7 +101,7 @@ class Payload:
         return os.mkdir, ("it-ran",)
 
 
-torch.save({"weight": torch.ones(2), "x": Payload()}, "a.bin")
+torch.save({"weight": Payload()}, "a.bin")
 # endregion
 
 # %% unpickled
