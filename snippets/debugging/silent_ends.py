@@ -118,8 +118,8 @@ def limited():
 
     # As `ulimit -v` does: a request fails, and says so.
     gib = 2**30
-    resource.setrlimit(resource.RLIMIT_AS, (64 * gib, 64 * gib))
-    torch.empty(100 * gib, dtype=torch.uint8)
+    resource.setrlimit(resource.RLIMIT_AS, (8 * gib, 8 * gib))
+    torch.empty(10 * gib, dtype=torch.uint8)
     # endregion
 
 
