@@ -20,7 +20,8 @@
 # way = ["torch_load", "torch_load_mmap", "assign", "from_pretrained", "bf16", "disk"]
 # room = [1.5, 0.75]
 # [tool.benchbook.smallest]
-# layers = 8
+# layers = 2
+# room = 1.5
 # ///
 
 # %% parameters
