@@ -1326,6 +1326,23 @@ def test_an_import_that_is_killed_is_named_by_check_and_finished_by_the_next(
     assert not any("killed" in line for line in said)
 
 
+def test_what_came_in_since_an_import_was_killed_is_not_undone_by_the_next(
+    project: Project, tmp_path: Path
+) -> None:
+    import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle_of()))])
+    path = write(tmp_path / "later.json", packed(later(bundle_of())))
+    command = [sys.executable, "-c", KILLED, str(project.root), str(path), "replace", "0"]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == -signal.SIGKILL
+    (record,) = project.records.glob("*/sums/add.json")
+    record.write_text(record.read_text("utf-8") + " ", "utf-8")
+    with pytest.raises(BenchbookError, match=r"sums/add\.json has changed since"):
+        finish_writing(project)
+    assert record.read_text("utf-8").endswith(" ")
+    (project.root / LIST).unlink()
+    finish_writing(project)
+    assert record.read_text("utf-8").endswith(" ")
+
+
 @pytest.mark.parametrize(
     "line",
     [

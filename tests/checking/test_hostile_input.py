@@ -282,6 +282,10 @@ def nested(block: str, count: int) -> str:
         ("```\n" * 1000, 813, "the text has more than 400 fences"),
         ("- ~~~ trace\n  script: sums/add.py\n  ~~~\n\n" * 401, 1611, "the text has more than 400 fences"),
         ("`a` b\n" * 2600, 2513, "the text has more than 5000 marks of code"),
+        ("`" * 9900 + " a " + "`" * 9900, 15, "a mark of code has at most 20 characters"),
+        ("~" * 21, 15, "a mark of code has at most 20 characters"),
+        ("| a " * 2000 + "|", 15, "the line has 2001 `|`, and 30 are the most"),
+        ("[a \f\n" * 101, 115, "the paragraph has more than 100 `[` that nothing closes"),
         ("a b\n\n" * LONG * 3, 1, "bytes, and a page has at most 500000"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable
@@ -122,7 +123,9 @@ def test_what_comes_from_elsewhere_in_it_is_refused_before_it_is_read(
 
 def test_what_its_own_commands_left_there_is_gone_on_with_in_a_repository(project: Project) -> None:
     write(project.journal / MACHINE / "sums/add.jsonl", "")
-    write(project.root / LIST, GOING)
+    (going,) = json.loads(GOING)
+    going["before"] = hashlib.sha256((project.root / RECORD).read_bytes()).hexdigest()
+    write(project.root / LIST, json.dumps([going]))
     finish_writing(project)
     assert not (project.root / RECORD).exists()
 

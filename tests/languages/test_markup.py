@@ -57,6 +57,14 @@ def test_a_table_without_headings_is_named_by_its_first_column() -> None:
     assert '<tr><th scope="row">A</th><td>1</td></tr>' in shown
 
 
+def test_the_title_of_a_column_is_repeated_in_each_row_up_to_a_hundred_characters() -> None:
+    made = ltr(
+        f"<table><thead><tr><th>a</th><th>{'b' * 9000}</th></tr></thead><tr><td>1</td><td>2</td></tr></table>"
+    )
+    assert f'data-label="{"b" * 100}"' in made
+    assert len(made) < 9500
+
+
 def test_a_table_with_a_class_is_left_alone() -> None:
     html = '<table class="own"><tr><th>A</th></tr><tr><td>1</td></tr></table>'
     assert ltr(html) == html

@@ -309,3 +309,9 @@ def test_only_the_cells_that_are_named_are_rows_in_their_order() -> None:
 def test_cells_that_cannot_be_rows_are_a_problem(text: str, what: str) -> None:
     with pytest.raises(UnresolvedError, match=what):
         read_table(text, Library(Project(FIXTURE)))
+
+
+def test_a_table_has_an_end_of_columns() -> None:
+    asked = f"script: memory/losses.py\nrows: metrics\ncolumns: [{', '.join(['train.seconds'] * 31)}]"
+    with pytest.raises(UnresolvedError, match="`columns:` has 31 items, and 30 are the most"):
+        read_table(asked, Library(Project(FIXTURE)))

@@ -27,6 +27,10 @@ MOST_OPEN = 100
 MOST_FENCES = 400
 MOST_HEADINGS = 300
 MOST_MARKS = 5000
+# How long one mark of code is at most (three is a fence), and into how many cells one line of a table is cut,
+# five times what any has here: a row that is shorter is filled up, and each cell bears its column's name.
+LONGEST_MARK = 20
+MOST_CELLS = 30
 # Five times as far as any line here is indented, and a tenth of what parsers follow before they give up.
 DEEPEST = 60
 _PAIRS = (("[", "]"), ("(", ")"), ("<", ">"), ("&", ";"))
@@ -36,6 +40,7 @@ _WITHIN = re.compile(r"(?:[ \t>]|(?:[-+*]|\d+[.)])(?=[ \t]))*")
 _FENCE = re.compile(r"`{3}|~{3}")
 _HEADING = re.compile(r"#|=+\s*\Z|-+\s*\Z|<h[1-6]\b", re.IGNORECASE)
 _MARKS = re.compile(r"`+")
+_LONG_MARK = re.compile(rf"`{{{LONGEST_MARK + 1},}}|~{{{LONGEST_MARK + 1},}}")
 _SHORTEN = "make several pages of it"
 _NEST_LESS = "nest lists, quotations and blocks less deeply"
 
@@ -67,7 +72,8 @@ def too_deep(path: str) -> Problem:
 
 def endless(text: str) -> Refusal | None:
     """Where a text goes beyond what is read as Markdown."""
-    lines = text.splitlines()
+    # As Markdown breaks them: a form feed is part of its line.
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
     if len(lines) > MOST_LINES:
         return MOST_LINES + 1, f"the text has {len(lines)} lines, and {MOST_LINES} are the most", _SHORTEN
     for number, line in enumerate(lines, 1):
@@ -78,6 +84,11 @@ def endless(text: str) -> Refusal | None:
         if depth > DEEPEST:
             what = f"the line begins {depth} characters deep in blocks, and {DEEPEST} are the most"
             return number, what, _NEST_LESS
+        if _LONG_MARK.search(line):
+            return number, f"a mark of code has at most {LONGEST_MARK} characters", "shorten it"
+        if line.count("|") > MOST_CELLS:
+            what = f"the line has {line.count('|')} `|`, and {MOST_CELLS} are the most"
+            return number, what, "give the table fewer columns"
     return _too_many(lines) or _endless_paragraph(lines)
 
 

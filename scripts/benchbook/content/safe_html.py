@@ -17,6 +17,8 @@ SCHEMES = frozenset({"https", "mailto"})
 FRONT_MATTER = ("title", "description", "synonyms", "sections", "reviewed", "draft")
 # Words to search for, and how many of them a page has at most.
 LONGEST_SYNONYM, MOST_SYNONYMS = 100, 100
+# Titles stand on every page; descriptions here have 200 characters.
+LONGEST_TITLE = 500
 # What an author may write, and what Markdown makes of content tabs and of places for our own blocks.
 BLOCK_TAGS = "blockquote dd details div dl dt figcaption figure h1 h2 h3 h4 h5 h6 hr li ol p pre summary ul"
 _TABLES = "caption col colgroup table tbody td tfoot th thead tr"

@@ -87,7 +87,13 @@ def list_moves(root: Path, moves: Sequence[Move], write: Callable[[Path, bytes],
         return None if one is None else one.relative_to(root).as_posix()
 
     table = [
-        {"new": shown(new), "place": shown(place), "old": shown(old), "digest": _digest(new)}
+        {
+            "new": shown(new),
+            "place": shown(place),
+            "old": shown(old),
+            "digest": _digest(new),
+            "before": _digest(place),
+        }
         for new, place, old in moves
     ]
     os.replace(write(path, json.dumps(table, indent=1).encode()), path)
@@ -198,6 +204,9 @@ def _moves(project: Project) -> list[Move]:
         if new is not None and entry.get("digest") not in (_digest(new), _digest(place)):
             what = f"{project.relative(place)} was to be put in place, and is no more there"
             raise BenchbookError(Problem(LIST, 1, what, fix))
+        if _digest(place) not in (entry.get("before"), entry.get("digest")):
+            what = f"{project.relative(place)} has changed since a command was killed that was to write it"
+            raise BenchbookError(Problem(LIST, 1, what, f"remove {LIST}, and import or record again"))
     return moves
 
 

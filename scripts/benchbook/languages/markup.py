@@ -14,6 +14,7 @@ _RUN = re.compile(
 )
 # A plain number or plain words show the same with and without isolation.
 _PLAIN = re.compile(r"[0-9.,]+|[A-Za-z ]+")
+LONGEST_LABEL = 100
 _KEPT = frozenset(
     {"bdi", "code", "data", "kbd", "option", "pre", "samp", "script", "style", "svg", "textarea", "title"}
 )
@@ -118,7 +119,8 @@ class _Rewriter(HTMLParser):
             if self._headless:
                 return f'<th scope="row"{source[3:]}' if self._column == 1 else source
             if self._column <= len(labels):
-                label = escape(labels[self._column - 1].strip())
+                # It is written at each row: a long one has no end.
+                label = escape(labels[self._column - 1].strip()[:LONGEST_LABEL])
                 # On a telephone the label stands beside the words, which must stay together there.
                 self._wrapped = self._column > 1
                 return f'<td data-label="{label}"{source[3:]}{"<span>" if self._wrapped else ""}'

@@ -40,6 +40,8 @@ from benchbook.rendering.values import raw
 
 # What a column may say beside its metric and unit.
 OPTIONS = ("bar", "ratio", "predicted", "error")
+# A table here has five.
+MOST_COLUMNS = 30
 KEYS = (
     "script",
     "rows",
@@ -126,6 +128,9 @@ def read_table(text: str, library: Library) -> Table:
     script = library.script(str(spec["script"]))
     variants = variants_of(spec, script)
     columns = spec["columns"] if isinstance(spec["columns"], list) else [spec["columns"]]
+    if len(columns) > MOST_COLUMNS:
+        what = f"`columns:` has {len(columns)} items, and {MOST_COLUMNS} are the most"
+        raise UnresolvedError(what, "make several tables of it")
     axes = tuple(str(axis) for axis in (spec["rows"] if isinstance(spec["rows"], list) else [spec["rows"]]))
     if spec.get("cells") and spec["rows"] != CELLS:
         raise UnresolvedError("`cells:` goes with `rows: cells`", "leave it away")

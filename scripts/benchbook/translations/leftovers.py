@@ -17,6 +17,7 @@ from benchbook.content.readings import differences, html_items, page_items, site
 from benchbook.content.safe_html import (
     FRONT_MATTER,
     LONGEST_SYNONYM,
+    LONGEST_TITLE,
     MOST_SYNONYMS,
     SLOT,
     WRITE_MARKDOWN,
@@ -190,6 +191,9 @@ def front_matter_problems(page: PageSource, text: str, path: str) -> Iterator[Pr
             continue
         if key in ("title", "description") and not isinstance(value, str):
             yield Problem(path, line_of_entry(key, text), f"`{key}:` is not text", "write it in words")
+        elif key in ("title", "description") and len(value) > LONGEST_TITLE:
+            what = f"`{key}:` has {len(value)} characters, and {LONGEST_TITLE} are the most"
+            yield Problem(path, line_of_entry(key, text), what, "say it in fewer words")
         if key == "synonyms" and (wrong := _odd_synonyms(value)):
             fix = f"write {MOST_SYNONYMS} at most, of {LONGEST_SYNONYM} characters each"
             yield Problem(path, line_of_entry(key, text), f"`synonyms:` {wrong}", fix)
