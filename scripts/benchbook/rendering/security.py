@@ -31,7 +31,9 @@ def clean(html: str) -> str:
 def _filtered(tag: str, name: str, value: str) -> str | None:
     """The value of an attribute without classes that no page has; none for our ids and what is elsewhere."""
     if name == "class":
-        return " ".join(one for one in value.split() if not unsafe_class(one, tag)) or None
+        kept = " ".join(one for one in value.split() if not unsafe_class(one, tag))
+        # One that names no class is left as it is: nothing was taken from it.
+        return kept if kept or not value.split() else None
     if name == "id" and tag != "input" and unsafe_id(value):
         return None
     return None if name == "src" and unsafe_address(value, within=True) else value
