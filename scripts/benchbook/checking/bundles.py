@@ -247,9 +247,11 @@ def _content(path: Path) -> bytes | None:
     return None
 
 
-def _link_problem(project: Project, link: Path) -> Problem:
-    shown = link.relative_to(project.root).as_posix()
-    return Problem(shown, 1, "is a link to another place", "put what it leads to in its place")
+def _link_problem(project: Project, link: Path, bundle: str | None = None) -> Problem:
+    """That a link stands where something would be written; told of the bundle that would, where it is one."""
+    shown, what = link.relative_to(project.root).as_posix(), "is a link to another place"
+    fix = "put what it leads to in its place"
+    return Problem(shown, 1, what, fix) if bundle is None else Problem(bundle, 1, f"{shown} {what}", fix)
 
 
 @dataclass(frozen=True)
@@ -434,8 +436,7 @@ def _trace_problems(project: Project, bundle: Mapping[str, Any], path: str) -> I
             yield from trace_problems(file, table, variant, name, path)
             place = project.trace_path(table["machine"], table["script"], name, entry["sha256"])
             if (link := project.link_above(place)) is not None:
-                what = f"{link.relative_to(project.root).as_posix()} is a link to another place"
-                yield Problem(path, 1, what, "put what it leads to in its place")
+                yield _link_problem(project, link, path)
     if strange:
         what = f"it holds {len(strange)} trace(s) that none of its records names"
         yield Problem(path, 1, what, fix)
@@ -488,8 +489,7 @@ def _refusals(
         yield from _kind_problems(table, elsewhere, path)
         yield from _speed_problems(project, script, machine, table, elsewhere, path)
         if (link := project.link_above(project.record_path(table["machine"], reference))) is not None:
-            what = f"{link.relative_to(project.root).as_posix()} is a link to another place"
-            yield Problem(path, 1, what, "put what it leads to in its place")
+            yield _link_problem(project, link, path)
     sizes: dict[str, int] = {}
     for table in records:
         add_sizes(sizes, table)

@@ -201,10 +201,11 @@ def _moves(project: Project) -> list[Move]:
             raise BenchbookError(Problem(LIST, 1, what, fix))
         moves.append(move)
         new, place, _ = move
-        if new is not None and entry.get("digest") not in (_digest(new), _digest(place)):
+        there = _digest(place)
+        if new is not None and entry.get("digest") not in (_digest(new), there):
             what = f"{project.relative(place)} was to be put in place, and is no more there"
             raise BenchbookError(Problem(LIST, 1, what, fix))
-        if _digest(place) not in (entry.get("before"), entry.get("digest")):
+        if there not in (entry.get("before"), entry.get("digest")):
             what = f"{project.relative(place)} has changed since a command was killed that was to write it"
             raise BenchbookError(Problem(LIST, 1, what, f"remove {LIST}, and import or record again"))
     return moves
