@@ -207,6 +207,33 @@ def test_a_model_whose_type_is_not_known_is_listed_without_one(tmp_path: Path) -
     assert model.dtype == ""
 
 
+@pytest.mark.parametrize(
+    ("entry", "line", "what"),
+    [
+        ("['../../x']\ntitle = 'A'\nkind = 'decoder'\n", 1, "`../../x`"),
+        ("['a<b>']\ntitle = 'A'\nkind = 'decoder'\n", 1, "`a<b>`"),
+        ("[con]\ntitle = 'A'\nkind = 'decoder'\n", 1, "`con`: Windows keeps the name con for a device"),
+        ("[a]\ntitle = 'A<script>'\nkind = 'decoder'\n", 2, "`a.title`: it holds what is not seen"),
+        ("[a]\ntitle = 'A'\nkind = 'rnn'\n", 3, "`a.kind`: "),
+        ("[a]\nkind = 'decoder'\n", 1, "`a.title`: "),
+        ("[a]\ntitle = 'A'\nkind = 'decoder'\nsource = 'javascript:x'\n", 4, "`a.source`: "),
+        ("[a]\ntitle = 'A'\nkind = 'decoder'\nsize = 1\n", 4, "`a.size`: there is no such key"),
+        ("[a]\ntitle = 'A'\nkind = 'decoder'\nparameters = 0\n", 4, "`a.parameters`: "),
+        ("[a]\ntitle =\n", 2, "is not valid TOML"),
+        ("a = 1\n", 1, "`a`: "),
+    ],
+)
+def test_a_list_of_models_that_is_none_is_named_by_its_line(
+    tmp_path: Path, entry: str, line: int, what: str
+) -> None:
+    path = tmp_path / "snippets" / "models" / "models.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(entry, "utf-8")
+    (problem,) = coefficient_problems(Project(tmp_path))
+    assert (problem.path, problem.line) == ("snippets/models/models.toml", line)
+    assert problem.what.startswith(what)
+
+
 def test_the_coefficients_of_every_model_are_those_of_its_configuration() -> None:
     assert list(coefficient_problems(HANDBOOK)) == []
 

@@ -190,6 +190,16 @@ def test_a_page_that_the_navigation_leaves_out_is_named(project: Project) -> Non
     assert not any(line.startswith("docs/en/index.md") for line in lines(project))
 
 
+@pytest.mark.parametrize(
+    "leads", ["javascript:alert(1)", "https://example.org/", "nowhere.md", "../README.md"]
+)
+def test_the_navigation_leads_to_pages_alone(project: Project, leads: str) -> None:
+    write(project.root / "mkdocs.yml", f"nav:\n  - Start: index.md\n  - Train:\n    - 'Here': '{leads}'\n")
+    write(project.docs / "en/index.md", "---\ndescription: A page.\n---\n# Title { #title }\n")
+    what = f"mkdocs.yml:4: the navigation leads to '{leads}', which is no page of docs/en/"
+    assert any(line.startswith(what) for line in lines(project))
+
+
 def test_a_dead_link_is_a_problem(project: Project) -> None:
     text = "---\ndescription: A page.\n---\n# Title { #title }\n\n[x](nowhere.md)\n"
     write(project.docs / "en/linking.md", text)

@@ -266,6 +266,8 @@ def nested(block: str, count: int) -> str:
         ("word " + "[" * 5000, 15, "the paragraph has more than 100 `[` that nothing closes"),
         ("[word\n" * 101, 115, "the paragraph has more than 100 `[` that nothing closes"),
         ("[x](" * 200, 15, "the paragraph has more than 100 `(` that nothing closes"),
+        (("word " + "<b " * 90 + "\n\n") * 400, 21, "the text has more than 300 `<` that nothing closes"),
+        (("<b\n\n") * 400, 615, "the text has more than 300 `<` that nothing closes"),
         ("[`]`" * 1001, 15, "the paragraph has more than 1000 `[`"),
         ("<a " * 2000, 15, "the paragraph has more than 100 `<` that nothing closes"),
         ("&#1; " * 1001, 15, "the paragraph has more than 1000 `&`"),

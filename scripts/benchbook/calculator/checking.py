@@ -60,9 +60,13 @@ def _staleness(project: Project, name: str, found: Mapping[str, Any]) -> str | N
 
 def coefficient_problems(project: Project) -> Iterator[Problem]:
     """What is wrong with the coefficients of `project`."""
-    # A handbook without models has no calculator.
-    names = derivable(project) if (project.snippets / "models").is_dir() else []
-    parameters = published_parameters(project)
+    try:
+        # A handbook without models has no calculator.
+        names = derivable(project) if (project.snippets / "models").is_dir() else []
+        parameters = published_parameters(project)
+    except BenchbookError as error:
+        yield from error.problems
+        return
     wrong: set[str] = set()
     for name in names:
         for problem in _file_problems(project, name, parameters.get(name)):

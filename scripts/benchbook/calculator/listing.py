@@ -4,21 +4,45 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import TypeAdapter, ValidationError
 
 from benchbook.calculator.stored import read_coefficients
+from benchbook.content.formats import Limit, Passes, Short, Stored, Text, Title, no_device
+from benchbook.content.positions import toml_error_line, toml_line
+from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
+from benchbook.content.validation import shape_errors
 
 SITE_FOLDER = "assets/coefficients"
-# The kinds of models in the order in which they are listed.
-KINDS = ("encoder", "decoder", "encoder-decoder", "mixture")
+Kind = Literal["encoder", "decoder", "encoder-decoder", "mixture"]
+# In the order in which they are listed.
+KINDS: tuple[str, ...] = get_args(Kind)
 # Where the dimensions are the reader's own: a BERT, a GPT-2, or a Llama, whose keys and values are shared by
 # queries or not ("full"), and whose two embeddings are one ("tied") or not.
 FAMILIES = ("encoder", "gpt", "decoder", "decoder-tied", "decoder-full", "decoder-full-tied")
+# Of a model's files, which pages name.
+ModelName = Annotated[str, Limit(pattern=r"^[a-z0-9]+(?:[._-][a-z0-9]+)*$", max_length=80), Passes(no_device)]
+Address = Annotated[str, Limit(pattern=r"^https://[\x21-\x7e]+$", max_length=400)]
+
+
+@dataclass(frozen=True)
+class _Entry(Stored):
+    """What models.toml says of a model; its head tells what each key means."""
+
+    title: Title
+    kind: Kind
+    parameters: Annotated[int, Limit(ge=1, le=10**14)] | None = None
+    counted: Short = ""
+    source: Address = ""
+    published: Address = ""
+    dtype: Literal["float32", "float16", "bfloat16", ""] = ""
+    dtype_source: Address = ""
+    dtype_words: Text = ""
 
 
 @dataclass(frozen=True)
@@ -62,14 +86,44 @@ def config_of(project: Project, name: str) -> dict[str, Any]:
 
 
 def all_models(project: Project) -> tuple[ListedModel, ...]:
-    """The models of `snippets/models`, kind by kind, by title."""
-    path = project.snippets / "models" / "models.toml"
-    table: Mapping[str, Any] = tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
-    models = [
-        ListedModel(name, entry["title"], entry["kind"], entry.get("dtype", ""))
-        for name, entry in table.items()
-    ]
+    """The models of `snippets/models`, kind by kind, by title.
+
+    Raises:
+        BenchbookError: Their list is not what such a list is.
+    """
+    entries = _entries(project)
+    models = [ListedModel(name, one.title, one.kind, one.dtype) for name, one in entries.items()]
     return tuple(sorted(models, key=lambda one: (KINDS.index(one.kind), one.title.casefold())))
+
+
+def _entries(project: Project) -> dict[str, _Entry]:
+    """What the list of models says, by name; nothing where there is none."""
+    path = project.snippets / "models" / "models.toml"
+    if not path.is_file():
+        return {}
+    shown, text = project.relative(path), ""
+    try:
+        text = path.read_text("utf-8")
+        return _LIST.validate_python(tomllib.loads(text))
+    except UnicodeDecodeError as error:
+        raise BenchbookError(
+            Problem(shown, 1, f"is not UTF-8 ({error.reason})", "save it as UTF-8")
+        ) from error
+    except tomllib.TOMLDecodeError as error:
+        line = toml_error_line(error) or text.count("\n") + 1
+        raise BenchbookError(Problem(shown, line, f"is not valid TOML ({error})", "fix the TOML")) from error
+    except ValidationError as error:
+        fix = "write the entry as the others are; the head of the file tells what each key means"
+        problems = []
+        for keys, _, message in shape_errors(error):
+            # What is wrong with a key itself is told below it.
+            named = tuple(key for key in keys if key != "[key]")
+            what = f"`{'.'.join(map(str, named))}`: {message}"
+            problems.append(Problem(shown, toml_line(text, named), what, fix))
+        raise BenchbookError(*problems) from error
+
+
+_LIST = TypeAdapter(dict[ModelName, _Entry])
 
 
 def derivable(project: Project) -> list[str]:
@@ -93,9 +147,7 @@ def load_coefficients(path: Path) -> dict[str, Any]:
 
 def published_parameters(project: Project) -> dict[str, int]:
     """How many parameters each model has, as published."""
-    path = project.snippets / "models" / "models.toml"
-    table: Mapping[str, Any] = tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
-    return {name: entry["parameters"] for name, entry in table.items() if "parameters" in entry}
+    return {name: one.parameters for name, one in _entries(project).items() if one.parameters is not None}
 
 
 def unowned_files(project: Project) -> list[Path]:

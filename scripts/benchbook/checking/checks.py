@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from benchbook.calculator.checking import coefficient_problems
 from benchbook.checking.claims import claim_problems
 from benchbook.checking.guide_pattern import pattern_problems
 from benchbook.checking.links import anchors, link_problems
+from benchbook.checking.navigation import navigation_problems
 from benchbook.checking.origins import (
     alike_problems,
     machine_origin_problems,
@@ -314,8 +314,7 @@ def _page_problems(library: Library, pages: Mapping[Path, PageSource]) -> Iterat
         if name not in english:
             fix = "write the English page first, or remove this one"
             yield Problem(shown, 1, "translates a page that English does not have", fix)
-        elif language == "en" and not _navigable(project, name):
-            yield Problem(shown, 1, "is in no navigation", "list it under `nav:` in mkdocs.yml")
+    yield from navigation_problems(project, english)
 
 
 def _claim_problems(page: PageSource, path: str) -> Iterator[Problem]:
@@ -339,11 +338,3 @@ def _claim_problems(page: PageSource, path: str) -> Iterator[Problem]:
                 what = f"{called} has a sentence without words"
                 found.append(Problem(path, line, what, "say in its first paragraph what is claimed"))
     yield from found or foreign_problems(Section(CLAIM, 1, 1, "", words), path)
-
-
-def _navigable(project: Project, name: str) -> bool:
-    """Whether the navigation lists a page; a site without one lists them all."""
-    path = project.root / "mkdocs.yml"
-    text = path.read_text("utf-8") if path.is_file() else ""
-    listed = re.compile(rf"^\s*- (?:.*: )?[\"']?{re.escape(name)}[\"']?\s*$", re.MULTILINE)
-    return re.search(r"^nav:", text, re.MULTILINE) is None or listed.search(text) is not None

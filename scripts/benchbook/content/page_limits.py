@@ -21,6 +21,9 @@ LONGEST_LINE = 20_000
 MOST_SIGNS = 1000
 # No paragraph here has more than two open at once.
 MOST_OPEN = 100
+# And how many all its paragraphs leave open together: ten times what any page does, for a raw tag that
+# nothing closes is looked for up to the end of the page.
+MOST_LEFT_OPEN = 300
 # What one page has at most: of fences four times what the page with most has, for each is drawn anew, in some
 # six kilobytes; of headings six times, for each is compared with all before it; of marks of code, among them
 # those of values, nine times.
@@ -123,8 +126,12 @@ def _too_many(lines: list[str]) -> Refusal | None:
 def _endless_paragraph(lines: list[str]) -> Refusal | None:
     """Where a paragraph opens more than parsers find the ends of."""
     opened: dict[str, list[int]] = {}
+    # By all paragraphs before this one.
+    left: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
+            for begin, (_, still) in opened.items():
+                left[begin] = left.get(begin, 0) + still
             opened = {}
             continue
         for begin, end in _PAIRS:
@@ -147,4 +154,7 @@ def _endless_paragraph(lines: list[str]) -> Refusal | None:
                         what,
                         f"close each `{begin}`, or part the text by blank lines",
                     )
+            if left.get(begin, 0) + count[1] > MOST_LEFT_OPEN:
+                what = f"the text has more than {MOST_LEFT_OPEN} `{begin}` that nothing closes"
+                return number, what, f"close each `{begin}`, or write it as code"
     return None

@@ -79,6 +79,15 @@ def parse_nodes(text: str) -> yaml.Node | None:
     return node
 
 
+def below(node: yaml.Node | None, key: str) -> yaml.Node | None:
+    """What stands under `key` in a mapping, or in a list of mappings with one key each."""
+    if isinstance(node, yaml.SequenceNode):
+        return next((found for item in node.value if (found := below(item, key))), None)
+    if isinstance(node, yaml.MappingNode):
+        return next((value for name, value in node.value if name.value == key), None)
+    return None
+
+
 def _refuse_more_than_data(text: str, tags: bool) -> None:
     """Raise InvalidYamlError for what makes little text a large value, or one that is not what it looks like.
 

@@ -13,7 +13,7 @@ from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import write_text
 from benchbook.content.site_files import LANGUAGE_CODE
-from benchbook.content.yaml_text import InvalidYamlError, parse_nodes
+from benchbook.content.yaml_text import InvalidYamlError, below, parse_nodes
 from benchbook.languages.language import FALLBACK, FILE
 from benchbook.translations.settings import script_of
 
@@ -67,15 +67,6 @@ def language_problems(project: Project) -> Iterator[Problem]:
         if code not in listed.lines:
             fix = f"list it under the plugin i18n in {CONFIG}, or remove the folder"
             yield Problem(f"docs/{code}/{FILE}", 1, f"is of a language that {CONFIG} does not list", fix)
-
-
-def below(node: yaml.Node | None, key: str) -> yaml.Node | None:
-    """What stands under `key` in a mapping, or in a list of mappings with one key each."""
-    if isinstance(node, yaml.SequenceNode):
-        return next((found for item in node.value if (found := below(item, key))), None)
-    if isinstance(node, yaml.MappingNode):
-        return next((value for name, value in node.value if name.value == key), None)
-    return None
 
 
 def last_line(node: yaml.Node) -> int:
