@@ -14,6 +14,10 @@
 # largest_shard = { unit = "B" }
 # ran_when_unpickled = { unit = "count" }
 # ran_by_default = { unit = "count" }
+# safetensors_seconds = { unit = "s", better = "lower" }
+# pickle_seconds = { unit = "s", better = "lower" }
+# safetensors_read_seconds = { unit = "s", better = "lower" }
+# pickle_read_seconds = { unit = "s", better = "lower" }
 # [tool.benchbook.smallest]
 # layers = 4
 # ///
@@ -26,12 +30,14 @@ width = 512
 import os
 import shutil
 import tempfile
+import time
 from pathlib import Path
 
 import torch
+from safetensors.torch import load_file
 from transformers import LlamaConfig, LlamaForCausalLM
 
-folder = Path(tempfile.mkdtemp(dir="."))
+folder = Path(tempfile.mkdtemp())
 back = Path.cwd()
 os.chdir(folder)
 torch.manual_seed(0)
@@ -75,6 +81,30 @@ print(index["metadata"])
 # endregion
 shards, total_size = len(tensors), index["metadata"]["total_size"]
 largest_shard = max(Path("model", name).stat().st_size for name in tensors)
+
+
+# %% speed
+def seconds_to_load(load, path):
+    """Until the file is loaded, and until every weight in it was read once."""
+    start = time.perf_counter()
+    tensors = load(path)
+    loaded = time.perf_counter() - start
+    for tensor in tensors.values():
+        tensor.sum()
+    return loaded, time.perf_counter() - start
+
+
+seconds_to_load(load_file, "whole/model.safetensors")
+seconds_to_load(torch.load, "model.bin")
+safetensors_seconds, safetensors_read_seconds = seconds_to_load(
+    load_file, "whole/model.safetensors"
+)
+pickle_seconds, pickle_read_seconds = seconds_to_load(torch.load, "model.bin")
+print(f"safetensors: {safetensors_seconds * 1e3:.1f} ms,")
+print(f"  and read: {safetensors_read_seconds * 1e3:.0f} ms")
+print(
+    f"torch.load: {pickle_seconds * 1e3:.1f} ms, and read: {pickle_read_seconds * 1e3:.0f} ms"
+)
 
 # %% meta
 # region meta_lines

@@ -41,7 +41,7 @@ from pathlib import Path
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-folder = Path(tempfile.mkdtemp(dir="."))
+folder = Path(tempfile.mkdtemp())
 back = Path.cwd()
 os.chdir(folder)
 config = LlamaConfig(
@@ -159,7 +159,7 @@ assert code == 0
 limit = int(imported + room * weights)
 program = IMPORTS + CONFIG + WAYS[way] + TOKEN
 exit_code, peak_charged, failed_charges = run_with_limit(program, limit)
-lives = int(exit_code == 0)
+lives = exit_code == 0
 mib = 2**20
 print(
     f"weights: {weights / mib:.0f} MiB; limit: that of the imports and {room}x the weights"
