@@ -15,7 +15,6 @@
 # guessed_right = { unit = "tokens" }
 # same_texts = { unit = "count" }
 # texts_written = { unit = "count" }
-# seconds_per_token = { unit = "s", better = "lower" }
 # [tool.benchbook.matrix]
 # way = ["dynamic", "static", "prompt_lookup", "assisted"]
 # [tool.benchbook.smallest]
@@ -33,7 +32,6 @@ written = 64
 
 # %% setup
 import pydoc_data.topics
-import time
 
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM, set_seed
@@ -136,16 +134,13 @@ def assisted(inputs):
 right = [plain(prompt[None]) for prompt in prompts]
 write = globals()[way]
 hook = model.register_forward_pre_hook(count)
-start = time.perf_counter()
 texts = [write(prompt[None]) for prompt in prompts]
-seconds = time.perf_counter() - start
 hook.remove()
 
 # %% counts
 written_tokens = sum(text.shape[1] - given for text in texts)
 tokens_per_call = written_tokens / calls
 guessed_right = written_tokens - calls
-seconds_per_token = seconds / written_tokens
 same_texts = sum(map(torch.equal, texts, right))
 print(
     f"{written_tokens} tokens in {calls} calls of the model: {tokens_per_call:.2f} each"
