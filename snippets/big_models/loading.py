@@ -6,6 +6,7 @@
 # [tool.benchbook]
 # needs = ["cpu"]
 # timeout = 300
+# repeats = 3
 # environment = { OMP_NUM_THREADS = "2" }
 # [tool.benchbook.metrics]
 # weights = { unit = "B" }
@@ -59,7 +60,7 @@ from accelerate import init_empty_weights
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
 fork = multiprocessing.get_context("fork")
-folder = Path(tempfile.mkdtemp())
+folder = Path(tempfile.mkdtemp(dir="."))
 back = Path.cwd()
 os.chdir(folder)
 config = LlamaConfig(
@@ -274,8 +275,6 @@ shutil.rmtree(folder)
 assert way == "disk" or 0 <= on_disk < 2**20, "the files hold the weights"
 assert not any(tensor.is_meta for tensor in model.buffers()), "every buffer has values"
 if cache == "cold" and way != "random":
-    assert read_by_first_token > file_bytes * 0.8, (
-        "the cache was not cold: set TMPDIR to a folder on a disk"
-    )
+    assert read_by_first_token > file_bytes * 0.8, "the cache was not cold"
 else:
     assert read_by_first_token < file_bytes * 0.2 + 2**26, "the cache was not warm"

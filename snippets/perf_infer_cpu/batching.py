@@ -6,6 +6,7 @@
 # [tool.benchbook]
 # needs = ["cpu"]
 # timeout = 300
+# repeats = 4
 # environment = { OMP_NUM_THREADS = "2" }
 # [tool.benchbook.metrics]
 # read_per_second = { unit = "tokens/s", better = "higher" }
@@ -15,7 +16,7 @@
 # key_value_cache = { unit = "B", better = "lower" }
 # [tool.benchbook.matrix]
 # number_format = ["float32", "bfloat16"]
-# sequences = [1, 2, 4, 8, 16, 32]
+# sequences = [1, 4, 16, 32]
 # [tool.benchbook.smallest]
 # layers = 1
 # width = 256

@@ -6,19 +6,23 @@
 # [tool.benchbook]
 # needs = ["cpu"]
 # timeout = 300
-# repeats = 5
 # environment = { OMP_NUM_THREADS = "2" }
+# matrix = [
+#     { way = "padded" },
+#     { way = "padded_by_length", repeats = 3 },
+#     { way = "one_by_one", repeats = 3 },
+#     { way = "continuous" },
+#     { way = "continuous_unbounded", repeats = 3 },
+# ]
 # [tool.benchbook.metrics]
-# all_seconds = { unit = "s", better = "lower", repeats = 5 }
-# mean_seconds = { unit = "s", better = "lower", repeats = 5 }
-# written_per_second = { unit = "tokens/s", better = "higher", repeats = 5 }
+# all_seconds = { unit = "s", better = "lower" }
+# mean_seconds = { unit = "s", better = "lower" }
+# written_per_second = { unit = "tokens/s", better = "higher" }
 # asked_tokens = { unit = "tokens" }
 # computed_tokens = { unit = "tokens", better = "lower" }
 # same_texts = { unit = "count" }
 # request_count = { unit = "count" }
 # peak_growth = { unit = "B", better = "lower" }
-# [tool.benchbook.matrix]
-# way = ["one_by_one", "padded", "padded_by_length", "continuous", "continuous_unbounded"]
 # [tool.benchbook.smallest]
 # layers = 1
 # width = 128
@@ -129,7 +133,7 @@ def continuous_unbounded(requests):
 
 
 def answers_of(manager, requests):
-    # region requests
+    # region requests_lines
     manager.start()
     # Each joins the others when there is room, and leaves when it is done.
     prompts = {

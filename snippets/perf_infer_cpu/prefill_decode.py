@@ -16,19 +16,19 @@
 #     { way = "bf16" },
 #     { way = "fp16" },
 #     { way = "int8" },
-#     { way = "compile", repeats = 4 },
-#     { way = "compile_bf16", repeats = 4 },
-#     { way = "onnx" },
-#     { way = "onnx_int8" },
+#     { way = "compile", repeats = 3 },
+#     { way = "compile_bf16", repeats = 3 },
+#     { way = "onnx", repeats = 4 },
+#     { way = "onnx_int8", repeats = 4 },
 #     { way = "openvino" },
-#     { way = "openvino_f32" },
+#     { way = "openvino_f32", repeats = 4 },
 # ]
 # [tool.benchbook.metrics]
 # fp32_weights = { unit = "B" }
 # prefill_seconds = { unit = "s", better = "lower" }
 # decode_seconds = { unit = "s", better = "lower" }
-# prefill_share = { unit = "1", better = "lower", repeats = 4 }
-# decode_share = { unit = "1", better = "lower", repeats = 4 }
+# prefill_share = { unit = "1", better = "lower", repeats = 8 }
+# decode_share = { unit = "1", better = "lower", repeats = 8 }
 # start_seconds = { unit = "s", better = "lower" }
 # start_in_plain_tokens = { unit = "1", better = "lower", repeats = 4 }
 # [tool.benchbook.smallest]
@@ -57,7 +57,6 @@ import tempfile
 import time
 import warnings
 from itertools import chain
-from pathlib import Path
 from statistics import median
 
 folder = tempfile.TemporaryDirectory()

@@ -20,7 +20,7 @@
 # start_seconds = { unit = "s", better = "lower", repeats = 3 }
 # [tool.benchbook.matrix]
 # continuous_batching = [false, true]
-# arrivals_per_second = [2, 4, 8, 12]
+# arrivals_per_second = [4, 8, 16]
 # [tool.benchbook.smallest]
 # continuous_batching = false
 # load_seconds = 1
@@ -31,7 +31,7 @@
 # %% parameters
 continuous_batching = False
 arrivals_per_second = 4
-load_seconds = 25
+load_seconds = 20
 layers = 4
 width = 512
 prompt_words = 96

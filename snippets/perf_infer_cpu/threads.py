@@ -6,6 +6,7 @@
 # [tool.benchbook]
 # needs = ["cpu"]
 # timeout = 300
+# repeats = 4
 # matrix = [
 #     { threads = 1, number_format = "float32", environment = { OMP_NUM_THREADS = "1" } },
 #     { threads = 2, number_format = "float32", environment = { OMP_NUM_THREADS = "2" } },
