@@ -83,7 +83,7 @@ endef
 # Its pins: its own, and those of constraints.txt that it has no other for.
 define install_pinned
 mkdir -p $(@D)
-awk -F== '{ name = tolower($$1); gsub(/[-_.]+/, "-", name) } NF == 2 && !known[name]++' \
+awk -F== '/^#/ { next } { name = tolower($$1); gsub(/[-_.]+/, "-", name) } NF == 2 && !known[name]++' \
 	constraints-$*.txt constraints.txt > $(@D)/constraints.txt
 $(call install_over,$(1),$*,$(@D),,--constraint $(@D)/constraints.txt)
 @touch $@
