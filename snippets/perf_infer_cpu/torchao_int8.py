@@ -9,21 +9,21 @@
 # timeout = 600
 # environment = { OMP_NUM_THREADS = "2", TORCHINDUCTOR_VEC_ISA_OK = "1" }
 # matrix = [
-#     { way = "bf16" },
-#     { way = "compile_bf16", repeats = 4 },
-#     { way = "int8_weights" },
-#     { way = "compile_int8_weights", repeats = 4 },
-#     { way = "int8_weights_and_inputs" },
-#     { way = "compile_int8_weights_and_inputs", repeats = 4 },
+#     { way = "bf16", repeats = 4 },
+#     { way = "compile_bf16", repeats = 2 },
+#     { way = "int8_weights", repeats = 4 },
+#     { way = "compile_int8_weights", repeats = 2 },
+#     { way = "int8_weights_and_inputs", repeats = 4 },
+#     { way = "compile_int8_weights_and_inputs", repeats = 2 },
 # ]
 # [tool.benchbook.metrics]
 # weights = { unit = "B", better = "lower" }
 # prefill_seconds = { unit = "s", better = "lower" }
 # decode_seconds = { unit = "s", better = "lower" }
-# prefill_share = { unit = "1", better = "lower", repeats = 4 }
-# decode_share = { unit = "1", better = "lower", repeats = 4 }
+# prefill_share = { unit = "1", better = "lower", repeats = 2 }
+# decode_share = { unit = "1", better = "lower", repeats = 2 }
 # start_seconds = { unit = "s", better = "lower" }
-# start_in_plain_tokens = { unit = "1", better = "lower", repeats = 4 }
+# start_in_plain_tokens = { unit = "1", better = "lower", repeats = 2 }
 # [tool.benchbook.smallest]
 # layers = 1
 # width = 256

@@ -7,7 +7,7 @@
 # needs = ["cpu"]
 # venv = "vllm"
 # timeout = 600
-# repeats = 4
+# repeats = 3
 # [tool.benchbook.environment]
 # HF_HUB_OFFLINE = "1"
 # OMP_NUM_THREADS = "2"
