@@ -6,6 +6,9 @@ SITE := .venv/site
 RECORD := .venv/record
 TEST := .venv/test
 ACTIONLINT := .venv/actionlint
+# Scripts whose dependencies clash with those of the others run in environments of their own: .venv/record-NAME and
+# .venv/test-NAME, each over the one that runs the others, and held to constraints-NAME.txt.
+VENVS := $(patsubst constraints-%.txt,%,$(wildcard constraints-*.txt))
 
 # What the workflows set, and anyone who tries here what they do. Recipes quote them: they come from outside.
 export BASE ?= main
@@ -60,6 +63,40 @@ $(TEST)/.installed: pyproject.toml constraints.txt
 	$(TEST)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[test]'
 	@touch $@
 
+# An environment over another: it sees what is installed there, and comes first with what it installs itself.
+PURELIB := import sysconfig; print(sysconfig.get_path("purelib"))
+define over
+$(1)/bin/python -m venv --without-pip $(2)
+$(1)/bin/python -c '$(PURELIB)' > "$$($(2)/bin/python -c '$(PURELIB)')/below.pth"
+endef
+# $(call install_over,BELOW,NAME,FOLDER,OPTIONS OF dependencies,OPTIONS OF pip): what its scripts need, but for packages
+# that another asks for, that nothing here calls and that do not load beside this PyTorch: a comment in its pins.
+define install_over
+$(call over,$(1),$(3))
+$(1)/bin/benchbook dependencies --venv $(2) $(4) > $(3)/requirements.txt
+$(1)/bin/python -m pip --python $(3)/bin/python install --quiet $(5) --requirement $(3)/requirements.txt
+sed -n 's/^# without: //p' constraints-$(2).txt | \
+	xargs --no-run-if-empty $(1)/bin/python -m pip --python $(3)/bin/python uninstall --quiet --yes
+
+endef
+
+# Its pins: its own, and those of constraints.txt that it has no other for.
+define install_pinned
+mkdir -p $(@D)
+awk -F== '/^#/ { next } { name = tolower($$1); gsub(/[-_.]+/, "-", name) } NF == 2 && !known[name]++' \
+	constraints-$*.txt constraints.txt > $(@D)/constraints.txt
+$(call install_over,$(1),$*,$(@D),,--constraint $(@D)/constraints.txt)
+@touch $@
+endef
+
+# What its scripts need stands in them.
+.SECONDEXPANSION:
+$(RECORD)-%/.installed: $(RECORD)/.installed constraints-%.txt $$(shell grep -ls 'venv = "$$*"' snippets/*/*.py)
+	$(call install_pinned,$(RECORD))
+
+$(TEST)-%/.installed: $(TEST)/.installed constraints-%.txt $$(shell grep -ls 'venv = "$$*"' snippets/*/*.py)
+	$(call install_pinned,$(TEST))
+
 # BENCHBOOK_EXECUTE=stale, or all: measure first, with the recording environment unless told of another.
 NEEDED := $(SITE)/.installed
 ifneq ($(filter stale all,$(BENCHBOOK_EXECUTE)),)
@@ -76,7 +113,14 @@ serve: $(NEEDED)
 	$(if $(LANGUAGE),env $(foreach code,$(filter-out en $(LANGUAGE),$(LANGUAGES)),BUILD_$(shell echo $(code) | tr a-z- A-Z_)=false)) \
 	$(SITE)/bin/mkdocs serve
 
+# Spelled so, a dry run does not run it.
+ANOTHER_MAKE = $(MAKE) --no-print-directory
+
+# Those environments of their own that its scripts need. Where one is not to be had, the recorder names its scripts.
 record: $(RECORD)/.installed
+	@names=$$($(RECORD)/bin/benchbook record --venvs $(ARGS)) && for name in $$names; do \
+		$(ANOTHER_MAKE) "$(RECORD)-$$name/.installed" || true; \
+	done
 	$(RECORD)/bin/benchbook record $(ARGS)
 
 lint: $(TEST)/.installed
@@ -113,7 +157,7 @@ test: $(TEST)/.installed $(ACTIONLINT)/.installed chromium lint
 	$(TEST)/bin/pytest --numprocesses logical --dist loadfile -m "not slow and not weekly" \
 		$(if $(filter test-all,$(MAKECMDGOALS)),,--leave-out-unchanged)
 
-test-all: test
+test-all: test $(VENVS:%=$(TEST)-%/.installed)
 	$(TEST)/bin/pytest --numprocesses logical -m slow
 	$(TEST)/bin/benchbook record --smallest
 
@@ -165,11 +209,12 @@ notebooks: $(SITE)/.installed
 
 # Without the constraints, which are for what we build with: each script says what it runs on.
 oldest newest: pyproject.toml
-	rm -rf .venv/$@
+	rm -rf .venv/$@ $(VENVS:%=.venv/$@-%)
 	$(PYTHON) -m venv .venv/$@
 	.venv/$@/bin/python -m pip install --quiet --editable .
 	.venv/$@/bin/benchbook dependencies --$@ > .venv/$@/requirements.txt
 	.venv/$@/bin/python -m pip install --quiet --requirement .venv/$@/requirements.txt
+	$(foreach name,$(VENVS),$(call install_over,.venv/$@,$(name),.venv/$@-$(name),--$@,))
 	.venv/$@/bin/benchbook record --smallest
 
 clean:

@@ -144,3 +144,17 @@ def test_every_declared_package_is_pinned() -> None:
     declared = {normal(re.split(r"[\s\[<>=!~;]", line, maxsplit=1)[0]) for line in lines} - {"benchbook"}
     pins = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
     assert declared <= {normal(line.partition("==")[0]) for line in pins}
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("constraints-*.txt")), ids=lambda path: path.stem)
+def test_an_environment_of_its_own_pins_what_it_has_otherwise_and_nothing_else(path: Path) -> None:
+    text, shared = path.read_text("utf-8"), (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    pins = [line for line in text.splitlines() if not line.startswith("#")]
+    assert [line for line in pins if not re.fullmatch(r"[a-z0-9-]+==[\w.+]+", line)] == []
+    names = [line.partition("==")[0] for line in pins]
+    assert names == sorted(set(names))
+    assert {*pins}.isdisjoint(
+        f"{normal(name)}=={version}" for name, _, version in (line.partition("==") for line in shared)
+    )
+    without = {name for line in re.findall("^# without: (.*)", text, re.MULTILINE) for name in line.split()}
+    assert without.isdisjoint(names)

@@ -161,7 +161,8 @@ async function load(name) {
 async function chosen() {
   const own = fields.model.value === OWN;
   at("own").hidden = !own;
-  if (!own) return { coefficients: await load(`models/${fields.model.value}`), dimensions: {} };
+  const experts = fields.model.selectedOptions[0].dataset.kind === "mixture";
+  if (!own) return { coefficients: await load(`models/${fields.model.value}`), dimensions: {}, experts };
   const read = readDimensions(fields.config.value);
   fields.config.setAttribute("aria-invalid", String(Boolean(read.problem)));
   at("config-said").replaceChildren(
@@ -295,6 +296,7 @@ function showResult(found, asked, model) {
   }
   const movable = paged(model.coefficients, asked, model.dimensions);
   if (movable) said.push(BETWEEN, text("calc_paged", { size: memory(movable) }));
+  if (model.experts && asked.mode === "training" && asked.method !== "full") said.push(BETWEEN, make("a", { href: "#limits" }, words.calc_no_experts));
   if (model.vision) said.push(BETWEEN, make("a", { href: "#limits" }, words.calc_no_vision));
   for (const name of unused()) said.push(BETWEEN, text("calc_unused", { field: at(name).querySelector("label").textContent, used: number(count(name)) }));
   if (isOlder(gpu)) said.push(remarkOnOlder(gpu, words));
@@ -450,6 +452,7 @@ function changes(asked, space, model) {
   if (!training && asked.batch > 1) offer("batch", { batch: halves(asked.batch) }, { batch: halves(asked.batch) });
   if (training && asked.evaluation > 1) offer("evaluation", { evaluation: halves(asked.evaluation) }, { batch: halves(asked.evaluation) });
   if (training && !asked.checkpointing) offer("checkpointing", { checkpointing: true });
+  if (divisible && asked.gpus > 1 && asked.sharding !== "zero3") offer("zero3", { sharding: "zero3" });
   if (whole && asked.precision === "fp32") offer("autocast", { precision: "bf16_autocast" });
   if (training && asked.optimizer.startsWith("adamw_") && !asked.optimizer.endsWith("adamw_8bit")) offer("adamw_8bit", { optimizer: "adamw_8bit" });
   if (training && asked.optimizer !== "adafactor" && !asked.optimizer.startsWith("paged") && !asked.optimizer.startsWith("sgd")) offer("adafactor", { optimizer: "adafactor" });
@@ -458,7 +461,6 @@ function changes(asked, space, model) {
   if (asked.precision !== "bf16" && !(whole && isOlder(gpu))) offer("bf16", { precision: "bf16" }, { precision });
   if (whole) offer("lora", { ...adapters, method: "lora" }, { rank: asked.rank, precision });
   if (training && asked.method !== "qlora") offer("qlora", { ...adapters, method: "qlora" }, { rank: asked.rank });
-  if (divisible && asked.gpus > 1 && asked.sharding !== "zero3") offer("zero3", { sharding: "zero3" });
   if (divisible) {
     const more = moreGpus(asked);
     const enough = more.find((one) => space !== undefined && fitting(model, { ...asked, ...one.change }, space));
@@ -483,23 +485,25 @@ const COMBINED = 3;
 /** As few changes as it takes to fit, the first in their order; null if all do not. */
 function together(all, asked, space, model) {
   const merged = (taken) => Object.assign({}, ...taken.map((one) => one.change));
-  // With adapters, weights are never divided.
-  const goTogether = (taken) => !taken.some((one) => one.change.method) || !taken.some((one) => one.change.sharding === "zero3");
+  // With adapters, weights are never divided: of all changes, either adapters or shardings are left out.
+  const sharded = (one) => one.change.sharding === "zero3";
+  const goTogether = (taken) => !taken.some((one) => one.change.method) || !taken.some(sharded);
   const enough = (taken) => goTogether(taken) && fitting(model, { ...asked, ...merged(taken) }, space);
   for (let count = 2; count <= COMBINED; count++) {
     const taken = combinations(all, count).find(enough);
     if (taken) return { taken, change: merged(taken) };
   }
-  let taken = [];
-  for (const one of all) {
-    if (!goTogether([...taken, one])) continue;
-    taken.push(one);
-    if (!enough(taken)) continue;
-    for (const early of taken) {
-      const rest = taken.filter((other) => other !== early);
-      if (enough(rest)) taken = rest;
+  for (const some of [all.filter((one) => !sharded(one)), all.filter((one) => !one.change.method)]) {
+    let taken = [];
+    for (const one of some) {
+      taken.push(one);
+      if (!enough(taken)) continue;
+      for (const early of taken) {
+        const rest = taken.filter((other) => other !== early);
+        if (enough(rest)) taken = rest;
+      }
+      return { taken, change: merged(taken) };
     }
-    return { taken, change: merged(taken) };
   }
   return null;
 }

@@ -114,16 +114,28 @@ weights_of_file = torch.load("model.bin", mmap=True)
 empty.load_state_dict(weights_of_file, assign=True)
 # endregion
 try:
+    # region moved_lines
     empty.to("cpu")
+    # endregion
 except NotImplementedError as error:
     meta_text = told(error)
 print(meta_text)
-empty_buffers = [name for name, tensor in empty.named_buffers() if tensor.is_meta]
-print("without values:", *empty_buffers)
+
+# %% without_values
+# region without_values_lines
+from itertools import chain
+
+tensors = chain(empty.named_parameters(), empty.named_buffers())
+without_values = [name for name, tensor in tensors if tensor.is_meta]
+print(*without_values)
+# endregion
 
 
 # %% pickled
 # region pickled_lines
+import os
+
+
 class Payload:
     """Anything that a file may bring along."""
 
@@ -160,6 +172,6 @@ assert total_size == weights
 assert 2 <= shards == len(set(index["weight_map"].values()))
 assert largest_shard <= 50e6
 assert "Cannot copy out of meta tensor" in meta_text
-assert empty_buffers and all("rotary_emb" in name for name in empty_buffers)
+assert without_values and all("rotary_emb" in name for name in without_values)
 assert (ran_when_unpickled, ran_by_default) == (1, 0)
 assert refused_text.startswith("UnpicklingError: Weights only load failed")

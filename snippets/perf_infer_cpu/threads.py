@@ -10,7 +10,6 @@
 # matrix = [
 #     { threads = 1, number_format = "float32", environment = { OMP_NUM_THREADS = "1" } },
 #     { threads = 2, number_format = "float32", environment = { OMP_NUM_THREADS = "2" } },
-#     { threads = 4, number_format = "float32", environment = { OMP_NUM_THREADS = "4" } },
 #     { threads = 1, number_format = "bfloat16", environment = { OMP_NUM_THREADS = "1" } },
 #     { threads = 2, number_format = "bfloat16", environment = { OMP_NUM_THREADS = "2" } },
 # ]

@@ -204,7 +204,7 @@ if attention == "sdpa":
         from torch.nn.attention import SDPBackend
         from torch.nn.attention import sdpa_kernel
 
-        # This kernel, or an error that says why not.
+        # This kernel, or an error; warnings say why not.
         with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
             loss = model(**batch).loss
         # endregion

@@ -217,7 +217,7 @@ def test_it_says_why_pairs_of_answers_can_take_less_than_supervised_training(
     ready(page)
     supervised = peak_bytes(page)
     page.get_by_label("Objective").select_option("dpo")
-    expect(page.locator("#calc-verdict")).to_contain_text("Less than SFT takes here")
+    expect(page.locator("#calc-verdict")).to_contain_text("Less than SFT with Trainer takes here")
     assert peak_bytes(page) < supervised
     page.get_by_label("What trains").select_option("full")
     expect(page.locator("#calc-verdict")).not_to_contain_text("Less than SFT")
@@ -386,12 +386,38 @@ def test_what_the_same_hardware_can_do_stands_before_more_gpus(page: Page, site_
     assert page.get_by_label("Number of GPUs").input_value() == ("2" if "gpus=2" in asked else "1")
 
 
-def test_more_gpus_are_combined_only_where_the_same_hardware_cannot_do_it(page: Page, site_url: str) -> None:
-    page.goto(f"{site_url}{address('en', GUIDE)}?model=llama-3.1-70b&gpu=24&batch=4&sequence=512")
+@pytest.mark.parametrize("sequence", [512, 4096])  # three changes are enough, or it takes more
+def test_more_gpus_are_combined_only_where_the_same_hardware_cannot_do_it(
+    page: Page, site_url: str, sequence: int
+) -> None:
+    page.goto(f"{site_url}{address('en', GUIDE)}?model=llama-3.1-70b&gpu=24&batch=4&sequence={sequence}")
     ready(page)
     first = page.locator("#calc-offers tr").first
     expect(first).to_contain_text("Together:")
     expect(first).to_contain_text("GPUs, everything sharded")
+
+
+def test_a_sharding_that_leaves_results_alone_stands_before_what_trains_something_else(
+    page: Page, site_url: str
+) -> None:
+    asked = "model=llama-3.2-1b&batch=2&sequence=2048&precision=fp32&gpus=2&gpu=24&checkpointing=1"
+    page.goto(f"{site_url}{address('en', GUIDE)}?{asked}")
+    ready(page)
+    names = page.locator("#calc-offers tr:has(.bb-fits) th").all_inner_texts()
+    places = [
+        next(place for place, name in enumerate(names) if part in name)
+        for part in ("Shard everything", "8-bit states", "LoRA")
+    ]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_adapters_beside_experts_are_said_not_to_be_counted(page: Page, site_url: str, code: str) -> None:
+    said = load_language(ROOT / "docs", code).text("calc_no_experts")
+    for asked, count in (("olmoe-1b-7b&method=lora", 1), ("olmoe-1b-7b", 0), ("gpt2&method=lora", 0)):
+        page.goto(f"{site_url}{address(code, GUIDE)}?model={asked}")
+        ready(page)
+        expect(page.locator("#calc-verdict a[href='#limits']", has_text=said)).to_have_count(count)
 
 
 def test_what_is_proposed_leads_to_a_section_that_is_there(page: Page, site_url: str) -> None:

@@ -275,3 +275,23 @@ def test_a_gpu_in_the_tree_is_what_is_known_of_its_model(project: Project) -> No
     name = "nvidia-h200-141gb--ada"
     said = lend(project, name, **called, kind="cuda", accelerator=gpu)
     assert any("has the compute capability 8.0, and NVIDIA H200" in line for line in said)
+
+
+OWN = with_table('[tool.benchbook]\nvenv = "own"')
+
+
+def test_an_environment_of_its_own_is_pinned_and_pins_are_of_one(project: Project) -> None:
+    script = write(project.snippets / "sums/add.py", OWN)
+    (line,) = lines(project)
+    assert line.startswith("snippets/sums/add.py:9: its environment `own` has no constraints-own.txt; ")
+    write(project.root / "constraints-own.txt", "engine==0.32\n")
+    assert lines(project) == []
+    write(script, SCRIPT)
+    (line,) = lines(project)
+    assert line.startswith("constraints-own.txt:1: pins an environment `own` that no script runs in; ")
+
+
+def test_pins_that_may_be_of_a_script_that_cannot_be_read_are_left_alone(project: Project) -> None:
+    write(project.root / "constraints-own.txt", "engine==0.32\n")
+    write(project.snippets / "sums/add.py", OWN.replace("[]", "["))
+    assert not [line for line in lines(project) if line.startswith("constraints")]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchbook.cli.main import seconds
-from builders import MACHINE, SCRIPT, make_project, write
+from builders import MACHINE, SCRIPT, make_project, with_table, write
 from clones import ROOT, benchbook
 
 
@@ -72,6 +72,7 @@ def test_a_python_without_our_packages_gets_one_line(tmp_path: Path) -> None:
         ["record", "--at", "HEAD"],
         ["dependencies"],
         ["dependencies", "--oldest", "--newest"],
+        ["dependencies", "--oldest", "--newest", "--venv", "own"],
         ["import"],
         ["report"],
     ],
@@ -79,6 +80,21 @@ def test_a_python_without_our_packages_gets_one_line(tmp_path: Path) -> None:
 def test_wrong_usage_exits_2(tmp_path: Path, words: list[str]) -> None:
     make_project(tmp_path)
     assert benchbook(tmp_path, *words).returncode == 2
+
+
+@pytest.mark.parametrize("words", [["--venv", "own"], ["--venv", "own", "--newest"]])
+def test_the_needs_of_one_environment_are_listed(tmp_path: Path, words: list[str]) -> None:
+    project = make_project(tmp_path)
+    script = with_table('[tool.benchbook]\nvenv = "own"').replace("[]", '["engine>=0.32"]', 1)
+    write(project.snippets / "sums/own.py", script)
+    done = benchbook(tmp_path, "dependencies", *words)
+    assert (done.returncode, done.stdout) == (0, "engine>=0.32\n")
+
+
+def test_a_plan_needs_no_environment(tmp_path: Path) -> None:
+    make_project(tmp_path)
+    done = benchbook(tmp_path, "record", "--venvs", "--plan")
+    assert (done.returncode, done.stdout) == (0, "")
 
 
 @pytest.mark.parametrize(("text", "value"), [("90", 90), ("90s", 90), ("10m", 600), ("1.5h", 5400)])

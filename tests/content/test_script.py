@@ -190,6 +190,18 @@ def test_what_a_point_sets_beside_parameters_is_what_a_script_may_set(key: str) 
     assert problem.line == 10
 
 
+@pytest.mark.parametrize("name", ["", "VLLM", "two-words", "../up", "1st", "a" * 31, "own\\n"])
+def test_an_environment_is_named_in_a_few_letters_and_digits(name: str) -> None:
+    (problem,) = problems(with_table(f'[tool.benchbook]\nvenv = "{name}"'))
+    assert problem.line == 9
+    assert problem.fix == "make it a name of up to 30 lower-case letters and digits, a letter first"
+
+
+def test_a_script_that_names_no_environment_runs_in_that_of_the_others() -> None:
+    assert parse(SCRIPT).metadata.venv == ""
+    assert parse(with_table('[tool.benchbook]\nvenv = "vllm2"')).metadata.venv == "vllm2"
+
+
 def test_inputs_stay_below_the_scripts_folder() -> None:
     assert problems(with_table('[tool.benchbook]\ninputs = ["../../secret"]'))[0].fix.endswith(
         "the script's folder"

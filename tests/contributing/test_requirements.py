@@ -9,14 +9,15 @@ import pytest
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.contributing.requirements import newest_requirements, oldest_requirements
-from builders import SCRIPT, make_project, write
+from builders import SCRIPT, make_project, with_table, write
 
 
-def with_dependencies(project: Project, name: str, *dependencies: str) -> None:
+def with_dependencies(project: Project, name: str, *dependencies: str, venv: str = "") -> None:
     listed = ", ".join(f'"{each}"' for each in dependencies)
+    script = with_table(f'[tool.benchbook]\nvenv = "{venv}"') if venv else SCRIPT
     write(
         project.snippets / f"sums/{name}.py",
-        SCRIPT.replace("dependencies = []", f"dependencies = [{listed}]"),
+        script.replace("dependencies = []", f"dependencies = [{listed}]"),
     )
 
 
@@ -58,3 +59,19 @@ def test_two_scripts_that_no_version_suits_are_named(project: Project) -> None:
         BenchbookError, match=r"sub\.py:4: .* excludes 2\.11, the lowest that snippets/sums/add\.py"
     ):
         oldest_requirements(project)
+
+
+def test_each_environment_has_the_needs_of_its_own_scripts(project: Project) -> None:
+    with_dependencies(project, "add", "torch>=2.11")
+    with_dependencies(project, "one", "engine>=0.32", "torch>=2.9", venv="own")
+    with_dependencies(project, "two", "engine>=0.30", venv="own")
+    assert oldest_requirements(project) == ["torch==2.11"]
+    assert newest_requirements(project) == ["torch>=2.11"]
+    assert oldest_requirements(project, "own") == ["engine==0.32", "torch==2.9"]
+    assert newest_requirements(project, "own") == ["engine>=0.30", "engine>=0.32", "torch>=2.9"]
+
+
+def test_an_environment_that_no_script_names_is_refused_with_the_near_one(project: Project) -> None:
+    with_dependencies(project, "one", "engine>=0.32", venv="own")
+    with pytest.raises(BenchbookError, match=r"no script runs in an environment `owm`; .*: own"):
+        newest_requirements(project, "owm")

@@ -26,7 +26,7 @@ from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project, find_project
 from benchbook.content.unfinished import own_folder_problems
 from benchbook.recording import kit
-from builders import make_project
+from builders import make_project, with_table
 from repositories import commit_all
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,6 +82,20 @@ def test_a_kit_takes_the_place_of_an_earlier_one(project: Project, tmp_path: Pat
     kit.pack_kit(project, folder)
     assert not (folder / "wheels/stale.whl").exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["checkout", "kit"]
+
+
+@pytest.mark.parametrize(
+    ("needs", "cuda", "told"), [("cpu", "13.0", False), ("accelerator", "13.0", True), ("cpu", None, True)]
+)
+def test_a_kit_holds_no_environment_of_a_scripts_own_and_names_those_that_lack_it(
+    project: Project, tmp_path: Path, needs: str, cuda: str | None, told: bool
+) -> None:
+    table = f'[tool.benchbook]\nneeds = ["{needs}"]\nvenv = "own"'
+    script = with_table(table).replace("dependencies = []", 'dependencies = ["nowhere>=1"]')
+    (project.snippets / "sums/own.py").write_text(script)
+    commit_all(project.root)
+    said = kit.pack_kit(project, tmp_path / "kit", cuda=cuda)
+    assert ("without the environment that sums/own.py runs in" in said) == told
 
 
 def no_kit(path: Path) -> None:

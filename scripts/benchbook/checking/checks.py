@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchbook.calculator.checking import coefficient_problems
 from benchbook.checking.claims import claim_problems
+from benchbook.checking.environments import environment_problems
 from benchbook.checking.guide_pattern import pattern_problems
 from benchbook.checking.links import anchors, link_problems
 from benchbook.checking.navigation import navigation_problems
@@ -72,6 +73,7 @@ def check_project(project: Project) -> CheckReport:
     if deep:
         return CheckReport(tuple(deep), ())
     scripts, problems = _scripts(project)
+    problems += environment_problems(project, scripts.values())
     problems += own_folder_problems(project) or unfinished_problems(project)
     warnings: list[Problem] = []
     samples: dict[tuple[str, Samples], str] = {}

@@ -58,13 +58,16 @@ def notebooks(
 def dependencies(
     newest: Annotated[bool, typer.Option("--newest", help="without a limit")] = False,
     oldest: Annotated[bool, typer.Option("--oldest", help="the lowest versions that scripts admit")] = False,
+    venv: Annotated[
+        str, typer.Option(metavar="NAME", help="of the scripts that run in this environment of their own")
+    ] = "",
 ) -> None:
     """List what the scripts need, for pip: the oldest versions that they admit, or any."""
-    if newest == oldest:
+    if (newest and oldest) or not (newest or oldest or venv):
         raise typer.BadParameter("say --oldest or --newest")
     from benchbook.contributing.requirements import newest_requirements, oldest_requirements
 
-    for line in (oldest_requirements if oldest else newest_requirements)(find_project()):
+    for line in (oldest_requirements if oldest else newest_requirements)(find_project(), venv):
         typer.echo(line)
 
 

@@ -74,6 +74,10 @@ def record(
     at: Annotated[
         str | None, typer.Option(metavar="REVISION", help="with --plan: what another revision holds")
     ] = None,
+    venvs: Annotated[
+        bool,
+        typer.Option("--venvs", help="list the environments of their own that scripts need; run nothing"),
+    ] = False,
     budget: Annotated[
         str | None, typer.Option(help="stop before this is spent, e.g. 10m; resumes later")
     ] = None,
@@ -95,6 +99,8 @@ def record(
         raise typer.BadParameter("--verify goes with none of --plan, --smallest, --stale, --all and --bundle")
     if at is not None and not plan:
         raise typer.BadParameter("--at goes with --plan")
+    if venvs and plan:
+        return  # which runs nothing
     if not sys.platform.startswith("linux"):
         what = f"recording needs Linux, and this is {sys.platform}"
         fix = "record on Linux; building, serving and checking work here"
@@ -114,6 +120,7 @@ def record(
             variant=variant,
             plan=plan,
             plan_json=as_json,
+            venvs=venvs,
             budget_seconds=budget_seconds,
             smallest=smallest,
             shared=shared,

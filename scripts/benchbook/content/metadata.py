@@ -24,6 +24,8 @@ NEEDS = ("cpu", "accelerator", "cuda", "rocm", "xpu", "mps")
 RIGHTS = ("root", "memory_limit", "dropped_caches", "shaped_network")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,79}\Z")
 METERS_ON_REQUEST = ("cpu_allocator",)
+# An environment of its own: part of the names of a folder and a file.
+VENV = re.compile(r"[a-z][a-z0-9]{0,29}\Z")
 # What a point of a matrix may set beside parameters.
 RESERVED = ("ranks", "environment", "meters", "repeats")
 # How many processes measure what scatters, and what does not: one more than it takes to see that it agrees.
@@ -74,6 +76,7 @@ class ScriptMetadata:
     `worth` says what is recorded first where time is short: the scripts with the largest are the first group.
     `work` is what one run has to do (`WORK`), each a number or an arithmetic expression of parameters.
     `traces` are names that hold, after the last cell, the path of a profiler's trace, or None.
+    `venv` names the environment that it runs in, where its dependencies clash with those of the others.
     """
 
     requires_python: str
@@ -86,6 +89,7 @@ class ScriptMetadata:
     meters: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
     traces: tuple[str, ...] = ()
+    venv: str = ""
     metrics: dict[str, Metric] = field(default_factory=dict)
     on: dict[str, dict[str, ParameterValue]] = field(default_factory=dict)
     repeats_on: dict[str, int] = field(default_factory=dict)
@@ -193,6 +197,10 @@ def _is_traces(value: object) -> bool:
     return 0 < len(names) == len(set(names)) <= MOST_TRACES and all(map(is_parameter_name, names))
 
 
+def _is_venv(value: object) -> bool:
+    return isinstance(value, str) and VENV.match(value) is not None
+
+
 def _is_matrix(value: object) -> bool:
     if isinstance(value, dict):
         return bool(value) and all(isinstance(values, list) and values for values in value.values())
@@ -211,6 +219,7 @@ KEYS: dict[str, tuple[Callable[[object], bool], str]] = {
     "meters": (_is_meters, f"a list of {', '.join(METERS_ON_REQUEST)}"),
     "inputs": (_is_inside, "a list of paths below the script's folder"),
     "traces": (_is_traces, f"a list of names of the script, {MOST_TRACES} at most, each once"),
+    "venv": (_is_venv, "a name of up to 30 lower-case letters and digits, a letter first"),
     "metrics": (lambda value: isinstance(value, dict), "a table of metrics"),
     "on": (lambda value: isinstance(value, dict), "a table of kinds of machine"),
     "smallest": (lambda value: isinstance(value, dict), "a table of parameters"),

@@ -8,7 +8,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
 from benchbook.content.script import read_script
 
@@ -16,13 +16,18 @@ from benchbook.content.script import read_script
 FLOORS = {">=", "==", "~="}
 
 
-def oldest_requirements(project: Project) -> list[str]:
+def oldest_requirements(project: Project, venv: str = "") -> list[str]:
     """One line per package: the lowest version that every script which needs it admits.
 
+    Parameters:
+        project: The checkout.
+        venv: The environment whose scripts are meant; empty for those that share the one of all others.
+
     Raises:
-        BenchbookError: A script names no lowest version, or one that another does not admit.
+        BenchbookError: A script names no lowest version, or one that another does not admit;
+            or no script is meant.
     """
-    declared = list(_declared(project))
+    declared = list(_declared(project, venv))
     floors: dict[str, tuple[Version, str]] = {}
     problems: list[Problem] = []
     for path, line, requirement in declared:
@@ -44,15 +49,29 @@ def oldest_requirements(project: Project) -> list[str]:
     return [f"{name}=={version}" for name, (version, _) in sorted(floors.items())]
 
 
-def newest_requirements(project: Project) -> list[str]:
-    """One line per package and declaration: whatever release of it every script admits."""
-    return sorted({str(requirement) for _, _, requirement in _declared(project)})
+def newest_requirements(project: Project, venv: str = "") -> list[str]:
+    """One line per package and declaration: whatever release of it every script admits.
+
+    Parameters:
+        project: The checkout.
+        venv: The environment whose scripts are meant; empty for those that share the one of all others.
+
+    Raises:
+        BenchbookError: No script is meant.
+    """
+    return sorted({str(requirement) for _, _, requirement in _declared(project, venv)})
 
 
-def _declared(project: Project) -> Iterator[tuple[str, int, Requirement]]:
-    """Every dependency of every script that holds here, with its place."""
-    for path in project.scripts().values():
-        script = read_script(path, project.root)
+def _declared(project: Project, venv: str) -> Iterator[tuple[str, int, Requirement]]:
+    """Every dependency that holds here of every script that runs in `venv`, with its place."""
+    scripts = [read_script(path, project.root) for path in project.scripts().values()]
+    names = {script.metadata.venv for script in scripts}
+    if venv and venv not in names:
+        what = f"no script runs in an environment `{venv}`"
+        raise BenchbookError(Problem("--venv", 1, what, did_you_mean(venv, names - {""}, "environment")))
+    for script in scripts:
+        if script.metadata.venv != venv:
+            continue
         line = script.metadata.line_of("dependencies")
         for text in script.metadata.dependencies:
             try:

@@ -24,7 +24,7 @@ from benchbook.content.records import (
     described_campaigns,
 )
 from benchbook.content.script import Script, Variant
-from benchbook.recording.hosts import HostError, Hosts, preload_names
+from benchbook.recording.hosts import Host, HostError, Hosts, preload_names
 from benchbook.recording.jobs import CRASHED, FAILED, OK, TIMED_OUT, Failure, Job, Result
 from benchbook.recording.journal import Finished, Journal
 from benchbook.recording.plan import Task
@@ -89,6 +89,17 @@ def make_job(
     )
 
 
+def host_of(hosts: Hosts, script: Script, variant: Variant) -> Host:
+    """The host that runs a variant.
+
+    Raises:
+        BenchbookError: There is none to run it.
+    """
+    preload = preload_names(cell.source for cell in script.cells)
+    metadata = script.metadata
+    return hosts.host(variant.environment, preload, script.path, metadata.venv, metadata.line_of("venv"))
+
+
 def run_once(
     hosts: Hosts, task: Task, variant: Variant, root: str, limit: float = math.inf, strict: bool = False
 ) -> Result:
@@ -98,11 +109,10 @@ def run_once(
         BenchbookError: There is no host to run it.
     """
     script = task.script
-    preload = preload_names(cell.source for cell in script.cells)
     ends = time.monotonic() + limit
     words = ""
     for _ in range(2):
-        host = hosts.host(variant.environment, preload, script.path)
+        host = host_of(hosts, script, variant)
         left = max(0.0, ends - time.monotonic())
         try:
             return host.run(make_job(script, variant, str(task.path.resolve()), root, left, strict))

@@ -55,6 +55,7 @@ def record_command(
     variant: str | None = None,
     plan: bool = False,
     plan_json: bool = False,
+    venvs: bool = False,
     budget_seconds: float | None = None,
     smallest: bool = False,
     shared: bool = False,
@@ -76,6 +77,7 @@ def record_command(
         variant: Only this one, with its baseline.
         plan: Print what would run.
         plan_json: Print it, or what a verification found, as JSON.
+        venvs: Print the environments of their own that it would run scripts in, and nothing else.
         budget_seconds: Stop before this is spent.
         smallest: Run everything once at its smallest and write nothing.
         shared: Record although others use the device, and mark the times.
@@ -94,11 +96,11 @@ def record_command(
     here, found = (planned, None) if planned is not None else this_machine(machine, recorded_by)
     if bundle is not None and bundle.is_dir():
         bundle = bundle / f"{here.name}.json.gz"
-    if not (plan or smallest):
+    if not (plan or smallest or venvs):
         # Before anything of the checkout's own folder is read or written: it may be anyone's.
         finish_writing(project)
     # What is known is read under the lock: whoever held it before has written.
-    with contextlib.nullcontext() if plan or smallest else only_recording(project, bundle):
+    with contextlib.nullcontext() if plan or smallest or venvs else only_recording(project, bundle):
         store: Store = Checkout(project, here)
         if bundle is not None:
             store = Bundle(bundle, Checkout(project, here), here, begun)
@@ -114,6 +116,10 @@ def record_command(
             # Another machine's rights cannot be tried from here.
             missing=missing_rights if planned is None else lambda _: {},
         )
+        if venvs:
+            # What keeps a script from being run is told when it is to run.
+            print("".join(f"{name}\n" for name in chosen.venvs), end="", file=sys.stdout)
+            return 0
         for name, why in chosen.skipped.items():
             console.print(f"skipped {name}, which needs what it may not do here: {why}", markup=False)
         if plan:

@@ -43,6 +43,7 @@ class HostKey:
 
     environment: tuple[tuple[str, str], ...]
     preload: tuple[str, ...]
+    venv: str = ""
 
 
 def preload_names(sources: Iterable[str]) -> tuple[str, ...]:
@@ -224,24 +225,33 @@ class Hosts:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def host(self, environment: Mapping[str, str], preload: tuple[str, ...], shown: str) -> Host:
+    def host(
+        self,
+        environment: Mapping[str, str],
+        preload: tuple[str, ...],
+        shown: str,
+        venv: str = "",
+        line: int = 1,
+    ) -> Host:
         """The host for a variant, started if there is none yet.
 
         Parameters:
             environment: The variant's.
             preload: What its script imports (`preload_names`).
             shown: The script, for messages.
+            venv: The name of the environment that the script runs in; empty for that of all others.
+            line: Where the script names it.
 
         Raises:
-            BenchbookError: It does not start, or is not fit to be forked.
+            BenchbookError: There is no such environment; or it does not start, or is not fit to be forked.
         """
         full = {**self._environment, **environment}
-        key = HostKey(tuple(sorted(full.items())), preload)
+        key = HostKey(tuple(sorted(full.items())), preload, venv)
         known = self._hosts.pop(key, None)
         if known is None:
             while len(self._hosts) >= MOST_HOSTS:
                 self._hosts.pop(next(iter(self._hosts))).close()
-            known = self._started(key, shown)
+            known = self._started(key, shown, line)
         # The last used goes last, so that the first is the one to close.
         self._hosts[key] = known
         return known
@@ -252,14 +262,16 @@ class Hosts:
             del self._hosts[key]
         host.close()
 
-    def _started(self, key: HostKey, shown: str) -> Host:
+    def _started(self, key: HostKey, shown: str, line: int) -> Host:
         assert self._folder is not None
+        python = interpreter_in(self.python, key.venv)
+        if key.venv and not os.access(python, os.X_OK):
+            what = f"its environment `{key.venv}` is not there ({python})"
+            raise BenchbookError(Problem(shown, line, what, _how_to_make(Path(python), key.venv)))
         try:
-            host = Host(key, self.python, self._folder, self._devices, self._packages)
+            host = Host(key, python, self._folder, self._devices, self._packages)
         except (HostError, OSError) as error:
-            fix = (
-                f"make sure that {Path(self.python).name} of the recording environment starts and has psutil"
-            )
+            fix = f"make sure that {Path(python).name} of the recording environment starts and has psutil"
             raise BenchbookError(Problem(shown, 1, f"its process does not start ({error})", fix)) from error
         if host.unfit:
             host.close()
@@ -278,3 +290,23 @@ def _path_of_scripts(inherited: str | None) -> str | None:
 def interpreter() -> str:
     """The interpreter that runs the scripts."""
     return os.environ.get("BENCHBOOK_PYTHON") or sys.executable
+
+
+def interpreter_in(python: str, venv: str) -> str:
+    """The interpreter of the environment `venv`, which lies beside that of `python`; of no name, `python`.
+
+    Links are left as they are: that of an environment leads to the interpreter that it was made with.
+    """
+    if not venv:
+        return python
+    beside = Path(os.path.abspath(shutil.which(python) or python)).parent.parent
+    return f"{beside}-{venv}/bin/python"
+
+
+def _how_to_make(python: Path, venv: str) -> str:
+    folder = python.parent.parent
+    if folder.parent.name == ".venv":
+        return f"run `make .venv/{folder.name}/.installed`"
+    return (
+        f"install there what `benchbook dependencies --venv {venv}` lists, as constraints-{venv}.txt pins it"
+    )

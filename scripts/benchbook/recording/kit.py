@@ -22,7 +22,7 @@ from packaging.utils import canonicalize_name
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.revisions import commit_of, laid_out
-from benchbook.content.script import read_script
+from benchbook.content.script import machine_kinds, read_script
 from benchbook.machines.circumstances import commit
 
 # What the recorder itself imports.
@@ -72,6 +72,7 @@ def pack_kit(
     _refuse_to_replace(folder)
     with laid_out(project.root, packed) as there:
         names = packages(there, python, architecture)
+        left_out = without_environment(there, cuda)
     folder.parent.mkdir(parents=True, exist_ok=True)
     # Beside the place it goes to: a kit is there whole, or the earlier one still is.
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
@@ -96,6 +97,7 @@ def pack_kit(
         f"{folder}: {size / 1e6:.1f} MB of commit {packed[:12]}, for Python {python}, {architecture}, "
         + (f"CUDA {cuda}" if cuda else "no CUDA"),
         f"packages: {shown}",
+        *(f"without the environment that {name} runs in" for name in left_out),
         f"take the folder there and run: python3 {folder.name}/campaign.py --budget 9m --out out",
     ]
 
@@ -137,16 +139,26 @@ def _content(made: Path) -> str:
 def packages(project: Project, python: str, architecture: str) -> dict[str, str]:
     """What scripts and recorder need beside `THERE`, by name, each in the version that is installed here.
 
+    Scripts that run in an environment of their own are left out.
+
     Raises:
         BenchbookError: Something that such a machine needs is not installed here.
     """
     wanted = {canonicalize_name(name) for name in RECORDER}
     for path in project.scripts().values():
-        for text in read_script(path, project.root).metadata.dependencies:
+        metadata = read_script(path, project.root).metadata
+        for text in metadata.dependencies if not metadata.venv else ():
             requirement = Requirement(text)
             if requirement.marker is None or requirement.marker.evaluate():
                 wanted.add(canonicalize_name(requirement.name))
     return closure(wanted, target_environment(python, architecture), without=THERE)
+
+
+def without_environment(project: Project, cuda: str | None) -> list[str]:
+    """The scripts that such a machine would run, but in environments of their own: a kit holds none."""
+    kinds = machine_kinds("cpu" if cuda is None else "cuda", "")
+    scripts = [read_script(path, project.root) for path in project.scripts().values()]
+    return [script.reference for script in scripts if script.metadata.venv and script.runs_on(kinds)]
 
 
 def target_environment(python: str, architecture: str) -> dict[str, str]:

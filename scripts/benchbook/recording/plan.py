@@ -113,6 +113,11 @@ class Plan:
     skipped: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def venvs(self) -> tuple[str, ...]:
+        """The environments of their own that the tasks run in."""
+        return tuple(sorted({task.script.metadata.venv for task in self.tasks} - {""}))
+
+    @property
     def groups(self) -> Iterator[tuple[int, tuple[Task, ...]]]:
         """The tasks of the same worth, the largest first."""
         for worth, tasks in itertools.groupby(self.tasks, key=lambda task: task.worth):

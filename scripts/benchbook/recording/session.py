@@ -27,7 +27,7 @@ from benchbook.machines.circumstances import DeviceWatch, commit, differ
 from benchbook.machines.description import gigabytes
 from benchbook.machines.nvml import Identity, open_nvml
 from benchbook.recording import campaign as campaigns
-from benchbook.recording.hosts import Hosts, preload_names
+from benchbook.recording.hosts import Hosts
 from benchbook.recording.jobs import CRASHED, OK, Result
 from benchbook.recording.journal import Finished, Journal, open_journal, read_journal
 from benchbook.recording.plan import Task, left
@@ -75,13 +75,19 @@ class Session:
             return []
         return self._record(tasks, self._watch())
 
-    def rerun(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Variant, list[Finished]]]:
+    def rerun(
+        self, tasks: Sequence[Task], problems: list[Problem]
+    ) -> Iterator[tuple[Task, Variant, list[Finished]]]:
         """Run every task again, its variants in turns as a recording does; of each variant what came of it.
 
         What the budget leaves no time for is left out.
 
+        Parameters:
+            tasks: What runs.
+            problems: Takes in why a script cannot be run, which keeps no other from being run.
+
         Raises:
-            BenchbookError: Others use the device, and that was not asked for; or a script cannot be run.
+            BenchbookError: Others use the device, and that was not asked for.
         """
         self._watch()
         with self._hosts(tasks) as hosts:
@@ -95,7 +101,12 @@ class Session:
                     failed = done and done[-1].result.outcome != OK
                     if failed or self._time_left() < (task.run_seconds[turn.variant] or 0.0):
                         continue
-                    result = campaigns.run_once(hosts, task, variants[turn.variant], self._root)
+                    try:
+                        result = campaigns.run_once(hosts, task, variants[turn.variant], self._root)
+                    except BenchbookError as error:
+                        problems += error.problems
+                        finished.clear()
+                        break
                     self._say(task.script, turn.variant, turn.place + 1, total, result)
                     done.append(Finished(turn.variant, turn.round, turn.place, result))
                 yield from ((task, variants[name], finished[name]) for name in variants if finished.get(name))
@@ -193,9 +204,7 @@ class Session:
             BenchbookError: It cannot be run.
             KeyboardInterrupt: It was interrupted; what is whole is in the store, the rest in the journal.
         """
-        first = task.variants[0]
-        preload = preload_names(cell.source for cell in task.script.cells)
-        packages = hosts.host(first.environment, preload, task.script.path).packages
+        packages = campaigns.host_of(hosts, task.script, task.variants[0]).packages
         packages = {name: version for name, version in packages.items() if _matters(name, task.script)}
         state, began = watch.state(), campaigns.now()
         session = {

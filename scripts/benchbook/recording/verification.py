@@ -96,7 +96,7 @@ def verify(session: Session, plan: Plan, named: bool, wanted: str | None) -> Ver
         )
     findings: list[Finding] = []
     problems = list(plan.problems)
-    for task, variant, finished in session.rerun(tasks):
+    for task, variant, finished in session.rerun(tasks, problems):
         assert task.record is not None
         now = variant_record(task, variant, "", finished)
         then = task.record.variants[variant.name]
