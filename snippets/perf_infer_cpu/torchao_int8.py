@@ -14,7 +14,6 @@
 #     { way = "int8_weights", repeats = 4 },
 #     { way = "compile_int8_weights", repeats = 2 },
 #     { way = "int8_weights_and_inputs", repeats = 4 },
-#     { way = "compile_int8_weights_and_inputs", repeats = 2 },
 # ]
 # [tool.benchbook.metrics]
 # weights = { unit = "B", better = "lower" }
