@@ -175,8 +175,12 @@ def assign():
 
 def from_pretrained():
     # region from_pretrained
-    # In the type of the file, which releases before 5 ignored.
-    model = AutoModelForCausalLM.from_pretrained("model", dtype="auto")
+    # The type of the file, which releases
+    # before 5 turned into fp32.
+    model = AutoModelForCausalLM.from_pretrained(
+        "model",
+        dtype="auto",
+    )
     # endregion
     return model
 

@@ -30,9 +30,9 @@
 
 # %% parameters
 way = "bf16"
-layers = 4
+layers = 2
 width = 256
-steps = 300
+steps = 250
 prompts = 64
 written = 32
 backend = "inductor"

@@ -6,7 +6,7 @@
 # [tool.benchbook]
 # needs = ["cpu"]
 # timeout = 600
-# repeats = 3
+# repeats = 2
 # environment = { OMP_NUM_THREADS = "2" }
 # [tool.benchbook.metrics]
 # calls = { unit = "count", better = "lower" }
@@ -25,10 +25,10 @@
 
 # %% parameters
 way = "prompt_lookup"
-steps = 300
-texts_written = 16
+steps = 250
+texts_written = 8
 given = 256
-written = 64
+written = 48
 
 # %% setup
 import pydoc_data.topics
@@ -72,7 +72,7 @@ def trained(layers, width):
     return model.eval()
 
 
-model, draft = trained(4, 256), trained(1, 128)
+model, draft = trained(2, 256), trained(1, 64)
 
 # %% generate
 places = torch.linspace(0, len(test) - given, texts_written).long()
