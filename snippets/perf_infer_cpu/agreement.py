@@ -19,7 +19,7 @@
 # largest_difference = { unit = "1", better = "lower" }
 # parameters = { unit = "count" }
 # [tool.benchbook.matrix]
-# way = ["fp32", "bf16", "fp16", "int8", "compile", "onnx", "onnx_int8", "openvino", "openvino_f32"]
+# way = ["fp32", "bf16", "int8", "onnx_int8", "openvino"]
 # [tool.benchbook.smallest]
 # steps = 5
 # layers = 1
