@@ -71,7 +71,7 @@ from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM
 
 torch.compile = functools.partial(torch.compile, backend=backend)
 torch.set_grad_enabled(False)
-# Deprecated since PyTorch 2.10, and still the int8 that needs no other package.
+# Announced to go with PyTorch 2.10, and still the int8 that needs no other package.
 warnings.filterwarnings(
     "ignore", "torch.ao.quantization is deprecated", DeprecationWarning
 )

@@ -85,7 +85,7 @@ command = [
     "--device", "cpu", "--port", str(port),
 ]  # fmt: skip
 if continuous_batching:
-    # Unset, the cache takes whatever memory it finds.
+    # Unset, the cache is sized by the machine's memory.
     command += [
         "--continuous-batching",
         "--cb-num-blocks", "64",
