@@ -1091,6 +1091,24 @@ def test_nothing_is_written_through_a_link(project: Project, tmp_path: Path, lin
     assert list(elsewhere.iterdir()) == []
 
 
+def test_nothing_behind_a_link_is_removed(project: Project, tmp_path: Path) -> None:
+    inbox = write(tmp_path / "inbox/bob.json.gz", "somebody's bundle").parent
+    link = project.records / GUEST / "sums/add"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(inbox)
+    path = write(tmp_path / "bundle.json", packed(bundle_of()))
+    with pytest.raises(BenchbookError, match="sums/add is a link to another place"):
+        import_bundles(project, [path])
+    assert [one.name for one in inbox.iterdir()] == ["bob.json.gz"]
+
+
+def test_nothing_that_was_left_behind_a_link_is_removed(project: Project, tmp_path: Path) -> None:
+    left = write(tmp_path / "elsewhere/.a.json.abcdefgh", "{}")
+    project.records.symlink_to(left.parent)
+    finish_writing(project)
+    assert left.exists()
+
+
 def test_nothing_is_written_through_a_link_that_a_revision_has_not(project: Project, tmp_path: Path) -> None:
     committed(project, "2026-01-01")
     link = project.records / GUEST

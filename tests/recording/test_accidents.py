@@ -447,6 +447,21 @@ def test_what_comes_in_and_cannot_be_gone_on_with_costs_no_runs(
     assert "ok" not in capsys.readouterr().err.partition("wrote")[0]
 
 
+@pytest.mark.parametrize("linked", ["", "guide", "guide/small", "guide/another"])
+def test_a_recording_begins_beside_no_link_and_removes_nothing_behind_it(
+    project: Project, tmp_path: Path, linked: str
+) -> None:
+    add_script(project.root, PLAIN, SWEEP)
+    inbox = write(tmp_path / "inbox/bob.json.gz", "somebody's bundle").parent
+    write(inbox / "small/eve.json.gz", "another bundle")
+    link = project.records / HERE.name / linked
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(inbox)
+    with pytest.raises(BenchbookError, match=f"{link.name}:1: is a link to another place"):
+        record(project)
+    assert sorted(path.name for path in inbox.rglob("*.gz")) == ["bob.json.gz", "eve.json.gz"]
+
+
 # A clock that is set back
 
 

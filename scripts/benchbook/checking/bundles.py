@@ -156,7 +156,7 @@ def _judged(
         found = _refusals(project, bundle, path.name, reviewed, repository)
         refused = refused or list(islice(found, MOST_PROBLEMS))
         # Last, for their files are read: of names that the scripts declare, and as large as a guide may have.
-        refused = refused or list(islice(_trace_problems(project, bundle, path.name), MOST_PROBLEMS))
+        refused = refused or list(islice(_trace_problems(bundle, path.name), MOST_PROBLEMS))
         problems += refused or _repeated(bundle, path.name, seen)
         if not refused and (
             odd := differing_key(machines.setdefault(described["name"], described), described)
@@ -168,7 +168,12 @@ def _judged(
     # All is read before anything is written: a record here that cannot be read keeps everything out.
     placed = [_laid_over(project, path.name, bundle) for path, bundle in bundles]
     problems = [
-        problem for one in placed for problem in one.refusals(replacing, reviewed, machine is not None)
+        problem
+        for one in placed
+        for problem in (
+            *one.links(project),
+            *one.refusals(replacing, reviewed, machine is not None),
+        )
     ]
     if problems:
         raise BenchbookError(*problems)
@@ -223,8 +228,8 @@ def import_at(
                     *(Problem(revision, 1, f"they would change {line}", fix) for line in changed)
                 )
         places = {path: project.root / path.relative_to(there.root) for path in contents}
-        if links := {link for place in places.values() if (link := project.link_above(place)) is not None}:
-            raise BenchbookError(*(_link_problem(project, link) for link in sorted(links)))
+        if links := project.links_above(places.values()):
+            raise BenchbookError(*links)
         # The bundles were laid over what that revision holds: what is otherwise here would go.
         others = [
             project.relative(place)
@@ -245,13 +250,6 @@ def _content(path: Path) -> bytes | None:
     with suppress(OSError):
         return path.read_bytes()
     return None
-
-
-def _link_problem(project: Project, link: Path, bundle: str | None = None) -> Problem:
-    """That a link stands where something would be written; told of the bundle that would, where it is one."""
-    shown, what = link.relative_to(project.root).as_posix(), "is a link to another place"
-    fix = "put what it leads to in its place"
-    return Problem(shown, 1, what, fix) if bundle is None else Problem(bundle, 1, f"{shown} {what}", fix)
 
 
 @dataclass(frozen=True)
@@ -285,6 +283,11 @@ class _Placed:
         fix = f"pass `--machine {self.machine.name}` if that is meant"
         for line in () if replacing or named else self.found.joined:
             yield Problem(self.path, 1, f"it would add {line}", fix)
+
+    def links(self, project: Project) -> Iterator[Problem]:
+        """The links through which it would be written, or would remove what lies elsewhere."""
+        for link in project.links_above(self.contents(project)):
+            yield Problem(self.path, 1, f"{link.path} {link.what}", link.fix)
 
     def contents(self, project: Project) -> dict[Path, bytes | None]:
         """The files that it becomes, with what each holds, and None of those that go.
@@ -421,7 +424,7 @@ def _traces_in(traces: Any, path: str) -> dict[str, bytes]:
         ) from error
 
 
-def _trace_problems(project: Project, bundle: Mapping[str, Any], path: str) -> Iterator[Problem]:
+def _trace_problems(bundle: Mapping[str, Any], path: str) -> Iterator[Problem]:
     """Where the traces of a bundle are not those that its records name, or cannot be published."""
     fix = "pass the file that `record --bundle` wrote"
     strange = dict.fromkeys(bundle["traces"])
@@ -434,9 +437,6 @@ def _trace_problems(project: Project, bundle: Mapping[str, Any], path: str) -> I
                 yield Problem(path, 1, what, fix)
                 continue
             yield from trace_problems(file, table, variant, name, path)
-            place = project.trace_path(table["machine"], table["script"], name, entry["sha256"])
-            if (link := project.link_above(place)) is not None:
-                yield _link_problem(project, link, path)
     if strange:
         what = f"it holds {len(strange)} trace(s) that none of its records names"
         yield Problem(path, 1, what, fix)
@@ -488,8 +488,6 @@ def _refusals(
         yield from copy_problems(table, _samples_in(elsewhere), path)
         yield from _kind_problems(table, elsewhere, path)
         yield from _speed_problems(project, script, machine, table, elsewhere, path)
-        if (link := project.link_above(project.record_path(table["machine"], reference))) is not None:
-            yield _link_problem(project, link, path)
     sizes: dict[str, int] = {}
     for table in records:
         add_sizes(sizes, table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -137,6 +138,13 @@ class Project:
         parts = path.relative_to(self.root).parts
         places = (self.root.joinpath(*parts[: length + 1]) for length in range(len(parts)))
         return next((place for place in places if place.is_symlink()), None)
+
+    def links_above(self, places: Iterable[Path]) -> list[Problem]:
+        """The links to other places on the way to what would be written or removed, each once."""
+        links = {link for place in places if (link := self.link_above(place)) is not None}
+        shown = sorted(link.relative_to(self.root).as_posix() for link in links)
+        fix = "put what it leads to in its place"
+        return [Problem(name, 1, "is a link to another place", fix) for name in shown]
 
     def relative(self, path: Path) -> str:
         """`path` as a reader of an error message wants it: relative to the checkout, with forward slashes."""

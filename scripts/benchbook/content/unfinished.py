@@ -136,7 +136,7 @@ def _finish(project: Project) -> None:
             if old is not None:
                 old.unlink(missing_ok=True)
         (project.root / LIST).unlink(missing_ok=True)
-        for path in (*_left_beside(project.records), *_lists_left(project)):
+        for path in (*_left_beside(project, project.records), *_lists_left(project)):
             path.unlink(missing_ok=True)
     except OSError as error:
         what = f"what it lists cannot be put in place ({error.strerror or error})"
@@ -158,15 +158,15 @@ def unfinished_problems(project: Project) -> Iterator[Problem]:
             what = f"a command was killed while it put {len(moves)} files in place: some are of before"
             yield Problem(LIST, 1, what, AGAIN)
             return
-        for path in _left_beside(project.snippets):
+        for path in _left_beside(project, project.snippets):
             what = "was left by a command that was killed before it was in its place"
             yield Problem(project.relative(path), 1, what, "remove it")
 
 
-def _left_beside(folder: Path) -> list[Path]:
-    """Files that were to be put in a place below a folder, and never were."""
+def _left_beside(project: Project, folder: Path) -> list[Path]:
+    """Files that were to be put in a place below a folder, and never were; none behind a link."""
     hidden = sorted(path for path in folder.rglob(".*") if BESIDE.fullmatch(path.name))
-    return [path for path in hidden if path.is_file() and not path.is_symlink()]
+    return [path for path in hidden if path.is_file() and project.link_above(path) is None]
 
 
 def _lists_left(project: Project) -> list[Path]:

@@ -7,7 +7,7 @@ import contextlib
 import gzip
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -85,7 +85,11 @@ class Store(Protocol):
         """
 
     def tidy(self) -> None:
-        """Remove traces of no record: a recording that is killed while it puts one in place leaves them."""
+        """Remove traces of no record: a recording that is killed while it puts one in place leaves them.
+
+        Raises:
+            BenchbookError: A link to another place stands where records and traces lie.
+        """
 
     def load(self, script: str) -> Record | None:
         """What is known of "guide/script.py" on this machine."""
@@ -131,8 +135,10 @@ class Checkout:
         return load_record(path, self._project.relative(path))
 
     def tidy(self) -> None:
-        """Remove traces of no record."""
-        for folder in sorted((self._project.records / self._machine.name).glob("*/*/")):
+        """Remove traces of no record; nothing behind a link."""
+        machine = self._project.records / self._machine.name
+        _refuse_links(self._project, (machine, *machine.rglob("*")))
+        for folder in sorted(machine.glob("*/*/")):
             path = folder.with_suffix(".json")
             try:
                 record = load_record(path)
@@ -153,13 +159,20 @@ class Checkout:
             texts = {described: text_over(described, self._machine), path: dump_record(record)}
             places, new = trace_places(self._project, record), traces or {}
             # What a record names is there before it, and what it names no more goes after it.
-            write_together(
-                {place: new[digest] for place, digest in places.items() if digest in new}
-                | {place: text.encode() for place, text in texts.items()}
-                | dict.fromkeys(superseded_traces(self._project, record)),
-                self._project.root,
-            )
+            contents: dict[Path, bytes | None] = {
+                **{place: new[digest] for place, digest in places.items() if digest in new},
+                **{place: text.encode() for place, text in texts.items()},
+                **dict.fromkeys(superseded_traces(self._project, record)),
+            }
+            _refuse_links(self._project, contents)
+            write_together(contents, self._project.root)
         return self._project.relative(path)
+
+
+def _refuse_links(project: Project, places: Iterable[Path]) -> None:
+    """Raise BenchbookError where a link stands on the way to one of some places."""
+    if links := project.links_above(places):
+        raise BenchbookError(*links)
 
 
 class Bundle:
