@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from benchbook.machines.circumstances import differ
 from benchbook.machines.description import describe
 from benchbook.recording import campaign as campaigns
 from benchbook.recording import command as recording
-from benchbook.recording.campaign import Turn, gather, header
+from benchbook.recording.campaign import Turn, header
 from benchbook.recording.jobs import CRASHED, OK, Failure, Result
 from benchbook.recording.journal import Journal, open_journal
 from benchbook.recording.plan import Task, make_plan
@@ -36,6 +37,8 @@ from running import SWEEP, add_script, script_text, small_project
 
 HERE = describe(None)
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+# Gathers at the moment at which the journals of these tests begin.
+gather = partial(campaigns.gather, moment=lambda: NOON)
 PLAIN = "# %% parameters\nn = 1\n\n# %% work\ndoubled = 2.0 * n\n\n# %% checks\nassert doubled"
 # Three variants whose times are compared, each run three times.
 TIMED = SWEEP.replace('"count"', '"s"').replace("[1, 2]", "[1, 2, 3]").replace("repeats = 2", "repeats = 3")
@@ -462,6 +465,87 @@ def test_a_recording_begins_beside_no_link_and_removes_nothing_behind_it(
     assert sorted(path.name for path in inbox.rglob("*.gz")) == ["bob.json.gz", "eve.json.gz"]
 
 
+def left_finished(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Record four days ago, and be ended once the record is in its place, before the journal goes."""
+
+    def ended(_journal: Journal) -> None:
+        raise KeyboardInterrupt
+
+    then = campaigns.now() - timedelta(days=4)
+    with monkeypatch.context() as patch:
+        patch.setattr(campaigns, "now", lambda: then)
+        patch.setattr(Journal, "close", ended)
+        assert record(project) == recording.INTERRUPTED
+    assert list(project.journal.rglob("*.jsonl"))
+
+
+def test_a_campaign_that_is_in_the_record_is_not_put_there_again(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, PLAIN, TIMED)
+    left_finished(project, monkeypatch)
+    (before,) = campaigns_in(project)
+    capsys.readouterr()
+    assert record(project, everything=True) == 0
+    said = capsys.readouterr().err
+    assert "guide/small.jsonl is in the record already; a new campaign begins" in said
+    assert said.count(": ok") == 9
+    assert campaigns_in(project) != {before}
+    assert not list(project.journal.rglob("*.jsonl"))
+
+
+def test_what_was_measured_since_a_journal_was_left_is_not_undone_by_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, PLAIN, TIMED)
+    left_finished(project, monkeypatch)
+    (journal,) = project.journal.rglob("*.jsonl")
+    kept = journal.read_text("utf-8")
+    assert record(project, everything=True) == 0
+    (since,) = campaigns_in(project)
+    write(journal, kept)
+    capsys.readouterr()
+    assert record(project, everything=True) == 0
+    said = capsys.readouterr().err
+    assert "guide/small.jsonl is older than what the record holds; a new campaign begins" in said
+    assert since not in campaigns_in(project)
+    assert only_campaign(project).finished >= campaigns.stamp(campaigns.now() - timedelta(minutes=5))
+
+
+def test_a_campaign_ends_with_its_last_run_whenever_it_is_put_into_the_record(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_script(project.root, PLAIN, TIMED)
+    then = campaigns.now() - timedelta(days=4)
+    with monkeypatch.context() as patch:
+        patch.setattr(campaigns, "now", lambda: then)
+        patch.setattr(Checkout, "save", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        assert record(project) == recording.INTERRUPTED
+    assert record(project) == 0
+    assert only_campaign(project).finished < campaigns.stamp(then + timedelta(hours=1))
+    assert written(project).history[-1].date == only_campaign(project).finished[:10]
+
+
+def test_a_later_campaign_that_comes_in_while_a_recording_runs_stays(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, PLAIN, TIMED)
+    assert record(project) == 0
+    before = written(project)
+    later = campaigns.now() + timedelta(hours=1)
+
+    def comes_in() -> None:
+        variants = {name: replace(one, campaign="another") for name, one in before.variants.items()}
+        another = replace(only_campaign(project), finished=campaigns.stamp(later))
+        Checkout(project, HERE).save(replace(before, variants=variants, campaigns={"another": another}))
+        monkeypatch.setattr(campaigns, "now", lambda: later)
+
+    meanwhile(monkeypatch, comes_in)
+    assert record(project, everything=True) == 1
+    assert campaigns_in(project) == {"another"}
+    assert "variant n=2: a later campaign has come in meanwhile" in capsys.readouterr().err
+
+
 # A clock that is set back
 
 
@@ -494,6 +578,22 @@ def test_a_journal_that_begins_in_the_future_is_not_gone_on_with_and_that_is_sai
     assert ": the clock was set back; a new campaign begins" in said
     assert only_campaign(project).started <= only_campaign(project).finished
     assert only_campaign(project).started < campaigns.stamp(present + timedelta(hours=1))
+
+
+def test_a_journal_that_ends_in_the_future_is_not_gone_on_with_and_that_is_said(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, PLAIN, TIMED)
+    present = campaigns.now()
+    clock = iter([present - timedelta(hours=5)])
+    with monkeypatch.context() as patch:
+        patch.setattr(campaigns, "now", lambda: next(clock, present + timedelta(hours=5)))
+        stopped(project, monkeypatch, 4)
+    capsys.readouterr()
+    assert record(project) == 0
+    said = capsys.readouterr().err
+    assert f".benchbook/{HERE.name}/guide/small.jsonl ends in the future, at " in said
+    assert only_campaign(project).finished < campaigns.stamp(present + timedelta(hours=1))
 
 
 def test_a_campaign_never_ends_before_it_began(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from benchbook.machines.description import describe
 from benchbook.machines.nvml import Identity, Nvml
 from benchbook.recording import campaign as campaigns
 from benchbook.recording import command as recording
-from benchbook.recording.campaign import Turn, gather, header, order, variant_record
+from benchbook.recording.campaign import Turn, header, order, variant_record
 from benchbook.recording.hosts import preload_names
 from benchbook.recording.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT, Failure, Result
 from benchbook.recording.journal import Finished, Journal, open_journal
@@ -48,6 +49,8 @@ from running import SWEEP, add_script, small_project
 BODY = "# %% parameters\nn = 1\n\n# %% work\ndoubled = 2 * n\nprint(doubled)\n\n# %% checks\nassert doubled"
 HERE = describe(None)
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+# Gathers at the moment at which the journals of these tests begin.
+gather = partial(campaigns.gather, moment=lambda: NOON)
 
 
 @pytest.fixture

@@ -32,6 +32,11 @@ from benchbook.recording.traces import entries_of, files_of, only_first
 from benchbook.statistics.summary import median
 
 
+def now() -> datetime:
+    """The present, in UTC."""
+    return datetime.now(UTC)
+
+
 @dataclass(frozen=True)
 class Turn:
     """One run in the order of a campaign."""
@@ -148,6 +153,7 @@ def gather(
     time_left: Callable[[], float],
     progress: Callable[[Turn, Result | None], None],
     idle: bool = True,
+    moment: Callable[[], datetime] = now,
 ) -> Gathered:
     """Take every turn that the journal does not hold yet, as far as the time goes.
 
@@ -161,6 +167,7 @@ def gather(
         time_left: Seconds until everything must have ended; infinite where nobody set an end.
         progress: Told of each turn before it (without a result) and after.
         idle: Whether nothing ran since the time began.
+        moment: Tells when a run ended.
     """
     variants = {variant.name: variant for variant in task.variants}
     done = journal.done
@@ -202,7 +209,7 @@ def gather(
                 problems.append(problem_of(task.script, variant, result))
             else:
                 result = only_first(_told_twice(journal, turn, result), turn.round)
-                journal.add(Finished(turn.variant, turn.round, turn.place, result))
+                journal.add(Finished(turn.variant, turn.round, turn.place, result, stamp(moment())))
             progress(turn, result)
             seconds[turn.variant] = result.seconds
             estimated.discard(turn.variant)
@@ -260,6 +267,37 @@ def whole(journal: Journal) -> dict[str, list[Finished]]:
     }
 
 
+def surpassed(task: Task, journal: Journal) -> str:
+    """Why a journal has nothing for the record of a task that is not there already; empty if it has.
+
+    A recording that was killed once its record was in place leaves such a one: laid over the record again, its
+    runs would take the place of what was measured since.
+    """
+    campaign, record = journal.header["campaign"], task.record
+    repeats = repeats_in(journal)
+    if record is None:
+        return ""
+    held = {name for name, variant in record.variants.items() if variant.campaign == campaign["id"]}
+    if set(whole(journal)) == set(repeats) <= held:
+        return "is in the record already"
+    ended = journal.ended or campaign["started"]
+    if any(_measured_since(record, variant.name, campaign["id"], ended) for variant in task.variants):
+        return "is older than what the record holds"
+    return ""
+
+
+def _measured_since(record: Record, variant: str, campaign_id: str, ended: str) -> bool:
+    """Whether a record holds a variant of another campaign than one that ended then, and of a later one.
+
+    One that ends in the future was dated by a clock that was wrong: nothing would ever be later.
+    """
+    known = record.variants.get(variant)
+    if known is None or known.campaign == campaign_id:
+        return False
+    campaign = record.campaigns[known.campaign]
+    return isinstance(campaign, Campaign) and ended < campaign.finished <= stamp(now())
+
+
 def problem_of(script: Script, variant: Variant, result: Result) -> Problem:
     """What a run that did not end well says to the author of the script."""
     failure = result.failure or Failure(1, result.outcome, "record it again")
@@ -272,7 +310,7 @@ def lay_over(
 ) -> tuple[Record | None, list[Problem]]:
     """The record with what a campaign has yielded (None if nothing), and what it could not take over.
 
-    A timeout or a crash never replaces a measurement that still describes the script: it says something of
+    What was measured last stays. A timeout or a crash never replaces a measurement that still describes the script: it says something of
     this session, and the measurement would be lost. What a campaign has of a timed script replaces none of
     another one unless it is over and lacks none of its variants: times are compared within a campaign.
     """
@@ -284,6 +322,10 @@ def lay_over(
             continue
         found = variant_record(task, variant, campaign_id, gathered.runs[variant.name])
         known = old.variants.get(variant.name)
+        if _measured_since(old, variant.name, campaign_id, campaign.finished):
+            what = f"variant {variant.name}: a later campaign has come in meanwhile, whose record stays"
+            problems.append(Problem(task.script.path, 1, what, "record it again if that is meant"))
+            continue
         if found.outcome != OK and known is not None and known.outcome == OK and _unchanged(known, found):
             what = (
                 f"{found.outcome} ({found.error}), where an earlier campaign measured it, whose record stays"
@@ -426,11 +468,6 @@ def header(task: Task, campaign: dict[str, Any], key: dict[str, Any]) -> dict[st
             for variant in task.variants
         },
     }
-
-
-def now() -> datetime:
-    """The present, in UTC."""
-    return datetime.now(UTC)
 
 
 def stamp(moment: datetime) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,12 +22,13 @@ LONGEST = timedelta(days=6)
 
 @dataclass(frozen=True)
 class Finished:
-    """A run that is done."""
+    """A run that is done, and when it ended, as records write it; empty where an older journal does not say."""
 
     variant: str
     round: int
     place: int
     result: Result
+    ended: str = ""
 
 
 @dataclass
@@ -57,11 +58,15 @@ class Journal:
         """The runs that are done, by variant and round."""
         return {(finished.variant, finished.round) for finished in self.finished}
 
+    @property
+    def ended(self) -> str:
+        """When the last of its runs ended, as records write it; empty where none says."""
+        return max((finished.ended for finished in self.finished), default="")
+
     def add(self, run: Finished) -> None:
         """Write down a run; once this returns, a crash of the machine does not lose it."""
         self.finished.append(run)
-        line = {"variant": run.variant, "round": run.round, "place": run.place, "result": run.result.table()}
-        self._append(line)
+        self._append({**vars(run), "result": run.result.table()})
 
     def cut(self, variant: str, seconds: float) -> None:
         """Write down that a run was given so many seconds, and was not done."""
@@ -98,7 +103,13 @@ class Journal:
             os.fsync(file.fileno())
 
 
-def open_journal(path: Path, header: dict[str, Any], now: datetime, shown: str = "") -> Journal:
+def open_journal(
+    path: Path,
+    header: dict[str, Any],
+    now: datetime,
+    shown: str = "",
+    surpassed: Callable[[Journal], str] = lambda _: "",
+) -> Journal:
     """The journal in `path` if it can be gone on with under `header`, else a new one.
 
     Parameters:
@@ -107,13 +118,14 @@ def open_journal(path: Path, header: dict[str, Any], now: datetime, shown: str =
             those that are wanted now.
         now: The present.
         shown: The path as messages name it.
+        surpassed: Why a journal that could be gone on with has nothing for the record; empty if it has.
 
     Raises:
         UnwritableError: The file cannot be written.
     """
     there = path.is_file()
     old = read_journal(path, shown)
-    why = "cannot be read" if old is None else _differs(old.header, header, now)
+    why = "cannot be read" if old is None else _differs(old, header, now) or surpassed(old)
     if old is not None and not why:
         return old
     fresh = Journal(path, header, shown=shown, instead=why if there else "")
@@ -121,8 +133,9 @@ def open_journal(path: Path, header: dict[str, Any], now: datetime, shown: str =
     return fresh
 
 
-def _differs(old: Mapping[str, Any], new: Mapping[str, Any], now: datetime) -> str:
+def _differs(journal: Journal, new: Mapping[str, Any], now: datetime) -> str:
     """Why a journal is not gone on with; empty if it is."""
+    old: Mapping[str, Any] = journal.header
     try:
         started = datetime.strptime(old["campaign"]["started"], MOMENT).replace(tzinfo=UTC)
         same = old["key"] == new["key"]
@@ -134,7 +147,22 @@ def _differs(old: Mapping[str, Any], new: Mapping[str, Any], now: datetime) -> s
     if now < started:
         # Its record would end before it began, or end in the future.
         return f"begins in the future, at {old['campaign']['started']}: the clock was set back"
+    if now.strftime(MOMENT) < journal.ended:
+        # What its runs took together would be longer than it lasted.
+        return f"ends in the future, at {journal.ended}: the clock was set back"
     return "" if now - started < LONGEST else f"is older than {LONGEST.days} days"
+
+
+def _finished(run: Mapping[str, Any]) -> Finished:
+    """The run that a line tells of.
+
+    Raises:
+        ValueError, KeyError, TypeError: It tells of none.
+    """
+    ended = run.get("ended", "")
+    if ended:
+        datetime.strptime(ended, MOMENT)
+    return Finished(run["variant"], run["round"], run["place"], result_from(run["result"]), ended)
 
 
 def read_journal(path: Path, shown: str = "") -> Journal | None:
@@ -152,11 +180,7 @@ def read_journal(path: Path, shown: str = "") -> Journal | None:
     try:
         tables = [json.loads(line) for line in complete]
         header, *runs = tables
-        finished = [
-            Finished(run["variant"], run["round"], run["place"], result_from(run["result"]))
-            for run in runs
-            if not {"cut", "again", "modified"} & run.keys()
-        ]
+        finished = [_finished(run) for run in runs if not {"cut", "again", "modified"} & run.keys()]
         cuts = {str(run["variant"]) for run in runs if "cut" in run}
         again = {(str(run["variant"]), int(run["round"])) for run in runs if "again" in run}
         if any("modified" in run for run in runs):

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -228,7 +229,8 @@ class Session:
         }
         clock = time.monotonic()
         path, shown = self._journal(task)
-        journal = open_journal(path, campaigns.header(task, session, key), began, shown)
+        header = campaigns.header(task, session, key)
+        journal = open_journal(path, header, began, shown, partial(campaigns.surpassed, task))
         if journal.instead:
             self.console.print(f"  {shown} {journal.instead}; a new campaign begins", soft_wrap=True)
         total = sum(int(each["repeats"]) for each in journal.header["variants"].values())
@@ -248,10 +250,14 @@ class Session:
             self._idle = False
             return campaigns.run_once(hosts, task, variant, self._root, limit)
 
+        def moment() -> datetime:
+            # By a clock that nobody sets, and never before it began.
+            return max(campaigns.now(), began + timedelta(seconds=time.monotonic() - clock))
+
         with self.console.status(task.script.reference) as status:
-            gathered = campaigns.gather(task, journal, run, self._time_left, tell, self._idle)
-        # By a clock that nobody sets, and never before it began.
-        ended = max(campaigns.now(), began + timedelta(seconds=time.monotonic() - clock))
+            gathered = campaigns.gather(task, journal, run, self._time_left, tell, self._idle, moment)
+        # Whenever it is put into the record, a campaign ends with its last run.
+        ended = journal.ended or campaigns.stamp(moment())
         problems = [*gathered.problems, *self._save(task, journal, gathered, packages, watch, ended)]
         if gathered.ended == "interrupted":
             for problem in problems:
@@ -273,7 +279,7 @@ class Session:
         gathered: campaigns.Gathered,
         packages: dict[str, str],
         watch: DeviceWatch,
-        ended: datetime,
+        ended: str,
     ) -> list[Problem]:
         """Put what was gathered into the store; what could not be taken over.
 
@@ -284,7 +290,7 @@ class Session:
         foreign = watch.foreign()
         done = Campaign(
             started=opened["started"],
-            finished=campaigns.stamp(ended),
+            finished=ended,
             commit=opened["commit"],
             modified=opened["modified"],
             recorded_by=self.recorded_by,
