@@ -6,6 +6,7 @@ import datetime
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -13,10 +14,15 @@ from typer.testing import CliRunner
 from benchbook.cli import main as cli
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
+from benchbook.content.unfinished import alone
 from benchbook.languages.language import load_language
 from benchbook.rendering.review_sheet import review_sheet
+from benchbook.translations import accept as accepting
+from benchbook.translations import reviews
 from benchbook.translations.accept import accept, translation_states
+from benchbook.translations.documents import Document, read_documents
 from benchbook.translations.reviews import record_review, standing_reviews, translated_document
+from builders import write
 from handbooks import FIXTURE, build_site, edit, whole_handbook
 from lessons import found_in
 
@@ -109,6 +115,52 @@ def test_a_review_by_hand_that_says_less_is_named(project: Project, entry: str, 
     line = page.read_text("utf-8").splitlines().index(f"reviewed: {entry}") + 1
     problems = [str(one) for one in found_in(Project(project.root))[0]]
     assert any(one.startswith(f"docs/{PAGE}:{line}: {what}") for one in problems), problems
+
+
+def test_of_two_reviews_at_once_neither_undoes_the_other(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, turns = translated_document, iter(["where-it-goes"])
+
+    def second() -> None:
+        """Record the other review as soon as nobody keeps it from that."""
+        with alone(project.root, waiting=False) as free:
+            pass
+        if free and (section := next(turns, None)):
+            review(project, section, by="Kenji")
+
+    def second_first(*arguments: Any) -> Document:
+        document = real(*arguments)
+        second()
+        return document
+
+    monkeypatch.setattr(reviews, "translated_document", second_first)
+    review(project)
+    second()
+    assert standing(project) == [SECTION, "where-it-goes"]
+
+
+@pytest.mark.parametrize("command", ["accept", "review"])
+def test_what_an_editor_saves_while_a_command_reads_the_pages_stays(
+    project: Project, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    module = {"accept": accepting, "review": reviews}[command]
+    real, page = read_documents, project.docs / PAGE
+
+    def read_then_saved(given: Project) -> list[Document]:
+        documents = list(real(given))
+        write(page, page.read_text("utf-8") + "\n保存された行。\n")
+        return documents
+
+    monkeypatch.setattr(module, "read_documents", read_then_saved)
+    before = page.read_text("utf-8")
+    if command == "accept":
+        edit(project.docs / "en/memory.md", "The argument is called", "The parameter is called")
+        assert accept(Project(project.root), "ja/memory", None, all_languages=False)
+    else:
+        review(project)
+    assert page.read_text("utf-8") != before
+    assert page.read_text("utf-8").endswith("\n保存された行。\n")
 
 
 def test_the_sheet_shows_each_section_beside_its_english_one_with_the_values(project: Project) -> None:

@@ -9,6 +9,7 @@ from string import Template
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import DATA_FOLDERS, Project
 from benchbook.content.records import write_text
+from benchbook.content.unfinished import alone
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}\Z")
 FIRST = "first"
@@ -101,6 +102,11 @@ def new_guide(project: Project, name: str) -> list[str]:
     if not NAME.match(name) or name in DATA_FOLDERS:
         fix = "use lower-case letters, digits and underscores, beginning with a letter"
         raise BenchbookError(Problem(name, 1, "cannot name a guide", fix))
+    with alone(project.root):
+        return _new_guide(project, name)
+
+
+def _new_guide(project: Project, name: str) -> list[str]:
     page = project.docs / "en" / f"{name}.md"
     if page.exists():
         raise BenchbookError(Problem(project.relative(page), 1, "is there already", "name another guide"))

@@ -11,17 +11,19 @@ from rich.markup import escape
 
 from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
-from benchbook.content.records import write_text
+from benchbook.content.unfinished import alone
 from benchbook.languages.language import FALLBACK, FILE
 from benchbook.translations.documents import Document, read_documents
 from benchbook.translations.drift import Drift, recorded_digests, section_digest
-from benchbook.translations.front_matter import ENTRY, with_entry
+from benchbook.translations.front_matter import ENTRY, write_entry
 from benchbook.translations.new_language import MARK
 from benchbook.translations.reviews import SectionReview, standing_reviews
 
 
 def accept(project: Project, target: str | None, section: str | None, all_languages: bool) -> list[str]:
     """Record the English sections as they stand in the translations that `target` names.
+
+    Of several at once each waits for the one before it.
 
     Parameters:
         project: The checkout.
@@ -35,6 +37,11 @@ def accept(project: Project, target: str | None, section: str | None, all_langua
     Raises:
         BenchbookError: Nothing is called so, or a section is not translated.
     """
+    with alone(project.root):
+        return _accept(project, target, section, all_languages)
+
+
+def _accept(project: Project, target: str | None, section: str | None, all_languages: bool) -> list[str]:
     documents = [one for one in read_documents(project) if one.english is not None]
     chosen = [one for one in documents if _names(target, one, all_languages)]
     if not chosen:
@@ -45,7 +52,7 @@ def accept(project: Project, target: str | None, section: str | None, all_langua
     for document in chosen:
         entry, changed = _accepted(document, section)
         if entry != recorded_digests(document.page):
-            write_text(document.path, with_entry(document.text, ENTRY, entry))
+            write_entry(document.path, ENTRY, entry)
         done += [f"{document.shown}#{key}" for key in changed]
     return done
 

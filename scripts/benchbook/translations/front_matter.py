@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import yaml
 
+from benchbook.content.records import write_text
 from benchbook.content.yaml_text import InvalidYamlError, parse_nodes
 
 # The entry of a translation that holds the digests of the English sections it was made from.
@@ -39,6 +41,15 @@ def with_entry(text: str, key: str, value: Mapping[str, Any]) -> str:
     first, last = _entries(text).get(key, (len(lines), len(lines)))
     entry = yaml.safe_dump({key: dict(value)}, sort_keys=False, allow_unicode=True)
     return "".join([*lines[:first], entry, *lines[last:]]) + text[end + 1 :]
+
+
+def write_entry(path: Path, key: str, value: Mapping[str, Any]) -> None:
+    """Put `key: value` into the front matter of a page as it stands by now: an editor may have saved it since.
+
+    Raises:
+        ValueError: The file has no front matter.
+    """
+    write_text(path, with_entry(path.read_text("utf-8"), key, value))
 
 
 def _end(text: str) -> int:

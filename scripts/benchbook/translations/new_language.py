@@ -13,6 +13,7 @@ from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import write_text
 from benchbook.content.site_files import LANGUAGE_CODE
+from benchbook.content.unfinished import alone
 from benchbook.content.yaml_text import InvalidYamlError, below, parse_nodes
 from benchbook.languages.language import FALLBACK, FILE
 from benchbook.translations.settings import script_of
@@ -159,6 +160,11 @@ def new_language(project: Project, code: str) -> list[str]:
         BenchbookError: There is no such language, or it is there already.
     """
     locale = _locale(code)
+    with alone(project.root):
+        return _new_language(project, code, locale)
+
+
+def _new_language(project: Project, code: str, locale: Locale) -> list[str]:
     path = project.docs / code / FILE
     config = project.root / CONFIG
     text = config.read_text("utf-8")

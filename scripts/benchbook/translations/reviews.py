@@ -13,11 +13,11 @@ from benchbook.content.formats import Day, Limit, Stored
 from benchbook.content.page_source import PageSource
 from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
-from benchbook.content.records import write_text
+from benchbook.content.unfinished import alone
 from benchbook.content.validation import adapter, shape_errors
 from benchbook.translations.documents import Document, read_documents
 from benchbook.translations.drift import section_digest
-from benchbook.translations.front_matter import line_of_entry, with_entry
+from benchbook.translations.front_matter import line_of_entry, write_entry
 
 ENTRY = "reviewed"
 LIKE = "record it with `benchbook translations review PAGE --done SECTION --by NAME --native LANGUAGE`"
@@ -124,6 +124,8 @@ def record_review(
 ) -> str:
     """Note that `by`, a native reader of `native`, has read a section; what was noted, for messages.
 
+    Of several at once each waits for the one before it, whose note it keeps.
+
     Parameters:
         project: The checkout.
         target: The page, such as `ja/index.md`.
@@ -135,6 +137,13 @@ def record_review(
     Raises:
         BenchbookError: There is no such page or section, or its language is not theirs.
     """
+    with alone(project.root):
+        return _record(project, target, section, by, native, today)
+
+
+def _record(
+    project: Project, target: str, section: str, by: str, native: str, today: datetime.date
+) -> str:
     document = translated_document(project, target)
     ours, theirs = _digests(document), _digests(document.english)
     known = [key for key in ours if key in theirs]
@@ -158,5 +167,5 @@ def record_review(
     recorded = document.page.front_matter.get(ENTRY)
     table = {**(recorded if isinstance(recorded, dict) else {}), section: asdict(review)}
     ordered = {key: table[key] for key in (*known, *table) if key in table}
-    write_text(document.path, with_entry(document.text, ENTRY, ordered))
+    write_entry(document.path, ENTRY, ordered)
     return f"{document.shown}#{section}"
