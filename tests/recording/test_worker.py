@@ -19,10 +19,10 @@ from benchbook.content.problems import BenchbookError
 from benchbook.content.script import RANK_ENVIRONMENT
 from benchbook.recording import supervision
 from benchbook.recording.capture import HEAD, TAIL
-from benchbook.recording.hosts import Host, HostError, Hosts
+from benchbook.recording.hosts import CODE, Host, HostError, Hosts
 from benchbook.recording.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT
 from benchbook.recording.preload import touches_a_device
-from benchbook.recording.processes import MARK, end_marked
+from benchbook.recording.processes import MARK, end_marked, end_orphans
 from running import job_of, run_in
 
 METRIC = """
@@ -598,12 +598,39 @@ def test_what_carries_the_mark_is_gone_when_it_is_ended() -> None:
     mark = "carried-by-a-test"
     code = "import time; held = bytearray(200 << 20); print(1, flush=True); time.sleep(600)"
     with subprocess.Popen(
-        [sys.executable, "-c", code], env={**os.environ, MARK: mark}, stdout=subprocess.PIPE
+        # As a host is called, whose children no recording beside this test ends.
+        [sys.executable, "-c", code, CODE],
+        env={**os.environ, MARK: mark},
+        stdout=subprocess.PIPE,
     ) as process:
         assert process.stdout is not None
         process.stdout.readline()
         assert end_marked(mark) == [process.pid]
         assert not psutil.pid_exists(process.pid) or psutil.Process(process.pid).status() == "zombie"
+
+
+@pytest.mark.parametrize("lives", [False, True])
+def test_what_a_host_has_started_is_ended_once_the_host_is_gone(lives: bool) -> None:
+    environment = {**os.environ, MARK: f"of-a-host-that-{'lives' if lives else 'is-gone'}"}
+    wait = "import time; time.sleep(600)"
+    with (
+        subprocess.Popen([sys.executable, "-c", wait], env=environment) as left,
+        subprocess.Popen([sys.executable, "-c", wait, CODE if lives else ""], env=environment) as host,
+    ):
+        end_orphans(CODE)
+        assert (left.poll() is None) == lives
+        left.kill()
+        host.kill()
+
+
+def test_a_fork_server_that_is_killed_is_no_fault_of_the_script(tmp_path: Path) -> None:
+    body = "import os, signal, time\nos.kill(os.getppid(), signal.SIGKILL)\ntime.sleep(600)"
+    with Hosts() as hosts:
+        host = hosts.host({}, (), "small.py")
+        with pytest.raises(HostError, match="its fork server ended"):
+            run_in(host, tmp_path, body)
+        hosts.forget(host)
+        assert run_in(hosts.host({}, (), "small.py"), tmp_path, "pass").outcome == OK
 
 
 def test_a_script_that_kills_its_host_does_not_take_the_recorder_down(tmp_path: Path) -> None:

@@ -29,8 +29,9 @@ from benchbook.machines.description import LONGEST_NAME, MAINTAINERS, NAME, desc
 from benchbook.machines.rights import missing_rights
 from benchbook.query.freshness import kinds_of
 from benchbook.recording import verification
-from benchbook.recording.hosts import interpreter
+from benchbook.recording.hosts import CODE, interpreter
 from benchbook.recording.plan import Plan, Task, expected_minutes, left, make_plan, matrix, rounded_minutes
+from benchbook.recording.processes import end_orphans
 from benchbook.recording.session import Session, only_recording
 from benchbook.recording.stores import Bundle, Checkout, Store
 
@@ -143,6 +144,9 @@ def record_command(
                 verification.print_verification(found_again, here.name, plan_json, console)
                 _report(console, found_again.problems)
                 return 0 if found_again.holds else 1
+            if ended := end_orphans(CODE):
+                left_running = f"ended {len(ended)} process(es) that a recording which was killed left running"
+                console.print(left_running, soft_wrap=True)
             if not smallest:
                 with store.held():
                     store.hold_machine()

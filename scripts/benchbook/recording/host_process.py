@@ -10,6 +10,7 @@ import platform
 import select
 import shutil
 import signal
+import sys
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
@@ -20,7 +21,7 @@ from benchbook.machines.sampling import Sampler
 from benchbook.recording import processes
 from benchbook.recording.jobs import job_from
 from benchbook.recording.preload import NAMES, why_unfit
-from benchbook.recording.supervision import AbandonedError, Supervisor
+from benchbook.recording.supervision import AbandonedError, LostError, Supervisor
 
 # Not what a script depends on, but what may change its numbers.
 COMPANIONS = (
@@ -98,12 +99,16 @@ def run_host() -> None:
         _sampler(configuration["devices"]),
         configuration["pythonpath"],
         channel.gone,
+        processes.children(),
     )
     try:
         for message in messages:
             channel.send(supervisor.run(job_from(message)).table())
     except AbandonedError:
         pass
+    except LostError as error:
+        # Whoever asked takes a new host.
+        print(error, file=sys.stderr, flush=True)
     finally:
         processes.end_all_but(())
         if os.getppid() != recorder:

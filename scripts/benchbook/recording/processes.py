@@ -30,6 +30,11 @@ def descendants() -> set[int]:
     return {process.pid for process in psutil.Process().children(recursive=True)}
 
 
+def children() -> set[int]:
+    """Process ids of those that this process has started itself, or adopted."""
+    return {process.pid for process in psutil.Process().children()}
+
+
 def end_all_but(spared: Collection[int], patience: float = 5.0) -> list[int]:
     """Kill and reap every descendant but those in `spared`.
 
@@ -80,6 +85,26 @@ def end_marked(mark: str, patience: float = 5.0) -> list[int]:
     return sorted(ended)
 
 
+def end_orphans(host: str, patience: float = 5.0) -> list[int]:
+    """Kill whatever a host has started that is itself gone, as where recorder and host were killed together.
+
+    Parameters:
+        host: An argument that each host is started with; a host that lives keeps what it has started.
+        patience: Seconds to wait until each is gone.
+    """
+    marked: dict[str, list[psutil.Process]] = {}
+    for process in psutil.process_iter():
+        if mark := _mark_of(process):
+            marked.setdefault(mark, []).append(process)
+    orphaned = [mark for mark, found in marked.items() if not any(_has_argument(one, host) for one in found)]
+    return sorted(pid for mark in orphaned for pid in end_marked(mark, patience))
+
+
+def any_dead(pids: Collection[int]) -> bool:
+    """Whether one of some processes is no more, or waits to be collected."""
+    return any(not psutil.pid_exists(pid) or _dead(psutil.Process(pid)) for pid in pids)
+
+
 def _dead(process: psutil.Process) -> bool:
     try:
         return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
@@ -88,10 +113,21 @@ def _dead(process: psutil.Process) -> bool:
 
 
 def _carries(process: psutil.Process, mark: str) -> bool:
+    return process.pid != os.getpid() and _mark_of(process) == mark
+
+
+def _mark_of(process: psutil.Process) -> str | None:
     try:
-        return process.pid != os.getpid() and process.environ().get(MARK) == mark
+        return process.environ().get(MARK)
     except psutil.Error:
         # Gone meanwhile, or another user's.
+        return None
+
+
+def _has_argument(process: psutil.Process, argument: str) -> bool:
+    try:
+        return argument in process.cmdline()
+    except psutil.Error:
         return False
 
 

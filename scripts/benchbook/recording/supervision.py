@@ -42,6 +42,10 @@ class AbandonedError(Exception):
     """Whoever asked for the run is gone."""
 
 
+class LostError(Exception):
+    """The fork server, or another process of the host's own, ended meanwhile: no fault of the script's."""
+
+
 class Told:
     """What a process of a run has told so far: the cells that it began, and in the end what came of them.
 
@@ -103,6 +107,7 @@ class Supervisor:
         sampler: Watches the devices.
         pythonpath: The search path of the scripts, None for none.
         abandoned: Asked now and then whether the run is still wanted.
+        servers: Those of `spared` that start and watch the processes of a run.
     """
 
     context: ForkServerContext
@@ -110,12 +115,14 @@ class Supervisor:
     sampler: Sampler
     pythonpath: str | None
     abandoned: Callable[[], bool]
+    servers: Collection[int]
 
     def run(self, job: Job) -> Result:
         """Run `job` once.
 
         Raises:
             AbandonedError: It is no longer wanted; what it had started is gone.
+            LostError: What it was started from ended meanwhile; likewise.
         """
         folder = tempfile.mkdtemp(prefix="bb-")
         scrub = Scrubber(job.root, [folder])
@@ -139,6 +146,8 @@ class Supervisor:
                 rank.process.join()
             self._drain(selector)
         starved = processes.oom_kills() > kills
+        if processes.any_dead(self.servers):
+            raise LostError("its fork server ended")
         return self._judge(job, ranks, timed_out, starved, seconds, scrub)
 
     def _start(self, job: Job, folder: str, selector: selectors.BaseSelector) -> list[_Rank]:
