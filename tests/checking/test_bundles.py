@@ -842,6 +842,68 @@ def test_a_series_where_other_machines_have_one_number_is_refused(project: Proje
         import_bundles(project, [path])
 
 
+def test_a_series_where_a_page_asks_for_one_number_is_refused(project: Project, tmp_path: Path) -> None:
+    bundle = bundle_of()
+    for run in variant(bundle)["runs"]:
+        run["metrics"]["total"] = [6, 7]
+    said = refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
+    assert "bundle.json:1: with it, docs/en/sums.md:7: `sums/add.py#total` is a series of 2" in said
+
+
+def test_one_number_where_a_page_asks_for_an_item_is_refused(project: Project, tmp_path: Path) -> None:
+    edit(project.docs / "en/sums.md", "#total`", "#total[-1]`")
+    said = refusal(project, write(tmp_path / "bundle.json", packed(bundle_of())))
+    assert "docs/en/sums.md:7: `total` is one number, not a series" in said
+
+
+def timed_eight_times(script: str, day: str, *kept: str) -> dict[str, Any]:
+    """What Ada hands in of some variants of a script whose times are compared, by a campaign of that day."""
+    bundle = bundle_of(script)
+    (record,) = bundle["records"]
+    held = campaign(bundle) | {"started": f"{day}T03:04:05Z", "finished": f"{day}T03:05:05Z"}
+    record["campaigns"] = {day: held}
+    record["variants"] = {name: record["variants"][name] | {"campaign": day} for name in kept}
+    for number, each in enumerate(record["variants"].values()):
+        each["runs"] = [copy.deepcopy(each["runs"][0]) for _ in range(8)]
+        for place, run in enumerate(each["runs"], 8 * number):
+            run["place"] = place
+            run["metrics"]["total"] = int(day[-2:]) + place / 100
+            for meters in run["cells"].values():
+                meters["seconds"] = int(day[-2:]) / 10 + place / 1000
+    return bundle
+
+
+def test_a_part_of_the_variants_that_leaves_two_campaigns_where_a_page_compares_is_refused(
+    project: Project, tmp_path: Path
+) -> None:
+    timed = SWEEP.replace('"count"', '"s"')
+    script = write(project.snippets / "sums/add.py", timed)
+    ratio = "`#!value sums/add.py?steps=2#total / sums/add.py?steps=1#total x`"
+    edit(project.docs / "en/sums.md", "`#!value sums/add.py#total`", ratio)
+    both = packed(timed_eight_times(timed, "2026-01-03", "steps=1", "steps=2"))
+    import_bundles(project, [write(tmp_path / "both.json", both)])
+    changed = timed.replace("sum(range(steps))", "sum(range(steps)) + 0")
+    write(script, changed)
+    before = contents(project)
+    path = write(tmp_path / "one.json", packed(timed_eight_times(changed, "2026-01-05", "steps=1")))
+    with pytest.raises(BenchbookError, match=f"one.json:1: with it, .*two campaigns on {GUEST}"):
+        import_bundles(project, [path], replacing=True, machine=GUEST)
+    assert contents(project) == before
+    both = packed(timed_eight_times(changed, "2026-01-05", "steps=1", "steps=2"))
+    assert import_bundles(project, [write(path, both)], replacing=True, machine=GUEST).replaced
+
+
+def test_the_first_variants_of_a_script_may_come_in_before_the_others_that_a_page_compares(
+    project: Project, tmp_path: Path
+) -> None:
+    timed = SWEEP.replace('"count"', '"s"')
+    write(project.snippets / "sums/add.py", timed)
+    ratio = "`#!value sums/add.py?steps=2#total / sums/add.py?steps=1#total x`"
+    edit(project.docs / "en/sums.md", "`#!value sums/add.py#total`", ratio)
+    one = packed(timed_eight_times(timed, "2026-01-03", "steps=1"))
+    assert import_bundles(project, [write(tmp_path / "one.json", one)]).written
+
+
 def test_a_history_that_grows_too_long_loses_its_oldest_lines(project: Project, tmp_path: Path) -> None:
     import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle_of()))])
     long = later(bundle_of())
@@ -1036,6 +1098,16 @@ def test_of_two_machines_of_one_owner_the_second_has_its_name_behind_its_title(
     table = json.loads((project.records / "cpu-attic--ada/machine.json").read_text("utf-8"))
     assert table["title"] == "2-core CPU, 24 GB (Ada) (cpu-attic--ada)"
     assert table["short"] == "CPU 2-core (Ada) (cpu-attic--ada)"
+
+
+def test_two_machines_of_one_owner_that_come_in_together_are_told_apart(
+    project: Project, tmp_path: Path
+) -> None:
+    other = renamed(later(bundle_of()), "cpu-attic--ada", "Ada")
+    paths = [write(tmp_path / f"{n}.json", packed(one)) for n, one in enumerate((bundle_of(), other))]
+    import_bundles(project, paths)
+    titles = {json.loads(one.read_text("utf-8"))["title"] for one in project.records.glob("*/machine.json")}
+    assert titles == {"2-core CPU, 24 GB (Ada)", "2-core CPU, 24 GB (Ada) (cpu-attic--ada)"}
 
 
 @pytest.mark.parametrize(

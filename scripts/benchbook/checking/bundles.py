@@ -30,6 +30,7 @@ from benchbook.checking.plausibility import (
     speed_problems,
 )
 from benchbook.checking.quotations import quotation_problems
+from benchbook.checking.shown import shown_problems
 from benchbook.checking.traces import (
     TraceFile,
     add_sizes,
@@ -166,7 +167,9 @@ def _judged(
     if problems:
         raise BenchbookError(*problems)
     # All is read before anything is written: a record here that cannot be read keeps everything out.
-    placed = [_laid_over(project, path.name, bundle) for path, bundle in bundles]
+    placed: list[_Placed] = []
+    for path, bundle in bundles:
+        placed.append(_laid_over(project, path.name, bundle, [one.machine for one in placed]))
     problems = [
         problem
         for one in placed
@@ -178,6 +181,10 @@ def _judged(
     if problems:
         raise BenchbookError(*problems)
     contents = {path: content for one in placed for path, content in one.contents(project).items()}
+    # Last, for every page is read.
+    names = few([path.name for path in paths])
+    if refused := list(islice(shown_problems(project, contents, names), MOST_PROBLEMS)):
+        raise BenchbookError(*refused)
     replaced = dict.fromkeys(line for one in placed for line in one.found.replaced)
     added = dict.fromkeys(line for one in placed for line in (*one.found.added, *one.found.joined))
     written = tuple(project.relative(path) for path, content in contents.items() if content is not None)
@@ -307,8 +314,11 @@ class _Placed:
         return found
 
 
-def _laid_over(project: Project, path: str, bundle: dict[str, Any]) -> _Placed:
-    machine = worded(project, from_table(MachineDescription, bundle["machine"]))
+def _laid_over(
+    project: Project, path: str, bundle: dict[str, Any], beside: Sequence[MachineDescription]
+) -> _Placed:
+    """A bundle laid over what is here; `beside` are the machines that come in with it."""
+    machine = worded(project, from_table(MachineDescription, bundle["machine"]), beside)
     records: dict[Path, Record] = {}
     found = Changes()
     if fields := changed_fields(project, machine):

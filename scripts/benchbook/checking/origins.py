@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -227,15 +227,20 @@ def _quoted_words(machine: Mapping[str, Any], sheet: Sheet | None, path: str) ->
         yield Problem(path, 1, what, "name who is said to have measured it")
 
 
-def worded(project: Project, machine: MachineDescription) -> MachineDescription:
+def worded(
+    project: Project, machine: MachineDescription, beside: Sequence[MachineDescription] = ()
+) -> MachineDescription:
     """A measured machine with the title and the short form that follow from what it is.
 
-    Where another machine here is called so, its own name stands behind it.
+    Where another machine here, or one of those that come in beside it, is called so, its own name stands behind it.
     """
     if machine.published:
         return machine
     made = named(machine)
-    others = [description_here(project, name) for name in project.machines if name != machine.name]
+    known = {name: description_here(project, name) for name in project.machines}
+    # What is here keeps its words, whoever brings it again.
+    known = {one.name: machine_table(one) for one in beside} | known
+    others = [table for name, table in known.items() if name != machine.name]
 
     def called(key: str, said: str) -> str:
         taken = {_seen(str(other.get(key))) for other in others if other is not None}

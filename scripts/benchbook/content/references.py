@@ -43,6 +43,10 @@ class UnresolvedError(Exception):
         return Problem(path, line, self.what, self.fix)
 
 
+class UnfitError(UnresolvedError):
+    """What was recorded is there, and is not what a page asks for."""
+
+
 @dataclass(frozen=True)
 class Reference:
     """A name for a cell, a metric or a meter of one variant of a script.

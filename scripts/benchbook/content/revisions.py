@@ -1,11 +1,11 @@
-"""Lay what a commit holds into a folder, as data: plain files only, and no filter or hook is run."""
+"""Lay what a commit holds, or a checkout would, into a folder: plain files only, as data, by no filter or hook."""
 
 from __future__ import annotations
 
 import contextlib
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -56,6 +56,33 @@ def laid_out(root: Path, revision: str) -> Iterator[Project]:
         yield Project(Path(folder).resolve())
 
 
+@contextlib.contextmanager
+def laid_over(project: Project, contents: Mapping[Path, bytes | None]) -> Iterator[Project]:
+    """A project as it would be with these contents, in a temporary folder that goes when the block ends.
+
+    Plain files alone: nothing is read through a link.
+
+    Parameters:
+        project: The project as it is.
+        contents: What each of some files would hold, None of one that goes.
+    """
+    with tempfile.TemporaryDirectory(prefix="benchbook-import-") as folder:
+        root = Path(folder).resolve()
+        tops = [project.root / name for name in PLACES]
+        for path in (path for top in tops for path in (top, *top.rglob("*"))):
+            if path not in contents and path.is_file() and not path.is_symlink():
+                _put(root / path.relative_to(project.root), path.read_bytes())
+        for path, content in contents.items():
+            if content is not None:
+                _put(root / path.relative_to(project.root), content)
+        yield Project(root)
+
+
+def _put(target: Path, content: bytes) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(content)
+
+
 def _lay_out(root: Path, commit: str, folder: Path) -> None:
     blobs = list(_blobs(root, commit))
     if sum(blob.size for blob in blobs) > LARGEST:
@@ -70,9 +97,7 @@ def _lay_out(root: Path, commit: str, folder: Path) -> None:
         # "<name> blob <size>\n<content>\n"
         start = answer.index(b"\n", at) + 1
         at = start + blob.size + 1
-        target = folder / blob.path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(answer[start : at - 1])
+        _put(folder / blob.path, answer[start : at - 1])
 
 
 def _blobs(root: Path, commit: str) -> Iterator[_Blob]:

@@ -15,6 +15,7 @@ from benchbook.content.references import (
     Reference,
     Show,
     Target,
+    UnfitError,
     UnresolvedError,
     ValueSpec,
     Which,
@@ -215,7 +216,7 @@ def measure_series(library: Library, target: Target, machine: Machine) -> tuple[
         value = run.metrics.get(target.reference.name)
         if value is not None and not isinstance(value, list):
             fix = "leave `x: step` for a metric that is a list"
-            raise UnresolvedError(f"`{target.reference}` is one number, not a series", fix)
+            raise UnfitError(f"`{target.reference}` is one number, not a series", fix)
         if value is not None:
             runs.append(value)
     length = min((len(run) for run in runs), default=0)
@@ -237,7 +238,7 @@ def check_one_campaign(first: Measurement, second: Measurement) -> None:
     if timed and first.source.result.campaign != second.source.result.campaign:
         scripts = sorted({part.source.script.reference for part in (first, second)})
         what = f"compares times of two campaigns on {first.source.machine.name}"
-        raise UnresolvedError(what, f"record both in one: benchbook record {' '.join(scripts)}")
+        raise UnfitError(what, f"record both in one: benchbook record {' '.join(scripts)}")
 
 
 def _value(run: Run, reference: Reference) -> float | None:
@@ -247,16 +248,16 @@ def _value(run: Run, reference: Reference) -> float | None:
     if isinstance(value, list):
         if reference.index is None:
             what = f"`{reference}` is a series of {len(value)}"
-            raise UnresolvedError(what, f"name an item, such as `{reference}[-1]`, or show it in a chart")
+            raise UnfitError(what, f"name an item, such as `{reference}[-1]`, or show it in a chart")
         try:
             return value[reference.index]
         except IndexError:
             what = f"`{reference}` is beyond the end of a series of {len(value)}"
-            raise UnresolvedError(
+            raise UnfitError(
                 what, f"use an index from 0 to {len(value) - 1}, or a negative one"
             ) from None
     if value is not None and reference.index is not None:
-        raise UnresolvedError(
+        raise UnfitError(
             f"`{reference.name}` is one number, not a series", f"leave `[{reference.index}]` away"
         )
     return value

@@ -15,7 +15,7 @@ from benchbook.content.page_source import (
     parse_page,
 )
 from benchbook.content.problems import BenchbookError, Problem
-from benchbook.content.references import UnresolvedError
+from benchbook.content.references import UnfitError, UnresolvedError
 from benchbook.languages.language import Language, load_language
 from benchbook.query.library import Library
 from benchbook.rendering.calculator_form import check_part
@@ -61,6 +61,18 @@ def check_page(path: Path, page: PageSource, library: Library) -> list[Problem]:
         except BenchbookError as error:
             problems.extend(error.problems)
     return problems
+
+
+def unfit_records(path: Path, page: PageSource, library: Library) -> Iterator[Problem]:
+    """Where what was recorded is not what `page`, whose file is `path`, asks for; what was not recorded is free."""
+    language = load_language(library.project.docs, path.relative_to(library.project.docs).parts[0])
+    for line, kind, text, options, _ in _places(page):
+        try:
+            _resolve(library, path.stem, kind, text, options, language)
+        except UnfitError as error:
+            yield error.at(library.project.relative(path), line)
+        except (UnresolvedError, BenchbookError):
+            continue  # the check's to name
 
 
 def locate(build: Build, kind: str, text: str) -> list[int]:
