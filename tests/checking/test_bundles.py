@@ -212,6 +212,10 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         lambda b: variant(b)["runs"][0]["cells"]["add"].update(process_memory_peak=10**12),
         "add.process_memory_peak is 1000000000000 B, more than the machine's",
     ),
+    "less than a clock tells": (
+        lambda b: variant(b)["runs"][0]["cells"]["add"].update(seconds=5e-324),
+        "add.seconds is 5e-324 s, less than any clock tells",
+    ),
     "others on the device": (
         lambda b: campaign(b)["state"].update(foreign_processes=[7]),
         "not marked as shared",

@@ -53,6 +53,12 @@ def test_what_agrees_in_every_run_is_compared_as_it_is(first: float, second: flo
     assert outcome(measured(*[second] * 3), measured(*[first] * 3), "greater", ratio=1.5) == said
 
 
+def test_a_time_that_is_next_to_nothing_has_no_ratio() -> None:
+    nothing, much = timed(*(n * 5e-324 for n in range(1, 9))), timed(*range(20, 28))
+    for first, second in ((nothing, much), (much, nothing)):
+        assert compare_sides(first, second).doubt == "signs"
+
+
 def test_runs_that_differ_by_less_than_a_thousandth_agree() -> None:
     almost = measured(100_000, 100_090, 100_050)
     assert compare_sides(almost, measured(200_000)).exact

@@ -501,8 +501,13 @@ def _odd_metrics(
 
 
 def _odd_seconds(runs: Sequence[Mapping[str, Any]], quoted: bool) -> Iterator[str]:
-    """Runs that took no time; cells whose every run took the same time to the last digit."""
-    if not quoted and any(_seconds(rank) < SHORTEST for run in runs for rank in _ranks(run)):
+    """Runs that took no time; cells that took less than a clock tells, or the same in every run."""
+    ranks = [rank for run in runs for rank in _ranks(run)]
+    for name in sorted({name for rank in ranks for name in rank["cells"]}):
+        taken = [rank["cells"].get(name, {}).get("seconds") or 0 for rank in ranks]
+        if any(0 < seconds < SHORTEST for seconds in taken):
+            yield f"{name}.seconds is {min(filter(None, taken))} s, less than any clock tells"
+    if not quoted and any(_seconds(rank) < SHORTEST for rank in ranks):
         yield "all cells of a run took 0 s together, so it did not run"
     if len(runs) < SAMPLES_THAT_SCATTER:
         return

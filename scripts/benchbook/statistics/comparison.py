@@ -25,6 +25,8 @@ LEAST_RUNS = 2
 AGREE = 0.001
 # Where the same differs from itself by more than this, a time has to differ by more than the same does.
 STEADY = 0.05
+# Of two numbers that are further apart than any two of what is measured, no ratio may be left.
+FURTHEST = 1e250
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,8 @@ def compare_sides(first: Side, second: Side, times: float = 1.0) -> Comparison:
     if not (first.timed or second.timed) and first.agrees and second.agrees:
         ratio = None if medians[1] == 0 else medians[0] / medians[1]
         return Comparison(*medians, exact=True, ratio=ratio)
-    if min(*first.samples, *second.samples) <= 0:
+    samples = (*first.samples, *second.samples)
+    if min(samples) <= 0 or max(samples) / min(samples) > FURTHEST:
         return Comparison(*medians, doubt="signs")
     apart = first.campaign != second.campaign and not (first.constant or second.constant)
     if apart:
