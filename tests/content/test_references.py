@@ -52,6 +52,7 @@ def test_a_reference_names_script_variant_and_quantity(text: str, reference: Ref
         "guide/script.py?axis#m",
         "../etc/script.py#m",
         "guide/script.py#m[x]",
+        f"guide/script.py#m[{'9' * 5000}]",
     ],
 )
 def test_what_is_no_reference_is_refused(text: str) -> None:
@@ -131,5 +132,7 @@ def test_a_unit_must_measure_the_same_kind_of_thing() -> None:
     assert check_unit(UNITS["B"], None) is None
     with pytest.raises(UnresolvedError, match=r"B cannot be shown in ms"):
         check_unit(UNITS["B"], "ms")
+    with pytest.raises(UnresolvedError, match=r"`\['s'\]` is not a unit"):
+        check_unit(UNITS["B"], ["s"])
     with pytest.raises(UnresolvedError, match=r"samples/s cannot be shown in GB/s"):
         check_unit(UNITS["samples/s"], "GB/s")

@@ -178,6 +178,7 @@ def test_other_machines_go_to_the_data_of_the_guide() -> None:
         (SWEEP.replace("\nseries: method", ""), "share a point"),
         (SWEEP.replace("batch_size", "batches"), "does not sweep `batches`"),
         (SWEEP + "\nlog: z", "`log:` names no axis"),
+        (SWEEP + "\nlog: {x: 1}", "`log:` names no axis"),
         (SWEEP.replace("title: Peak & batch", ""), "has no `title:`"),
         (SERIES.replace("loss\n", "lost\n"), "no metric `lost`"),
     ],

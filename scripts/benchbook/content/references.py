@@ -14,7 +14,9 @@ from benchbook.content.units import DEVICE_METERS, METERS, UNITS, Unit, converti
 _SCRIPT = re.compile(
     r"(?P<script>[A-Za-z0-9_-]+/[A-Za-z0-9_-]+\.py)(?:\?(?P<query>[^#\s]*))?(?:#(?P<fragment>\S*))?\Z"
 )
-_FRAGMENT = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?:\.(?P<meter>[a-z_]+)|\[(?P<index>-?\d+)\])?\Z")
+_FRAGMENT = re.compile(
+    r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?:\.(?P<meter>[a-z_]+)|\[(?P<index>-?\d{1,9})\])?\Z"
+)
 _FORM = "write `guide/script.py#metric`, `guide/script.py#cell.meter` or `guide/script.py?axis=value#metric`"
 
 Form = Literal["plain", "ratio", "saving"]
@@ -308,7 +310,7 @@ def target_of(reference: Reference, script: Script) -> Target:
     return Target(reference, script, _single_variant(script, reference.axes), unit, device_memory)
 
 
-def check_unit(unit: Unit, target: str | None) -> Unit | None:
+def check_unit(unit: Unit, target: object) -> Unit | None:
     """The unit that `target` names, if a value in `unit` can be shown in it.
 
     Raises:
@@ -316,8 +318,9 @@ def check_unit(unit: Unit, target: str | None) -> Unit | None:
     """
     if target is None:
         return None
-    if target not in UNITS:
-        raise UnresolvedError(f"`{target}` is not a unit", did_you_mean(target, UNITS, "unit"))
+    # What stands in a fence may be a list or a table.
+    if not isinstance(target, str) or target not in UNITS:
+        raise UnresolvedError(f"`{target}` is not a unit", did_you_mean(str(target), UNITS, "unit"))
     if not convertible(unit, UNITS[target]):
         raise UnresolvedError(
             f"{unit.symbol} cannot be shown in {target}", f"use one of: {', '.join(targets(unit))}"

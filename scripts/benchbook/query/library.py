@@ -201,9 +201,9 @@ class Library:
         if name is None:
             return None
         known = self._known_machines()
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             raise UnresolvedError(f"there is no machine `{name}`", did_you_mean(str(name), known, "machine"))
-        return known[str(name)]
+        return known[name]
 
     def variant_on(self, script: Script, name: str, machine: Machine) -> Variant:
         """The variant called `name` with the parameters it has on `machine`."""

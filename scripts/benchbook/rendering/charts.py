@@ -152,7 +152,7 @@ def read_chart(text: str, library: Library) -> Chart:
     log = (
         tuple(spec["log"]) if isinstance(spec.get("log"), list) else (spec["log"],) if spec.get("log") else ()
     )
-    if not set(log) <= {"x", "y"}:
+    if not all(axis in ("x", "y") for axis in log):
         raise UnresolvedError("`log:` names no axis", "write `log: x`, `log: y` or `log: [x, y]`")
     y = quantity_of(spec["y"], script)
     zero = bool(spec.get("zero", True))
