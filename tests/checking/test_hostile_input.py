@@ -271,6 +271,8 @@ def nested(block: str, count: int) -> str:
         ("[`]`" * 1001, 15, "the paragraph has more than 1000 `[`"),
         ("<a " * 2000, 15, "the paragraph has more than 100 `<` that nothing closes"),
         ("&#1; " * 1001, 15, "the paragraph has more than 1000 `&`"),
+        ("{{ " * 100, 15, "the paragraph has more than 100 `{` that nothing closes"),
+        ("{{} }" * 501, 15, "the paragraph has more than 1000 `{`"),
         ("a" * LONG, 15, "the line has 40000 characters, and 20000 are the most"),
         ("- " * 5000 + "a", 15, "the line begins 10000 characters deep in blocks, and 60 are the most"),
         ("1. " * 21 + "a", 15, "the line begins 63 characters deep in blocks"),

@@ -313,6 +313,9 @@ def test_a_file_that_would_run_or_that_nobody_checks_is_named(
         ":lang(xx) { font-family: Wingdings }",
         # Told at once: a class is read in one way only.
         ":lang(xx) " + ".a-p" * 200 + "! { line-height: 2 }",
+        # What is not read at all: no language here has a twentieth of it.
+        ":lang(xx) { line-height: 2 }" + " " * 60_000,
+        ":lang(xx) { line-height: 2 } /*",
     ],
 )
 def test_the_style_of_a_language_is_of_its_letters_alone(style: str) -> None:
@@ -321,6 +324,7 @@ def test_the_style_of_a_language_is_of_its_letters_alone(style: str) -> None:
         ":lang(xx) > body :is(h1, h2) { line-height: 1.8; letter-spacing: 0 }",
         ":lang(xx) p { letter-spacing: -0.1em; word-spacing: .05em }",
         ".bb-table td:lang(xx) { overflow-wrap: anywhere; padding-inline: 0.5em }",
+        "/* a */ @media (min-width: 4em) { :lang(xx) p { line-height: 2 } /**/ }" + " " * 19_000,
     ):
         assert list(style_problems(fine, "xx")) == []
     for code in ("ar", "ja", "zh"):

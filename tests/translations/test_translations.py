@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, SupportsIndex
 
 import pytest
 
@@ -39,6 +42,35 @@ ENGLISH = Rules(
     magnitudes={1_000_000_000: ["billion"]},
 )
 JAPANESE = Rules("ja", TEXT, magnitudes={100_000_000: ["億"]})
+
+
+class Taken(str):
+    """A text that counts how many of its characters are taken out of it."""
+
+    out = 0
+
+    def __getitem__(self, place: SupportsIndex | slice) -> str:
+        taken = super().__getitem__(place)
+        self.out += len(taken)
+        return taken
+
+
+def steps(work: Callable[[], object]) -> int:
+    """How many steps Python takes for it."""
+    count = 0
+
+    def step(*_: object) -> Any:
+        nonlocal count
+        count += 1
+        return step
+
+    before = sys.gettrace()
+    sys.settrace(step)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
 
 
 def section(text: str, title: str = "# T { #t }") -> Section:
@@ -300,6 +332,36 @@ def test_english_phrases_are_found_in_both_numbers_and_as_they_are_written() -> 
     assert index.whole_in("batching") == set()
 
 
+def test_a_phrase_that_is_said_twice_as_often_takes_twice_the_steps() -> None:
+    index = PhraseIndex({"GPU": "one", "GPU memory": "other"})
+    once, twice = (steps(lambda text=text: index.whole_in(text)) for text in ("GPU " * 200, "GPU " * 400))
+    assert twice < 2.5 * once
+
+
+def test_numbers_in_words_that_are_twice_as_many_take_twice_the_steps() -> None:
+    arabic = Rules("ar", WORDS, numerals={1: ["واحد"]}, magnitudes={1000: ["ألف"]})
+    texts = [Taken("واحد " * count) for count in (200, 400)]
+    once, twice = (steps(lambda text=text: list(numbers.numbers_in(text, arabic))) for text in texts)
+    assert twice < 2.5 * once
+    # Of each number no more is looked at than the longest word that could multiply it.
+    assert all(text.out < 3 * len(text) for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("said", "rules"), [("1 ", ENGLISH), ("1の", JAPANESE), ("divided by 8 ", ENGLISH), ("二枚、", JAPANESE)]
+)
+def test_a_number_that_is_said_very_often_is_told_from_the_words_behind_it(said: str, rules: Rules) -> None:
+    text = section(said * (60_000 // len(said)))
+    assert list(numbers.lost_numbers(text, text, rules, rules, PATH)) == []
+
+
+def test_a_number_of_very_many_ideographs_is_one() -> None:
+    (found,) = whats(
+        list(numbers.added_numbers(section("二" * 5000 + "枚"), section("Two."), JAPANESE, ENGLISH, PATH))
+    )
+    assert found == f"the number `{'二' * 5000}` is not in the English section"
+
+
 @pytest.mark.parametrize(
     ("english", "ours", "added"),
     [
@@ -471,6 +533,16 @@ def test_a_language_in_latin_letters_is_not_taken_for_english() -> None:
         ("numerals: {two: [x]}", "numerals.two"),
         ("register: [x]", "register: Input should be"),
         ("glossary: [", "is not valid YAML"),
+        (f"glossary: {{prefixes: {['a'] * 101}}}", "glossary.prefixes: List should have at most 100 items"),
+        (
+            f"glossary: {{alike: {dict.fromkeys(map(str, range(101)), 'a')}}}",
+            "glossary.alike: Dictionary should have at most 100 items",
+        ),
+        ("charset: undefined", "`charset:` is 'undefined', which Python does not know"),
+        ('charset: "\\0"', "`charset:` is '\\x00', which Python does not know"),
+        ('implied_names: {GPU: ["---"]}', "`---` holds no word; give it a word to be found by"),
+        ('implied_names: {GPU: [""]}', "`` holds no word"),
+        ('glossary: {terms: {x: {find: ["---"]}}}', "`---` holds no word"),
     ],
 )
 def test_rules_that_are_malformed_are_named(tmp_path: Path, text: str, what: str) -> None:

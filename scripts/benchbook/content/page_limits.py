@@ -36,7 +36,7 @@ LONGEST_MARK = 20
 MOST_CELLS = 30
 # Five times as far as any line here is indented, and a tenth of what parsers follow before they give up.
 DEEPEST = 60
-_PAIRS = (("[", "]"), ("(", ")"), ("<", ">"), ("&", ";"))
+_PAIRS = (("[", "]"), ("(", ")"), ("<", ">"), ("&", ";"), ("{", "}"))
 _MARK = "`"
 # What a line stands in (lists, quotations, indented blocks), and what it is there; rules count as headings.
 _WITHIN = re.compile(r"(?:[ \t>]|(?:[-+*]|\d+[.)])(?=[ \t]))*")

@@ -39,7 +39,11 @@ _SELECTOR = re.compile(
     r"|(?<![\w.-])(?:a|blockquote|body|caption|code|dd|dt|em|figcaption|h[1-6]|html|kbd|li|ol|p|pre|strong|summary|table|tbody|td"
     r"|th|thead|tr|ul)(?![\w-]))+"
 )
-_RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
+# Begun behind a brace alone, or it would be looked for from each character anew.
+_RULE = re.compile(r"(?<![^{}])([^{}]+)\{([^{}]*)\}")
+_COMMENT = re.compile(r"/\*.*?(\*/|\Z)", re.DOTALL)
+# Some twenty times what any language here takes.
+LONGEST = 20_000
 # What may stand around rules: the width that they are for.
 _AROUND = re.compile(r"(?:\s|@(?:media|container) [\w\s():.,-]*\{\s*\})*")
 _NESTED = re.compile(r"\([^()]*\)")
@@ -47,7 +51,11 @@ _NESTED = re.compile(r"\([^()]*\)")
 
 def style_problems(style: str, code: str) -> Iterator[str]:
     """What is wrong with the `style:` of the language `code`."""
-    rest = re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL)
+    if len(style) > LONGEST:
+        yield f"it has {len(style)} characters, and {LONGEST} are the most"
+        return
+    # One that nothing ends is none, and refused.
+    rest = _COMMENT.sub(lambda found: "" if found[1] else found[0], style)
     if "\\" in rest or _AROUND.fullmatch(_RULE.sub("", rest)) is None:
         yield "it is not rules alone, in `@media` or `@container` at most"
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 
 from benchbook.content.units import UNITS
@@ -83,7 +83,7 @@ def ideographic(digits: Sequence[int]) -> set[str]:
     if len(digits) == 2 and digits[1] == digits[0] + 1 < 10:
         return {str(digit) for digit in digits}
     if all(digit < 10 for digit in digits):
-        return {str(int("".join(map(str, digits))))}
+        return {"".join(map(str, digits)).lstrip("0") or "0"}
     whole = part = last = 0
     for digit in digits:
         if digit < 10:
@@ -93,6 +93,17 @@ def ideographic(digits: Sequence[int]) -> set[str]:
         else:
             whole, part, last = whole + ((part + last) or 1) * digit, 0, 0
     return {str(whole + part + last)}
+
+
+def outermost(spans: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Those places of a text, from where to where, that no larger one holds."""
+    found: set[tuple[int, int]] = set()
+    furthest = -1
+    for start, end in sorted(set(spans), key=lambda span: (span[0], -span[1])):
+        if end > furthest:
+            found.add((start, end))
+            furthest = end
+    return found
 
 
 @cache

@@ -14,6 +14,7 @@ from benchbook.languages.telling import (
     IDEOGRAPHS,
     folded,
     ideographic,
+    outermost,
     typed_pattern,
     typed_places,
     unit_pattern,
@@ -40,7 +41,7 @@ _COUNTER = re.compile(r"\s*[枚台个個回次本块张倍件人つ]")
 # A noun that is counted without one: `八プロセス`, `八 GPU`.
 _NOUN = re.compile(r"\s*[ァ-ヺA-Za-z]")
 # The whole that a fraction is of, behind which its part stands.
-_FRACTION = re.compile(r"分[之の]\s*\Z")
+_FRACTION = re.compile(r"分[之の]\s*")
 # `百分之` is of percent.
 _HUNDRED = "百"
 _GROUPS = re.compile(r"[,\u066c](?=\d{3}(?!\d))")
@@ -83,9 +84,10 @@ def numbers_in(text: str, rules: Rules) -> Iterator[Number]:
         for name in names
         for span in rules.matching.places(name, text)
     }
+    # `ثلاثة عشر` is no ten.
+    whole = outermost(spans)
     for (start, end), number in spans.items():
-        # `ثلاثة عشر` is no ten.
-        if not any((a, b) != (start, end) and a <= start and end <= b for a, b in spans):
+        if (start, end) in whole:
             many, last = _multiplied(text, end, rules)
             yield Number(str(number * many), start, last, in_words=True)
 
@@ -131,6 +133,7 @@ def _spelled(text: str, rules: Rules) -> Iterator[tuple[int, str, set[str]]]:
     """Numbers in words that measure, count or are no single ideograph: place, words, what they may be."""
     unit = unit_pattern(rules.unit_words)
     shares = {found.start(): found for found in _SHARE.finditer(text) if found["whole"] != _HUNDRED}
+    parts = {found.end() for found in _FRACTION.finditer(text)}
     end = 0
     for found in _RUN.finditer(text):
         if found.start() < end:
@@ -141,7 +144,7 @@ def _spelled(text: str, rules: Rules) -> Iterator[tuple[int, str, set[str]]]:
             continue
         digits = [IDEOGRAPHS[letter] for letter in found[0]]
         behind = unit.match(text, found.end()) or _COUNTER.match(text, found.end())
-        counted = behind or _FRACTION.search(text[: found.start()])
+        counted = behind or found.start() in parts
         several = any(1 < digit < 10 for digit in digits)
         if counted or (several and (len(digits) > 1 or _NOUN.match(text, found.end()))):
             yield found.start(), found[0], ideographic(digits)
@@ -189,7 +192,7 @@ def _said(unit: TextRun, rules: Rules) -> set[str]:
 
 def _in_words(unit: TextRun, words: Mapping[int, Sequence[str]], rules: Rules) -> set[str]:
     return {
-        str(number * _magnitude(unit.prose[end:], rules))
+        str(number * _multiplied(unit.prose, end, rules)[0])
         for number, names in words.items()
         for name in names
         for _, end in rules.matching.places(name, unit.prose)
@@ -200,7 +203,7 @@ def _value(found: re.Match[str], rules: Rules) -> str:
     """A number in Western digits, without groups of thousands, times what the word behind it says."""
     if whole := found["whole"] or found["below"]:
         return _fraction(found["part"] or found["over"], whole)
-    return _western(found[0], _magnitude(found.string[found.end() :], rules))
+    return _western(found[0], _multiplied(found.string, found.end(), rules)[0])
 
 
 def _fraction(part: str, whole: str) -> str:
@@ -217,9 +220,12 @@ def _fractions(text: TextRun, english_rules: Rules) -> set[str]:
     numbers = list(numbers_in(folded(text.prose)[0], english_rules))
     parts = {one.value for one in numbers} | {"1"}
     found = {f"{part}/{n}" for n in _in_words(text, english_rules.fractions, english_rules) for part in parts}
+    begun: dict[int, list[str]] = {}
+    for one in numbers:
+        begun.setdefault(one.start, []).append(one.value)
     for phrase in english_rules.dividing:
         for _, end in english_rules.matching.places(phrase, folded(text.prose)[0]):
-            found |= {f"1/{one.value}" for one in numbers if one.start == end + 1}
+            found |= {f"1/{value}" for value in begun.get(end + 1, ())}
     return found
 
 
@@ -235,15 +241,13 @@ def _western(said: str, many: int = 1) -> str:
     return f"{(number * many).normalize():f}"
 
 
-def _magnitude(behind: str, rules: Rules) -> int:
-    """What the word behind a number multiplies it by."""
-    return _multiplied(behind, 0, rules)[0]
-
-
 def _multiplied(text: str, end: int, rules: Rules) -> tuple[int, int]:
     """What the word at `end` of a text multiplies the number before it by, and where that word ends."""
-    start = len(text) - len(text[end:].lstrip())
-    said = text[start:].casefold()
+    start = end
+    while text[start : start + 1].isspace():
+        start += 1
+    longest = max((len(word) for words in rules.magnitudes.values() for word in words), default=0)
+    said = text[start : start + longest].casefold()
     for many, words in rules.magnitudes.items():
         for word in words:
             if said.startswith(word):

@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Literal
+from typing import Annotated, Literal
 
 from babel import Locale, UnknownLocaleError
 from pydantic import ValidationError
 
-from benchbook.content.formats import Stored
+from benchbook.content.formats import Limit, Stored
 from benchbook.content.positions import yaml_line
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
@@ -21,12 +21,15 @@ from benchbook.content.validation import adapter, shape_errors
 from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
 from benchbook.languages.language import FALLBACK, FILE, unit_words
 from benchbook.languages.language import script_of as script_of
-from benchbook.languages.telling import IDEOGRAPHIC, IDEOGRAPHS, MAGNITUDES, NUMERALS, ideographic
+from benchbook.languages.telling import IDEOGRAPHIC, IDEOGRAPHS, MAGNITUDES, NUMERALS, ideographic, outermost
 
 # What every language calls so, whether a term is of it or not.
 DEVICES = ("CPU", "GPU", "TPU", "NPU")
 _LATIN = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 LIKE_NEIGHBOURS = "fix it as its neighbours are"
+# Several times what any language here has: each is tried at every word of every page.
+MOST_AFFIXES = 100
+_Affixes = Annotated[list[str], Limit(max_length=MOST_AFFIXES)]
 # What is left of a word once a prefix is taken off has at least this many letters.
 _STEM = 2
 
@@ -74,21 +77,23 @@ class Matching:
 
     def stems(self, word: str, prefixes: Sequence[str], suffixes: Sequence[str]) -> frozenset[str]:
         """What a word may be: itself, and itself without what is joined to it."""
-        word = self._folded(word)
-        lead = [self._folded(prefix) for prefix in prefixes]
-        articles = [self._folded(article) for article in self.articles]
+        word = _folded(self, word)
+        lead = [_folded(self, prefix) for prefix in prefixes]
+        articles = [_folded(self, article) for article in self.articles]
         forms = {word} | {word[len(start) :] for start in lead if word.startswith(start)}
         forms |= {form[len(start) :] for form in forms for start in articles if form.startswith(start)}
-        forms |= {form.removesuffix(self._folded(end)) for form in tuple(forms) for end in suffixes}
+        forms |= {form.removesuffix(_folded(self, end)) for form in tuple(forms) for end in suffixes}
         return frozenset(form for form in forms if len(form) >= _STEM) | {word}
-
-    def _folded(self, word: str) -> str:
-        kept = (c for c in unicodedata.normalize("NFKD", word) if unicodedata.category(c) != "Mn")
-        alike = dict(self.alike)
-        return "".join(alike.get(letter, letter) for letter in kept).casefold()
 
 
 Stems = frozenset[str]
+
+
+@lru_cache(maxsize=8192)
+def _folded(matching: Matching, word: str) -> str:
+    kept = (c for c in unicodedata.normalize("NFKD", word) if unicodedata.category(c) != "Mn")
+    alike = dict(matching.alike)
+    return "".join(alike.get(letter, letter) for letter in kept).casefold()
 
 
 @lru_cache(maxsize=8192)
@@ -165,11 +170,8 @@ class PhraseIndex:
     def whole_in(self, text: str) -> set[str]:
         """What the phrases in `text` stand for that are not part of a longer one."""
         spans = list(self._spans(text))
-        return {
-            key
-            for start, end, key in spans
-            if not any(one <= start and end <= other and other - one > end - start for one, other, _ in spans)
-        }
+        whole = outermost((start, end) for start, end, _ in spans)
+        return {key for start, end, key in spans if (start, end) in whole}
 
     def _spans(self, text: str) -> Iterator[tuple[int, int, str]]:
         forms = [_forms(word) for word in words_of(text)]
@@ -208,10 +210,10 @@ class Term(Stored):
 @dataclass(frozen=True)
 class _Glossary(Stored):
     match: Literal["words", "text"] = "words"
-    prefixes: list[str] = field(default_factory=list)
-    articles: list[str] = field(default_factory=list)
-    suffixes: list[str] = field(default_factory=list)
-    alike: dict[str, str] = field(default_factory=dict)
+    prefixes: _Affixes = field(default_factory=list)
+    articles: _Affixes = field(default_factory=list)
+    suffixes: _Affixes = field(default_factory=list)
+    alike: Annotated[dict[str, str], Limit(max_length=MOST_AFFIXES)] = field(default_factory=dict)
     terms: dict[str, Term] = field(default_factory=dict)
 
 
@@ -343,10 +345,13 @@ def load_rules(project: Project, code: str) -> Rules:
             raise BenchbookError(Problem(shown, yaml_line(text, ("magnitudes", str(many))), what, fix))
     try:
         "".encode(blocks.charset or "utf-8")
-    except LookupError as error:
+    except (LookupError, ValueError) as error:
         what = f"`charset:` is {blocks.charset!r}, which Python does not know"
         fix = "name one of https://docs.python.org/3/library/codecs.html#standard-encodings"
         raise BenchbookError(Problem(shown, yaml_line(text, ("charset",)), what, fix)) from error
+    if wordless := list(_wordless(blocks)):
+        fix = "give it a word to be found by"
+        raise BenchbookError(*(Problem(shown, yaml_line(text, keys), what, fix) for keys, what in wordless))
     glossary = blocks.glossary
     matching = Matching(
         glossary.match,
@@ -374,6 +379,16 @@ def load_rules(project: Project, code: str) -> Rules:
         blocks.charset,
         unit_words(project.docs, code),
     )
+
+
+def _wordless(blocks: _Blocks) -> Iterator[tuple[tuple[str, ...], str]]:
+    """English phrases that hold no word, so that nothing can be found by them."""
+    tables: dict[tuple[str, ...], list[str]] = {
+        ("glossary", "terms", key, "find"): term.find for key, term in blocks.glossary.terms.items()
+    }
+    tables |= {("implied_names", name): phrases for name, phrases in blocks.implied_names.items()}
+    for keys, phrases in tables.items():
+        yield from ((keys, f"`{phrase}` holds no word") for phrase in phrases if not words_of(phrase))
 
 
 def _odd_numbers(
