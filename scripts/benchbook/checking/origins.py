@@ -232,7 +232,8 @@ def worded(
 ) -> MachineDescription:
     """A measured machine with the title and the short form that follow from what it is.
 
-    Where another machine here, or one of those that come in beside it, is called so, its own name stands behind it.
+    Where another machine here, or one of those that come in beside it, is called so, its own name stands
+    behind it.
     """
     if machine.published:
         return machine

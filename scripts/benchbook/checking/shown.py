@@ -18,8 +18,8 @@ FIX = "record all variants of its scripts again, in one campaign, with the scrip
 def shown_problems(project: Project, contents: Mapping[Path, bytes | None], path: str) -> Iterator[Problem]:
     """What is wrong on pages once files have these contents, where nothing is now; each problem once.
 
-    What a metric is, one number or a series, and which variants are compared, the pages alone say. What was never
-    recorded is no matter of what comes in: pages predict it until it is.
+    What a metric is, one number or a series, and which variants are compared, the pages alone say. What was
+    never recorded is no matter of what comes in: pages predict it until it is.
 
     Parameters:
         project: The checkout.

@@ -1,4 +1,4 @@
-"""Lay what a commit holds, or a checkout would, into a folder: plain files only, as data, by no filter or hook."""
+"""Lay what a commit holds, or a checkout would, into a folder: plain files only, as data, by no hook."""
 
 from __future__ import annotations
 

@@ -253,9 +253,7 @@ def _value(run: Run, reference: Reference) -> float | None:
             return value[reference.index]
         except IndexError:
             what = f"`{reference}` is beyond the end of a series of {len(value)}"
-            raise UnfitError(
-                what, f"use an index from 0 to {len(value) - 1}, or a negative one"
-            ) from None
+            raise UnfitError(what, f"use an index from 0 to {len(value) - 1}, or a negative one") from None
     if value is not None and reference.index is not None:
         raise UnfitError(
             f"`{reference.name}` is one number, not a series", f"leave `[{reference.index}]` away"

@@ -270,8 +270,8 @@ def whole(journal: Journal) -> dict[str, list[Finished]]:
 def surpassed(task: Task, journal: Journal) -> str:
     """Why a journal has nothing for the record of a task that is not there already; empty if it has.
 
-    A recording that was killed once its record was in place leaves such a one: laid over the record again, its
-    runs would take the place of what was measured since.
+    A recording that was killed once its record was in place leaves such a one: laid over the record again,
+    its runs would take the place of what was measured since.
     """
     campaign, record = journal.header["campaign"], task.record
     repeats = repeats_in(journal)
@@ -310,9 +310,10 @@ def lay_over(
 ) -> tuple[Record | None, list[Problem]]:
     """The record with what a campaign has yielded (None if nothing), and what it could not take over.
 
-    What was measured last stays. A timeout or a crash never replaces a measurement that still describes the script: it says something of
-    this session, and the measurement would be lost. What a campaign has of a timed script replaces none of
-    another one unless it is over and lacks none of its variants: times are compared within a campaign.
+    What was measured last stays. A timeout or a crash never replaces a measurement that still describes the
+    script: it says something of this session, and the measurement would be lost. What a campaign has of a
+    timed script replaces none of another one unless it is over and lacks none of its variants: times are
+    compared within a campaign.
     """
     old = task.record or Record.of(task.script.reference, machine)
     new: dict[str, VariantRecord] = {}

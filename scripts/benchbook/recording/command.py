@@ -145,7 +145,9 @@ def record_command(
                 _report(console, found_again.problems)
                 return 0 if found_again.holds else 1
             if ended := end_orphans(CODE):
-                left_running = f"ended {len(ended)} process(es) that a recording which was killed left running"
+                left_running = (
+                    f"ended {len(ended)} process(es) that a recording which was killed left running"
+                )
                 console.print(left_running, soft_wrap=True)
             if not smallest:
                 with store.held():

@@ -22,7 +22,7 @@ LONGEST = timedelta(days=6)
 
 @dataclass(frozen=True)
 class Finished:
-    """A run that is done, and when it ended, as records write it; empty where an older journal does not say."""
+    """A run that is done, and when it ended, as records write it; empty if an older journal does not say."""
 
     variant: str
     round: int

@@ -64,7 +64,7 @@ def check_page(path: Path, page: PageSource, library: Library) -> list[Problem]:
 
 
 def unfit_records(path: Path, page: PageSource, library: Library) -> Iterator[Problem]:
-    """Where what was recorded is not what `page`, whose file is `path`, asks for; what was not recorded is free."""
+    """Where what was recorded is not what `page`, whose file is `path`, asks for; what never was is free."""
     language = load_language(library.project.docs, path.relative_to(library.project.docs).parts[0])
     for line, kind, text, options, _ in _places(page):
         try:

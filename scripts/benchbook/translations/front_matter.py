@@ -44,7 +44,7 @@ def with_entry(text: str, key: str, value: Mapping[str, Any]) -> str:
 
 
 def write_entry(path: Path, key: str, value: Mapping[str, Any]) -> None:
-    """Put `key: value` into the front matter of a page as it stands by now: an editor may have saved it since.
+    """Put `key: value` into the front matter of a page as it stands by now, for an editor may have saved it.
 
     Raises:
         ValueError: The file has no front matter.

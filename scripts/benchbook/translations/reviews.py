@@ -141,9 +141,7 @@ def record_review(
         return _record(project, target, section, by, native, today)
 
 
-def _record(
-    project: Project, target: str, section: str, by: str, native: str, today: datetime.date
-) -> str:
+def _record(project: Project, target: str, section: str, by: str, native: str, today: datetime.date) -> str:
     document = translated_document(project, target)
     ours, theirs = _digests(document), _digests(document.english)
     known = [key for key in ours if key in theirs]
