@@ -175,12 +175,9 @@ def assign():
 
 def from_pretrained():
     # region from_pretrained
-    # The type of the file, which releases
-    # before 5 turned into fp32.
-    model = AutoModelForCausalLM.from_pretrained(
-        "model",
-        dtype="auto",
-    )
+    # The type of the file: the default
+    # only since Transformers 5.
+    model = AutoModelForCausalLM.from_pretrained("model", dtype="auto")
     # endregion
     return model
 
