@@ -27,7 +27,7 @@
 # layers = 1
 # width = 128
 # request_count = 2
-# share_of_memory = 0.01
+# share_of_memory = 0.05
 # ///
 
 # %% parameters

@@ -42,6 +42,8 @@ DEPRECATIONS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning)
 # Python 3.12 warns of any fork beside OpenMP's threads. Data loaders of scripts fork all the same: the
 # process they copy has no accelerator context that a child would touch.
 FORK_WARNING = r".*multi-threaded, use of (fork|forkpty)\(\) may lead to deadlocks.*"
+# PyTorch's exporter to ONNX copies trees whose leaves it looks at in a way that it calls deprecated itself.
+EXPORT_WARNING = r"`isinstance\(treespec, LeafSpec\)` is deprecated"
 FUTURES = 0
 for _name in __future__.all_feature_names:
     FUTURES |= getattr(__future__, _name).compiler_flag
@@ -204,6 +206,7 @@ def _make_main(job: Job) -> types.ModuleType:
         # What a library does by itself on a device where nobody tried it yet must not cost a campaign.
         warnings.filterwarnings("error", category=category, module="" if job.strict else r"__main__\Z")
     warnings.filterwarnings("ignore", FORK_WARNING, DeprecationWarning)
+    warnings.filterwarnings("ignore", EXPORT_WARNING, FutureWarning)
     return module
 
 
