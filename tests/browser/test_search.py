@@ -83,7 +83,7 @@ FOUND = {
         ("メモリ不足", "index"),
         ("メモリ不足", "model_memory_anatomy"),
         ("CUDA out of memory", "model_memory_anatomy"),
-        ("大規模モデル", "index"),
+        ("大規模モデル", "big_models"),
         ("混合精度", "comparing_setups"),
         ("学習率", "comparing_setups"),
         ("勾配累積", "comparing_setups"),

@@ -9,14 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from benchbook.calculator.stored import read_coefficients
 from benchbook.content.formats import Limit, Passes, Short, Stored, Text, Title, no_device
 from benchbook.content.positions import toml_error_line, toml_line
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
-from benchbook.content.validation import shape_errors
+from benchbook.content.validation import adapter, shape_errors
 
 SITE_FOLDER = "assets/coefficients"
 Kind = Literal["encoder", "decoder", "encoder-decoder", "mixture"]
@@ -104,7 +104,7 @@ def _entries(project: Project) -> dict[str, _Entry]:
     shown, text = project.relative(path), ""
     try:
         text = path.read_text("utf-8")
-        return _LIST.validate_python(tomllib.loads(text))
+        return adapter(dict[ModelName, _Entry]).validate_python(tomllib.loads(text))
     except UnicodeDecodeError as error:
         raise BenchbookError(
             Problem(shown, 1, f"is not UTF-8 ({error.reason})", "save it as UTF-8")
@@ -121,9 +121,6 @@ def _entries(project: Project) -> dict[str, _Entry]:
             what = f"`{'.'.join(map(str, named))}`: {message}"
             problems.append(Problem(shown, toml_line(text, named), what, fix))
         raise BenchbookError(*problems) from error
-
-
-_LIST = TypeAdapter(dict[ModelName, _Entry])
 
 
 def derivable(project: Project) -> list[str]:

@@ -19,6 +19,7 @@ from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from benchbook.content.metadata import RIGHTS
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.revisions import commit_of, laid_out
@@ -139,7 +140,8 @@ def _content(made: Path) -> str:
 def packages(project: Project, python: str, architecture: str) -> dict[str, str]:
     """What scripts and recorder need beside `THERE`, by name, each in the version that is installed here.
 
-    Scripts that run in an environment of their own are left out.
+    Scripts that run in an environment of their own are left out, and those that need a processor alone: a kit
+    is for a machine with an accelerator.
 
     Raises:
         BenchbookError: Something that such a machine needs is not installed here.
@@ -147,7 +149,8 @@ def packages(project: Project, python: str, architecture: str) -> dict[str, str]
     wanted = {canonicalize_name(name) for name in RECORDER}
     for path in project.scripts().values():
         metadata = read_script(path, project.root).metadata
-        for text in metadata.dependencies if not metadata.venv else ():
+        there = not metadata.venv and {*metadata.needs}.difference(RIGHTS) != {"cpu"}
+        for text in metadata.dependencies if there else ():
             requirement = Requirement(text)
             if requirement.marker is None or requirement.marker.evaluate():
                 wanted.add(canonicalize_name(requirement.name))
