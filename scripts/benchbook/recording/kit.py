@@ -19,11 +19,10 @@ from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from benchbook.content.metadata import RIGHTS
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.revisions import commit_of, laid_out
-from benchbook.content.script import machine_kinds, read_script
+from benchbook.content.script import Script, machine_kinds, read_script
 from benchbook.machines.circumstances import commit
 
 # What the recorder itself imports.
@@ -72,7 +71,7 @@ def pack_kit(
         raise BenchbookError(Problem(str(state), 1, what, "name what an earlier campaign handed back"))
     _refuse_to_replace(folder)
     with laid_out(project.root, packed) as there:
-        names = packages(there, python, architecture)
+        names = packages(there, python, architecture, cuda)
         left_out = without_environment(there, cuda)
     folder.parent.mkdir(parents=True, exist_ok=True)
     # Beside the place it goes to: a kit is there whole, or the earlier one still is.
@@ -137,20 +136,17 @@ def _content(made: Path) -> str:
     return digest.hexdigest()
 
 
-def packages(project: Project, python: str, architecture: str) -> dict[str, str]:
+def packages(project: Project, python: str, architecture: str, cuda: str | None) -> dict[str, str]:
     """What scripts and recorder need beside `THERE`, by name, each in the version that is installed here.
 
-    Scripts that run in an environment of their own are left out, and those that need a processor alone: a kit
-    is for a machine with an accelerator.
+    Scripts that run in an environment of their own are left out.
 
     Raises:
         BenchbookError: Something that such a machine needs is not installed here.
     """
     wanted = {canonicalize_name(name) for name in RECORDER}
-    for path in project.scripts().values():
-        metadata = read_script(path, project.root).metadata
-        there = not metadata.venv and {*metadata.needs}.difference(RIGHTS) != {"cpu"}
-        for text in metadata.dependencies if there else ():
+    for script in _scripts_for(project, cuda):
+        for text in script.metadata.dependencies if not script.metadata.venv else ():
             requirement = Requirement(text)
             if requirement.marker is None or requirement.marker.evaluate():
                 wanted.add(canonicalize_name(requirement.name))
@@ -159,9 +155,14 @@ def packages(project: Project, python: str, architecture: str) -> dict[str, str]
 
 def without_environment(project: Project, cuda: str | None) -> list[str]:
     """The scripts that such a machine would run, but in environments of their own: a kit holds none."""
+    return [script.reference for script in _scripts_for(project, cuda) if script.metadata.venv]
+
+
+def _scripts_for(project: Project, cuda: str | None) -> list[Script]:
+    """The scripts that run on a machine with that version of CUDA, or without."""
     kinds = machine_kinds("cpu" if cuda is None else "cuda", "")
-    scripts = [read_script(path, project.root) for path in project.scripts().values()]
-    return [script.reference for script in scripts if script.metadata.venv and script.runs_on(kinds)]
+    scripts = (read_script(path, project.root) for path in project.scripts().values())
+    return [script for script in scripts if script.runs_on(kinds)]
 
 
 def target_environment(python: str, architecture: str) -> dict[str, str]:
