@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,7 +12,7 @@ from pydantic import ValidationError
 
 from benchbook.calculator.stored import read_coefficients
 from benchbook.content.formats import Limit, Passes, Short, Stored, Text, Title, no_device
-from benchbook.content.positions import toml_error_line, toml_line
+from benchbook.content.positions import parse_toml, toml_line
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.validation import adapter, shape_errors
@@ -104,14 +103,11 @@ def _entries(project: Project) -> dict[str, _Entry]:
     shown, text = project.relative(path), ""
     try:
         text = path.read_text("utf-8")
-        return adapter(dict[ModelName, _Entry]).validate_python(tomllib.loads(text))
+        return adapter(dict[ModelName, _Entry]).validate_python(parse_toml(text, shown))
     except UnicodeDecodeError as error:
         raise BenchbookError(
             Problem(shown, 1, f"is not UTF-8 ({error.reason})", "save it as UTF-8")
         ) from error
-    except tomllib.TOMLDecodeError as error:
-        line = toml_error_line(error) or text.count("\n") + 1
-        raise BenchbookError(Problem(shown, line, f"is not valid TOML ({error})", "fix the TOML")) from error
     except ValidationError as error:
         fix = "write the entry as the others are; the head of the file tells what each key means"
         problems = []

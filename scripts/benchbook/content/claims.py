@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +12,7 @@ from typing import Any, Literal, cast
 
 from benchbook.content.formats import on_calendar
 from benchbook.content.machines import CAPABILITIES
-from benchbook.content.positions import toml_error_line, toml_line
+from benchbook.content.positions import parse_toml, toml_line
 from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
 from benchbook.content.records import is_published
@@ -197,10 +196,9 @@ def parse_claims(text: str, path: str, guide: str) -> tuple[list[Claim], list[Pr
         guide: Whose claims they are.
     """
     try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        line = toml_error_line(error) or text.count("\n") + 1
-        return [], [Problem(path, line, f"is not valid TOML ({error})", "fix the TOML")]
+        table = parse_toml(text, path)
+    except BenchbookError as error:
+        return [], list(error.problems)
     problems = []
     for key in table:
         if key != "claim":

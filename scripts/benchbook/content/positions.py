@@ -12,9 +12,11 @@ import tomllib
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from typing import Any
 
 import yaml
 
+from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.yaml_text import InvalidYamlError, parse_nodes
 
 Keys = tuple[str | int, ...]
@@ -103,6 +105,23 @@ def toml_error_line(error: tomllib.TOMLDecodeError) -> int | None:
     """The line at which a text stops to be TOML; None where it ends too early."""
     at = re.search(r"at line (\d+)", str(error))
     return int(at[1]) if at else None
+
+
+def parse_toml(text: str, path: str) -> dict[str, Any]:
+    """The table that `text` holds.
+
+    Parameters:
+        text: The content of a file.
+        path: The file, for messages.
+
+    Raises:
+        BenchbookError: It is not TOML.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        line = toml_error_line(error) or text.count("\n") + 1
+        raise BenchbookError(Problem(path, line, f"is not valid TOML ({error})", "fix the TOML")) from error
 
 
 def toml_line(text: str, keys: Keys) -> int:

@@ -34,7 +34,6 @@ machine: what no rule gives, such as the context of a GPU.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -42,7 +41,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, ValidationError
 
 from benchbook.content.formats import Limit, MachineName, Many, Name, Short, Some, Stored, Value
-from benchbook.content.positions import toml_error_line, toml_line
+from benchbook.content.positions import parse_toml, toml_line
 from benchbook.content.predictions import ValueName, parts_of
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
@@ -136,11 +135,7 @@ def parse_declaration(text: str, path: str, guide: str) -> Declaration:
     Raises:
         BenchbookError: It is none; carries everything that is wrong with its shape.
     """
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        line = toml_error_line(error) or text.count("\n") + 1
-        raise BenchbookError(Problem(path, line, f"is not valid TOML ({error})", "fix the TOML")) from None
+    table = parse_toml(text, path)
     try:
         content = adapter(DeclarationFile).validate_python(table)
     except ValidationError as error:
