@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import io
 import itertools
 import re
-import tokenize
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from benchbook.content.code_lines import code_lines
 from benchbook.content.metadata import EXACT_REPEATS, ParameterValue, ScriptMetadata, read_metadata
 from benchbook.content.parameters import axis_text, differs, override_problems, shown_parameters
 from benchbook.content.problems import BenchbookError, Problem
@@ -142,10 +141,7 @@ class Script:
 
     @cached_property
     def code_digest(self) -> str:
-        """`sha256:...` of what it computes, without comments, blank lines, docstring and parameters.
-
-        The text is hashed, not its syntax tree or tokens, because those differ between versions of Python.
-        """
+        """`sha256:...` of what it computes, without its layout, comments, docstring and parameters."""
         lines = [
             f"metric {m.name} {m.unit}{' blocks' if m.blocks else ''}{' seeds' if m.seeds else ''}"
             for m in sorted(self.metadata.metrics.values(), key=lambda m: m.name)
@@ -277,33 +273,6 @@ def parse_script(source: str, path: str, reference: str) -> Script:
     if problems or metadata is None:
         raise BenchbookError(*problems)
     return Script(path, reference, source, ast.get_docstring(tree) or "", metadata, cells, shown)
-
-
-def code_lines(source: str) -> list[str]:
-    """The lines of `source` without comments, trailing blanks and blank lines; text inside strings stays."""
-    lines = source.split("\n")
-    inside: set[int] = set()
-    opened: list[int] = []
-    comments: dict[int, int] = {}
-    for token in tokenize.generate_tokens(io.StringIO(source + "\n").readline):
-        kind = tokenize.tok_name[token.type]
-        if kind == "COMMENT":
-            comments[token.start[0]] = token.start[1]
-        elif kind.endswith("STRING_START"):
-            opened.append(token.start[0])
-        elif kind.endswith("STRING_END"):
-            inside.update(range(opened.pop(), token.end[0]))
-        elif kind == "STRING":
-            inside.update(range(token.start[0], token.end[0]))
-    kept = []
-    for number, line in enumerate(lines, start=1):
-        text = line[: comments[number]] if number in comments else line
-        # A line that ends inside a string is part of its value: there even blanks count.
-        if number in inside:
-            kept.append(text)
-        elif text.strip():
-            kept.append(text.rstrip())
-    return kept
 
 
 def _parse(source: str, path: str) -> ast.Module:
