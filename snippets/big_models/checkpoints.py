@@ -122,13 +122,21 @@ except NotImplementedError as error:
 print(meta_text)
 
 # %% without_values
+# fmt: off
 # region without_values_lines
 from itertools import chain
 
-tensors = chain(empty.named_parameters(), empty.named_buffers())
-without_values = [name for name, tensor in tensors if tensor.is_meta]
+tensors = chain(
+    empty.named_parameters(),
+    empty.named_buffers(),
+)
+without_values = [
+    name for name, tensor in tensors
+    if tensor.is_meta
+]
 print(*without_values)
 # endregion
+# fmt: on
 
 
 # %% pickled

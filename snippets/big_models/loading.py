@@ -177,7 +177,10 @@ def from_pretrained():
     # region from_pretrained
     # The type of the file: the default
     # only since Transformers 5.
-    model = AutoModelForCausalLM.from_pretrained("model", dtype="auto")
+    model = AutoModelForCausalLM.from_pretrained(
+        "model",
+        dtype="auto",
+    )
     # endregion
     return model
 

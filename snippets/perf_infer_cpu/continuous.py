@@ -112,7 +112,10 @@ def padded_by_length(requests):
 def continuous(requests):
     # region continuous
     manager = model.init_continuous_batching(
-        generation_config=GenerationConfig(do_sample=False, eos_token_id=-1),
+        generation_config=GenerationConfig(
+            do_sample=False,
+            eos_token_id=-1,
+        ),
         # Unset, the cache is sized by the machine's memory.
         continuous_batching_config=ContinuousBatchingConfig(
             num_blocks=64, max_batch_tokens=256

@@ -118,9 +118,11 @@ def prompt_lookup(inputs):
 
 
 def assisted(inputs):
+    # fmt: off
     # region assisted
     draft.generation_config.num_assistant_tokens = 4
-    draft.generation_config.num_assistant_tokens_schedule = "constant"
+    draft.generation_config.num_assistant_tokens_schedule = \
+        "constant"
     output = model.generate(
         inputs,
         assistant_model=draft,
@@ -128,6 +130,7 @@ def assisted(inputs):
         max_new_tokens=written,
     )
     # endregion
+    # fmt: on
     return output
 
 

@@ -80,14 +80,26 @@ path = f"{folder.name}/fixed.onnx"
 # %% fixed
 # region fixed_lines
 torch.onnx.export(
-    model, (prompt,), path, input_names=["input_ids"], dynamo=True, verbose=False
+    model,
+    (prompt,),
+    path,
+    input_names=["input_ids"],
+    dynamo=True,
+    verbose=False,
 )
 fixed = session(path)
 # endregion
+
+# %% refused
 try:
-    fixed.run(None, {"input_ids": prompt[:, :64].numpy()})
+    # region refused_lines
+    shorter = prompt[:, :64]
+    fixed.run(None, {"input_ids": shorter.numpy()})
+    # endregion
 except Exception as error:
     print(f"{type(error).__name__}: {error}")
+else:
+    raise AssertionError("another length than the exported one is taken")
 
 # %% free
 path = f"{folder.name}/free.onnx"

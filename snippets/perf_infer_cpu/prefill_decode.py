@@ -208,7 +208,13 @@ def exported():
     for half, example in ((plain_prefill, (prompt,)), (plain_decode, step)):
         path = f"{folder.name}/{type(half).__name__}.onnx"
         # region export
-        torch.onnx.export(half.eval(), example, path, dynamo=True, verbose=False)
+        torch.onnx.export(
+            half.eval(),
+            example,
+            path,
+            dynamo=True,
+            verbose=False,
+        )
         # endregion
         paths.append(path)
     return paths
