@@ -661,8 +661,9 @@ def test_a_campaign_is_not_gone_on_with_on_other_hardware(
     assert "is of other code, parameters, packages or circumstances; a new campaign begins" in said
 
 
+@pytest.mark.parametrize(("changed", "named"), [("model", "cpu model"), ("flags", "cpu instruction set")])
 def test_a_machine_that_is_here_is_not_described_as_another(
-    project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, changed: str, named: str
 ) -> None:
     add_script(project.root, PLAIN, SWEEP, "guide/one.py")
     bundle = tmp_path / "here.json"
@@ -670,8 +671,8 @@ def test_a_machine_that_is_here_is_not_described_as_another(
     described = project.records / HERE.name / "machine.json"
     before = described.read_bytes(), bundle.read_bytes()
     add_script(project.root, PLAIN, SWEEP, "guide/two.py")
-    on_another(monkeypatch, **OTHERS["model"])
-    line = r"machine\.json:1: is of another machine than this \(its cpu model differs\); record with"
+    on_another(monkeypatch, **OTHERS[changed])
+    line = rf"machine\.json:1: is of another machine than this \(its {named} differs\); record with"
     with pytest.raises(BenchbookError, match=line):
         record(project)
     with pytest.raises(BenchbookError, match=r"here\.json:1: holds records of another machine than this"):

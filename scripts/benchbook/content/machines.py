@@ -32,8 +32,9 @@ from benchbook.content.script import machine_kinds
 
 # What two descriptions of one machine agree on, whatever was updated between them. Where there is an
 # accelerator, it alone is the machine: the same model is lent in hosts of several makes.
-HARDWARE = ("name", "vendor", "memory_bytes", "count", "mig", "partition")
-PROCESSOR = ("model", "vendor", "cores")
+HARDWARE = {key: key for key in ("name", "vendor", "memory_bytes", "count", "mig", "partition")}
+# A host that hides its processor's model shows by the instructions which generation of it is lent.
+PROCESSOR = {"model": "model", "vendor": "vendor", "cores": "cores", "flags": "instruction set"}
 # Of two descriptions of one machine the memory differs by what firmware and kernel keep for themselves.
 MEMORY_AGREES = 0.05
 
@@ -185,7 +186,7 @@ def _compared(here: Mapping[str, Any], there: Mapping[str, Any]) -> Iterator[tup
     has_accelerator = here.get("accelerator") is not None and there.get("accelerator") is not None
     part, keys = ("accelerator", HARDWARE) if has_accelerator else ("cpu", PROCESSOR)
     one, other = here.get(part) or {}, there.get(part) or {}
-    yield from ((f"{part} {key}", one.get(key), other.get(key)) for key in keys)
+    yield from ((f"{part} {said}", one.get(key), other.get(key)) for key, said in keys.items())
     sizes = [int(side.get("memory_bytes") or 0) for side in (here, there)]
     if not has_accelerator and 0 < min(sizes) < max(sizes) * (1 - MEMORY_AGREES):
         yield "memory", sizes[0], sizes[1]
