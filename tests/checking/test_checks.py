@@ -102,6 +102,17 @@ def test_what_another_machine_measured_is_only_owed_by_one_that_ci_can_run(proje
     assert f"its record on {MACHINE} is missing" in problem.what
 
 
+def test_a_machine_that_no_guide_shows_owes_nothing_that_another_measured(project: Project) -> None:
+    described = json.loads((project.records / MACHINE / "machine.json").read_text())
+    other = {"name": "cpu-other", "title": "Another processor", "short": "Another"}
+    write(project.records / "cpu-other" / "machine.json", json.dumps(described | other))
+    report = check_project(Project(project.root))
+    assert (report.problems, report.warnings) == ((), ())
+    project.record_path(MACHINE, "sums/add.py").unlink()
+    asked = {one.what.split()[3] for one in check_project(Project(project.root)).warnings}
+    assert asked == {"cpu-other"}
+
+
 def test_a_damaged_record_is_named_once_with_its_line(project: Project) -> None:
     path = project.record_path(MACHINE, "sums/add.py")
     write(path, path.read_text().replace('"total": 7', '"total": "7"'))

@@ -84,7 +84,11 @@ def check_project(project: Project) -> CheckReport:
         if not any(problem.path.endswith("machine.json") for problem in broken):
             reported = {problem.path for problem in broken}
             for row, problem in _freshness(project, machine, scripts, reported):
-                blocks = machine in project.config.blocking_machines and not _measured_elsewhere(project, row)
+                elsewhere = _measured_elsewhere(project, row)
+                # A guide is measured on the machine that it shows; what others have of it is more than they owe.
+                if elsewhere and machine != project.config.reference_for(Path(row.script).parts[0]):
+                    continue
+                blocks = machine in project.config.blocking_machines and not elsewhere
                 (problems if blocks else warnings).append(problem)
     problems += alike_problems(described)
     for folder in sorted({path.parents[1] for path in project.records.glob("*/*/*.json")}):
