@@ -14,8 +14,8 @@
 # [tool.benchbook.metrics]
 # loss = { unit = "1", better = "lower" }
 # fp32_loss = { unit = "1" }
-# same_next_token = { unit = "percent", better = "higher" }
-# same_continuations = { unit = "percent", better = "higher" }
+# same_next_token = { unit = "1", better = "higher" }
+# same_continuations = { unit = "1", better = "higher" }
 # largest_difference = { unit = "1", better = "lower" }
 # parameters = { unit = "count" }
 # [tool.benchbook.matrix]
