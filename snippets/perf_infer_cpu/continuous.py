@@ -138,9 +138,11 @@ def continuous_unbounded(requests):
 def answers_of(manager, requests):
     # region requests_lines
     manager.start()
-    # Each joins the others when there is room, and leaves when it is done.
     prompts = {
-        manager.add_request(prompt, max_new_tokens=length): prompt
+        manager.add_request(
+            prompt,
+            max_new_tokens=length,
+        ): prompt
         for prompt, length in requests
     }
     # endregion

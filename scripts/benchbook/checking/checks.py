@@ -85,7 +85,7 @@ def check_project(project: Project) -> CheckReport:
             reported = {problem.path for problem in broken}
             for row, problem in _freshness(project, machine, scripts, reported):
                 elsewhere = _measured_elsewhere(project, row)
-                # A guide is measured on the machine that it shows; what others have of it is more than they owe.
+                # A guide is measured on the machine that it shows; of the others it asks nothing.
                 if elsewhere and machine != project.config.reference_for(Path(row.script).parts[0]):
                     continue
                 blocks = machine in project.config.blocking_machines and not elsewhere
