@@ -18,7 +18,7 @@ CLOSING = {"(": ")", "[": "]", "{": "}"}
 WORDS = frozenset(keyword.kwlist) | {"case", "match"}
 
 
-class Piece(NamedTuple):
+class PlainToken(NamedTuple):
     """A token as its text stands in the source; a whole f-string is one.
 
     Parameters:
@@ -60,7 +60,7 @@ def code_lines(source: str) -> list[str]:
     words: list[str] = []
     brackets: list[Bracket] = []
     level = 0
-    before = Piece("NEWLINE", "")
+    before = PlainToken("NEWLINE", "")
     for piece in _pieces(source):
         if piece.kind in {"COMMENT", "NL", "ENDMARKER"}:
             continue
@@ -78,7 +78,7 @@ def code_lines(source: str) -> list[str]:
     return lines
 
 
-def _count(text: str, before: Piece, brackets: list[Bracket], words: list[str]) -> None:
+def _count(text: str, before: PlainToken, brackets: list[Bracket], words: list[str]) -> None:
     """Keep `brackets` for an operator, and take back the comma before it if that says nothing."""
     if text in CLOSING:
         named = before.kind == "NAME" and before.text not in WORDS
@@ -91,7 +91,7 @@ def _count(text: str, before: Piece, brackets: list[Bracket], words: list[str]) 
             words.pop()
 
 
-def _pieces(source: str) -> Iterator[Piece]:
+def _pieces(source: str) -> Iterator[PlainToken]:
     """The tokens of `source`. Since Python 3.12 an f-string is many of them: here it is one, as before."""
     lines = source.split("\n")
     begun: list[tuple[int, int]] = []
@@ -102,9 +102,9 @@ def _pieces(source: str) -> Iterator[Piece]:
         elif kind.endswith("STRING_END"):
             start = begun.pop()
             if not begun:
-                yield Piece("STRING", _between(lines, start, token.end))
+                yield PlainToken("STRING", _between(lines, start, token.end))
         elif not begun:
-            yield Piece(kind, token.string)
+            yield PlainToken(kind, token.string)
 
 
 def _between(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> str:
