@@ -102,6 +102,8 @@ def test_every_page_says_what_a_link_to_it_shows(heads: dict[str, Head]) -> None
 @pytest.mark.parametrize("code", ["zh", "ja"])
 def test_what_readers_choose_from_is_joined_as_the_language_joins_things(site: Path, code: str) -> None:
     for path in (site / code).rglob("index.html"):
+        if path.parent.name in GUIDES and code not in written_in(path.parent.name):
+            continue
         options = re.findall(r"<option\b[^>]*>([^<]*)</option>", path.read_text("utf-8"))
         assert not [text for text in options if "," in text], path
 
