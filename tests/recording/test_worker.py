@@ -10,13 +10,16 @@ import tempfile
 import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
+from typing import cast
 
 import psutil
 import pytest
 
 from benchbook.content.problems import BenchbookError
 from benchbook.content.script import RANK_ENVIRONMENT
+from benchbook.machines.sampling import Sampler
 from benchbook.recording import supervision
 from benchbook.recording.capture import HEAD, TAIL
 from benchbook.recording.hosts import CODE, Host, HostError, Hosts
@@ -631,6 +634,30 @@ def test_a_fork_server_that_is_killed_is_no_fault_of_the_script(tmp_path: Path) 
             run_in(host, tmp_path, body)
         hosts.forget(host)
         assert run_in(hosts.host({}, (), "small.py"), tmp_path, "pass").outcome == OK
+
+
+class EndsTooSoon:
+    """A fork server that is killed by what it forks before it has told the process id of that."""
+
+    def Process(self, target: object, args: object) -> EndsTooSoon:  # noqa: N802
+        return self
+
+    def start(self) -> None:
+        raise EOFError("unexpected EOF")
+
+
+def test_a_fork_server_that_is_killed_while_it_starts_a_rank_is_lost(tmp_path: Path) -> None:
+    spared = {process.pid for process in psutil.Process().children(recursive=True)}
+    supervisor = supervision.Supervisor(
+        cast("ForkServerContext", EndsTooSoon()), spared, Sampler(None, {}), None, lambda: False, ()
+    )
+    with pytest.raises(supervision.LostError, match="its fork server ended"):
+        supervisor.run(job_of(tmp_path, "pass"))
+
+
+def test_a_host_that_stumbles_says_over_what(tmp_path: Path) -> None:
+    with Hosts() as hosts, pytest.raises(HostError, match="exit code 1: IndexError"):
+        hosts.host({}, (), "small.py").run(replace(job_of(tmp_path, "pass"), ranks=0))
 
 
 def test_a_script_that_kills_its_host_does_not_take_the_recorder_down(tmp_path: Path) -> None:

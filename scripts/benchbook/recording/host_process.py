@@ -11,6 +11,7 @@ import select
 import shutil
 import signal
 import sys
+import traceback
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
@@ -101,6 +102,7 @@ def run_host() -> None:
         channel.gone,
         processes.children(),
     )
+    code = 0
     try:
         for message in messages:
             channel.send(supervisor.run(job_from(message)).table())
@@ -109,12 +111,16 @@ def run_host() -> None:
     except LostError as error:
         # Whoever asked takes a new host.
         print(error, file=sys.stderr, flush=True)
+    except Exception:
+        # The exit below would swallow it.
+        traceback.print_exc()
+        code = 1
     finally:
         processes.end_all_but(())
         if os.getppid() != recorder:
             # It was killed, and cannot tidy up itself.
             shutil.rmtree(configuration["folder"], ignore_errors=True)
-        os._exit(0)
+        os._exit(code)
 
 
 def _start_server(context: ForkServerContext) -> str:

@@ -169,8 +169,13 @@ class Supervisor:
             ours, theirs = socket.socketpair()
             ours.sendall(secret.encode())
             process = self.context.Process(target=worker.run, args=(job, seat, theirs))
-            process.start()
-            theirs.close()
+            with theirs:
+                try:
+                    process.start()
+                except (EOFError, OSError) as error:
+                    # A rank may end it before it has told the process id of that rank.
+                    ours.close()
+                    raise LostError("its fork server ended") from error
             ours.setblocking(False)
             rank = _Rank(process, Told(secret), printed)
             selector.register(ours.detach(), selectors.EVENT_READ, rank.told)
