@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import selectors
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from multiprocessing.context import ForkServerContext
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import cast
 
@@ -653,6 +657,24 @@ def test_a_fork_server_that_is_killed_while_it_starts_a_rank_is_lost(tmp_path: P
     )
     with pytest.raises(supervision.LostError, match="its fork server ended"):
         supervisor.run(job_of(tmp_path, "pass"))
+
+
+def test_a_process_that_ends_at_the_same_moment_as_what_it_tells_is_taken_once(tmp_path: Path) -> None:
+    supervisor = supervision.Supervisor(
+        cast("ForkServerContext", None), (), Sampler(None, {}), None, lambda: False, ()
+    )
+    told, (ours, theirs), (sentinel, alive) = supervision.Told("x"), socket.socketpair(), os.pipe()
+    rank = supervision._Rank(cast("BaseProcess", None), told)
+    with selectors.DefaultSelector() as selector:
+        ours.setblocking(False)
+        selector.register(sentinel, selectors.EVENT_READ, rank)
+        selector.register(ours.detach(), selectors.EVENT_READ, told)
+        os.close(alive)
+        theirs.close()
+        assert [key.data for key, _ in selector.select(0)] == [rank, told]
+        assert not supervisor._watch(job_of(tmp_path, "pass"), [rank], selector, time.monotonic())
+        assert not selector.get_map()
+    os.close(sentinel)
 
 
 def test_a_host_that_stumbles_says_over_what(tmp_path: Path) -> None:

@@ -206,7 +206,9 @@ class Supervisor:
                 return not any(rank.ended is not None and not rank.told.held for rank in ranks)
             for key, _ in selector.select(max(0.0, min(pause, deadline - now))):
                 if isinstance(key.data, Bounded | Told):
-                    _take(key, selector)
+                    # The end of its process, a moment ago, may have closed it.
+                    if key.fd in selector.get_map():
+                        _take(key, selector)
                     continue
                 rank: _Rank = key.data
                 selector.unregister(key.fd)
