@@ -143,6 +143,12 @@ def test_a_malformed_script_is_named_with_its_line(old: str, new: str, line: int
         ('unit = "count"', 'unit = "count', 7, "not valid TOML"),
         ('unit = "count"', 'units = "count"', 7, "has no unit"),
         ("# dependencies = []", "#", 2, "lacks `dependencies`"),
+        ('">=3.11"', '"3.11 or so"', 3, "which names no versions"),
+        ("= []", '= ["torch @ https://example.org/torch.whl"]', 4, "a character that none needs"),
+        ("= []", "= ['torch; python_version > \"$(id)\"']", 4, "a character that none needs"),
+        ("= []", '= ["torch>=2.*"]', 4, "is not a requirement"),
+        ("= []", '= ["torch==2.*"]', 4, "is not a requirement"),
+        ("= []", '= ["two words"]', 4, "is not a requirement"),
         (
             "[tool.benchbook.metrics]",
             "[tool.benchbook]\n# rank = 2\n# [tool.benchbook.metrics]",
@@ -170,6 +176,19 @@ def test_an_override_of_no_parameter_is_refused_with_the_near_one(table: str) ->
     (problem,) = problems(with_table(table))
     assert "`step`" in problem.what
     assert "steps" in problem.fix
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "[tool.benchbook.matrix]\n"
+        + "\n".join(f"p{n} = [{', '.join(map(str, range(99)))}]" for n in range(9)),
+        "[tool.benchbook]\nmatrix = [" + "{ steps = 1 }," * 1001 + "]",
+        "[tool.benchbook.matrix]\nsteps = []",
+    ],
+)
+def test_a_matrix_of_more_points_than_anyone_runs_is_refused_before_it_is_made(table: str) -> None:
+    assert problems(with_table(table))[0].fix.endswith("of 1000 points at most")
 
 
 def test_two_points_of_a_matrix_must_differ_in_a_parameter() -> None:

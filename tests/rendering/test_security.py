@@ -316,6 +316,14 @@ def test_a_file_that_would_run_or_that_nobody_checks_is_named(
         # What is not read at all: no language here has a twentieth of it.
         ":lang(xx) { line-height: 2 }" + " " * 60_000,
         ":lang(xx) { line-height: 2 } /*",
+        # A comment mark in a string begins no comment, nor does one in a comment end a string.
+        ':lang(xx) { font-family: "/*" } body { display: none } :lang(xx) { font-family: "*/" }',
+        ":lang(xx) { font-family: '/*' } body { display: none } :lang(xx) { font-family: '*/' }",
+        ':lang(xx) { font-family: "a } body { display: none }',
+        ':lang(xx) { font-family: "a;b" }',
+        ':lang(xx) { font-family: "a\nb" }',
+        ":not/**/(:lang(xx)) { line-height: 2 }",
+        ":lang(xx) { disp/**/lay: none }",
     ],
 )
 def test_the_style_of_a_language_is_of_its_letters_alone(style: str) -> None:
@@ -324,6 +332,7 @@ def test_the_style_of_a_language_is_of_its_letters_alone(style: str) -> None:
         ":lang(xx) > body :is(h1, h2) { line-height: 1.8; letter-spacing: 0 }",
         ":lang(xx) p { letter-spacing: -0.1em; word-spacing: .05em }",
         ".bb-table td:lang(xx) { overflow-wrap: anywhere; padding-inline: 0.5em }",
+        '/* "It\'s */ :lang(xx) { font-family: "Noto Sans", sans-serif /* "*/ }',
         "/* a */ @media (min-width: 4em) { :lang(xx) p { line-height: 2 } /**/ }" + " " * 19_000,
     ):
         assert list(style_problems(fine, "xx")) == []

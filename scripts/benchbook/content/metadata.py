@@ -10,6 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
 from benchbook.content.arithmetic import NotArithmeticError, names_in
 from benchbook.content.positions import toml_error_line, toml_key_lines
 from benchbook.content.problems import Problem, did_you_mean
@@ -30,6 +34,12 @@ VENV = re.compile(r"[a-z][a-z0-9]{0,29}\Z")
 RESERVED = ("ranks", "environment", "meters", "repeats")
 # How many processes measure what scatters, and what does not: one more than it takes to see that it agrees.
 NOISY_REPEATS, EXACT_REPEATS = 8, 2
+# Each variant is a run of minutes, and all are held at once.
+MOST_POINTS = 1000
+# What names the lowest version that it admits.
+FLOORS = (">=", "==", "~=")
+# A notebook hands them to a shell, between double quotes.
+_DEPENDENCY = re.compile(r"[\w.\[\],<>=!~ ;'()*+-]{1,200}\Z", re.ASCII)
 # What a run has to do on an accelerator: values drawn by the host, operations by number format, bytes to and
 # from the device's memory, and seconds of whatever else.
 WORK = ("host_values", "fp32", "tf32", "bf16", "fp8", "bytes", "seconds")
@@ -203,9 +213,12 @@ def _is_venv(value: object) -> bool:
 
 def _is_matrix(value: object) -> bool:
     if isinstance(value, dict):
-        return bool(value) and all(isinstance(values, list) and values for values in value.values())
+        lists = [values for values in value.values() if isinstance(values, list)]
+        return len(lists) == len(value) and 1 <= math.prod(map(len, lists or [[]])) <= MOST_POINTS
     return (
-        isinstance(value, list) and bool(value) and all(isinstance(point, dict) and point for point in value)
+        isinstance(value, list)
+        and 1 <= len(value) <= MOST_POINTS
+        and all(isinstance(point, dict) and point for point in value)
     )
 
 
@@ -225,7 +238,10 @@ KEYS: dict[str, tuple[Callable[[object], bool], str]] = {
     "smallest": (lambda value: isinstance(value, dict), "a table of parameters"),
     "worth": (_is_worth, "a whole number from 0 to 9, the largest for what is recorded first"),
     "work": (lambda value: isinstance(value, dict), f"a table of {', '.join(WORK)}"),
-    "matrix": (_is_matrix, "a table of lists (a product) or a list of tables (points)"),
+    "matrix": (
+        _is_matrix,
+        f"a table of lists (a product) or a list of tables, of {MOST_POINTS} points at most",
+    ),
 }
 
 
@@ -233,14 +249,24 @@ def _problems(table: Mapping[str, Any], path: str, lines: Mapping[str, int]) -> 
     def at(key: str) -> int:
         return lines.get(key, lines[""])
 
-    if not isinstance(table.get("requires-python"), str):
+    python, dependencies = table.get("requires-python"), table.get("dependencies")
+    if not isinstance(python, str):
         yield Problem(
             path, lines[""], "its metadata lacks `requires-python`", 'add requires-python = ">=3.11"'
         )
-    if not _is_strings(table.get("dependencies")):
+    elif not _is_specifier(python):
+        what = f"its `requires-python` is {python!r}, which names no versions"
+        yield Problem(path, at("requires-python"), what, 'write it as pip reads it, such as ">=3.11"')
+    if not _is_strings(dependencies):
         yield Problem(
             path, lines[""], "its metadata lacks `dependencies`", "add the list of packages it imports"
         )
+    else:
+        for dependency in dependencies:
+            if why := _why_no_dependency(dependency):
+                what = f"its dependency `{dependency}` {why}"
+                fix = 'write a name and its lowest version, such as "torch>=2.11"'
+                yield Problem(path, at("dependencies"), what, fix)
     tools = table.get("tool", {})
     own = tools.get("benchbook", {}) if isinstance(tools, dict) else None
     if not isinstance(own, dict):
@@ -271,6 +297,28 @@ def _problems(table: Mapping[str, Any], path: str, lines: Mapping[str, int]) -> 
         elif "repeats" in override and not _is_repeats(override["repeats"]):
             what = f"[tool.benchbook.on.{kind}] has the `repeats` {override['repeats']!r}"
             yield Problem(path, at("repeats"), what, f"make it {KEYS['repeats'][1]}")
+
+
+def _is_specifier(text: str) -> bool:
+    try:
+        SpecifierSet(text)
+    except InvalidSpecifier:
+        return False
+    return True
+
+
+def _why_no_dependency(text: str) -> str:
+    """Why it is not a package of the index in versions that can be compared; empty if it is."""
+    if _DEPENDENCY.match(text) is None:
+        return "holds a character that none needs, or too many"
+    try:
+        requirement = Requirement(text)
+        for each in requirement.specifier:
+            if each.operator in FLOORS:
+                Version(each.version)
+    except (InvalidRequirement, InvalidVersion) as error:
+        return f"is not a requirement ({' '.join(str(error).split())})"
+    return "names an address" if requirement.url else ""
 
 
 def _work_problems(work: Mapping[str, Any], path: str, at: Callable[[str], int]) -> Iterator[Problem]:

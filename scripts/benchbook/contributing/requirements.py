@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from benchbook.content.metadata import FLOORS
 from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
 from benchbook.content.script import read_script
-
-# What names the lowest version that it admits.
-FLOORS = {">=", "==", "~="}
 
 
 def oldest_requirements(project: Project, venv: str = "") -> list[str]:
@@ -74,10 +72,6 @@ def _declared(project: Project, venv: str) -> Iterator[tuple[str, int, Requireme
             continue
         line = script.metadata.line_of("dependencies")
         for text in script.metadata.dependencies:
-            try:
-                requirement = Requirement(text)
-            except InvalidRequirement as error:
-                what = f"its dependency `{text}` is not a requirement"
-                raise BenchbookError(Problem(script.path, line, what, "write it as pip reads it")) from error
+            requirement = Requirement(text)
             if requirement.marker is None or requirement.marker.evaluate():
                 yield script.path, line, requirement
