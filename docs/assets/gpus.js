@@ -39,6 +39,11 @@ function words(text) {
  * `{choices}`, rows and sizes that it may be; `{unknown: true}`.
  */
 export function understand(text, rows) {
+  const { gpu, choices, ...more } = meant(text, rows);
+  return { ...(gpu && { gpu: asSold(gpu, rows) }), ...(choices && { choices: choices.map((one) => asSold(one, rows)) }), ...more };
+}
+
+function meant(text, rows) {
   const plain = normal(text);
   if (!plain) return text.trim() ? { unknown: true } : {};
   const exact = listed(rows).find((one) => normal(one.label) === plain);
@@ -56,7 +61,7 @@ export function kept(id, rows) {
   const row = rows.find((one) => one.id === id);
   if (row) return row.memory_gb ? chosen(row) : undefined;
   const [, name, size] = /^(?:(.*)-)?(\d+(?:\.\d+)?)$/.exec(id ?? "") ?? [];
-  if (name === undefined) return possible(Number(size)) ? sized(Number(size)) : undefined;
+  if (name === undefined) return possible(Number(size)) ? asSold(sized(Number(size)), rows) : undefined;
   const shared = rows.find((one) => one.id === name && one.sizes?.includes(Number(size)));
   return shared && chosen(shared, Number(size));
 }
@@ -69,6 +74,12 @@ function chosen(row, size = row.memory_gb) {
 function sized(exact) {
   const size = Number(exact.toFixed(1));
   return { id: String(size), memory_gb: size, label: `${size} GB`, bytes: size * GIB };
+}
+
+/** A size without a name as the least that a card of `rows` sold with it holds: the driver leaves some less than that. */
+function asSold(gpu, rows) {
+  const alike = gpu.name ? [] : rows.filter((row) => row.bytes && row.memory_gb === gpu.memory_gb);
+  return { ...gpu, bytes: Math.min(gpu.bytes, ...alike.map((row) => row.bytes)) };
 }
 
 const possible = (size) => size >= 1 && size <= LARGEST;
