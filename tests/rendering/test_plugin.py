@@ -233,6 +233,27 @@ def test_the_machine_is_named_without_a_script(project: Project) -> None:
     assert "Numbers from Fixture CPU, 8 GB (measured)" in shown
 
 
+def test_a_machine_that_only_lacks_what_a_claim_is_about_is_not_offered(project: Project) -> None:
+    edit(
+        project.snippets / "memory/claims.toml",
+        'id = "plain-needs-more-at-four"',
+        'id = "plain-needs-more-at-four"\nneeds = ["accelerator"]',
+    )
+    (project.docs / "en/memory.md").write_text(
+        PAGE.format(words="They differ by")
+        + '\n```claim id="plain-needs-more-at-four"\nWithout it, more is needed.\n```\n',
+        "utf-8",
+    )
+    described = json.loads((project.records / CPU / "machine.json").read_text("utf-8"))
+    (project.records / "cpu-other").mkdir()
+    (project.records / "cpu-other/machine.json").write_text(
+        json.dumps({**described, "name": "cpu-other", "title": "Another", "short": "Other"}), "utf-8"
+    )
+    page = (build_site(project) / "memory/index.html").read_text("utf-8")
+    assert f'<option value="{CPU}"' in page
+    assert "Other" not in plain(page)
+
+
 def test_a_page_ends_with_the_downloads_of_every_script_behind_it(project: Project) -> None:
     site = build_site(project)
     page = site / "ar/memory/index.html"

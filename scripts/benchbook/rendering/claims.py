@@ -305,9 +305,9 @@ def claim_block(build: Build, claim: Claim, words: Words) -> str:
     """
     library, page = build.library, build.here
     judged = judgements(library, claim)
-    told = [one for one in judged if _says(one) or _has_guide(library, claim, one.machine)]
+    told = [one for one in judged if one.parts or _has_guide(library, claim, one.machine)]
     # In the list, a reader looks for what one machine says; elsewhere, for what any machine does.
-    known = judged if words.place else [one for one in judged if _says(one)]
+    known = judged if words.place else [one for one in told if one.parts or one.outcome == "not applicable"]
     shown = _first(library, page.guide, claim, known)
     for one in known:
         page.machines[one.machine.name] = one.machine
@@ -333,11 +333,6 @@ def listed_outcome(build: Build, claim: Claim) -> Outcome:
     """The verdict that a list of claims on the current page shows by default."""
     shown = _first(build.library, build.here.guide, claim, judgements(build.library, claim))
     return shown.outcome if shown else "not measured"
-
-
-def _says(judged: Judgement) -> bool:
-    """Whether a machine says something of a claim, if only that it is not about such a machine."""
-    return bool(judged.parts) or judged.outcome == "not applicable"
 
 
 def _has_guide(library: Library, claim: Claim, machine: Machine) -> bool:
