@@ -161,4 +161,11 @@ def _ordered(page: PageContext, reference: str) -> list[Machine]:
     def place(machine: Machine) -> tuple[bool, bool, bool, str]:
         return machine.name != reference, machine.published, not machine.measured, machine.name
 
-    return sorted(page.machines.values(), key=place)
+    return sorted((one for one in page.machines.values() if _offered(page, one, reference)), key=place)
+
+
+def _offered(page: PageContext, machine: Machine, reference: str) -> bool:
+    """Whether choosing `machine` shows more of it than stands on the page anyhow."""
+    data = page.data.get(machine.name, {})
+    differs = any("parts" in value and "rows" in value for value in data.get("values", {}).values())
+    return machine.name == reference or "blocks" in data or differs
