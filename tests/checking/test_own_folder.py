@@ -97,6 +97,15 @@ def a_committed_journal_by_another_case(project: Project) -> str:
     return r"\.benchbook:1: git tracks \.BenchBook/add\.jsonl, which anyone may have written"
 
 
+def test_a_drawing_that_came_with_a_commit_is_no_drawing_of_this_checkout(project: Project) -> None:
+    drawing = project.root / ".cache/drawings/0a.svg"
+    write(drawing, "<svg/>")
+    check(project)
+    git(project.root, "add", "--force", ".cache")
+    with pytest.raises(BenchbookError, match=r"\.cache:1: git tracks \.cache/drawings/0a\.svg, which anyone"):
+        check(project)
+
+
 @pytest.mark.parametrize("use", [check, record, import_here, import_there])
 @pytest.mark.parametrize(
     "made",

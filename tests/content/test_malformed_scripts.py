@@ -107,3 +107,40 @@ def test_a_table_that_is_none_is_a_problem(line: str) -> None:
 def test_a_file_that_records_cannot_name_is_a_problem(name: str) -> None:
     with pytest.raises(BenchbookError, match=f"`{name}` cannot be referred to"):
         parse_script(script_text(ONE_PARAMETER), f"snippets/{name}", name)
+
+
+ENDLESS = "0x" + "f" * 6000
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"repeats = {'9' * 5000}",
+        f"repeats = {ENDLESS}",
+        f"timeout = {'9' * 400}",
+        f"on = {{ cpu = {{ n = {ENDLESS} }} }}",
+        f"matrix = {{ n = {'[' * 4000}{']' * 4000} }}",
+        f"{'.'.join('a' * 20_000)} = 1",
+        "timeout = 1e10",
+        "timeout = inf",
+    ],
+)
+def test_a_head_beyond_what_a_person_writes_is_a_problem(line: str) -> None:
+    with pytest.raises(BenchbookError) as caught:
+        parsed("# %% parameters\nn = 1\n\n# %% checks\nassert n", f'needs = ["cpu"]\n{line}')
+    # Where lists stand in lists, their parser does not say.
+    assert all(problem.line == (3 if "[[" in line else 8) for problem in caught.value.problems)
+
+
+@pytest.mark.parametrize(
+    "value", [ENDLESS, f"-{ENDLESS}", "-" * 90_000 + "1", "n" + ".n" * 90_000, "(" * 300]
+)
+def test_a_parameter_that_no_parser_has_room_for_is_a_problem(value: str) -> None:
+    with pytest.raises(BenchbookError, match=r"snippets/guide/small\.py"):
+        parsed(f"# %% parameters\nn = {value}\n\n# %% checks\nassert n")
+
+
+def test_a_cell_of_more_regions_than_a_page_shows_is_a_problem() -> None:
+    cell = "\n".join(f"# region r{n}\nx = {n}\n# endregion" for n in range(2000))
+    with pytest.raises(BenchbookError, match="it has more than 100 regions"):
+        parsed(f"# %% parameters\nn = 1\n\n# %% work\n{cell}\n\n# %% checks\nassert n")

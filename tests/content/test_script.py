@@ -183,7 +183,7 @@ def test_an_override_of_no_parameter_is_refused_with_the_near_one(table: str) ->
     [
         "[tool.benchbook.matrix]\n"
         + "\n".join(f"p{n} = [{', '.join(map(str, range(99)))}]" for n in range(9)),
-        "[tool.benchbook]\nmatrix = [" + "{ steps = 1 }," * 1001 + "]",
+        "[tool.benchbook]\nmatrix = [" + "\n{ steps = 1 }," * 1001 + "]",
         "[tool.benchbook.matrix]\nsteps = []",
     ],
 )

@@ -143,6 +143,15 @@ def test_a_drawing_is_kept_from_one_build_to_the_next(tmp_path: Path) -> None:
     assert draw_chart(lines, log_y=True, cache=tmp_path) != "<svg/>"
 
 
+def test_a_drawing_that_was_kept_by_half_or_not_at_all_is_drawn_again(tmp_path: Path) -> None:
+    lines = [Line(((1, 1.0), (2, 3.0)))]
+    drawn = draw_chart(lines, cache=tmp_path)
+    (kept,) = tmp_path.glob("*.svg")
+    kept.write_text(drawn[:-9], "utf-8")
+    assert draw_chart(lines, cache=tmp_path) == drawn == kept.read_text("utf-8")
+    assert draw_chart(lines, cache=kept / "a file is no folder") == drawn
+
+
 def test_a_label_that_would_lie_on_another_is_left_out() -> None:
     sweep = [Line(tuple((float(2**power), 1.0) for power in range(7)))]
     labels = re.findall(r'<text text-anchor="middle"[^>]*>([^<]*)<', draw_chart(sweep))

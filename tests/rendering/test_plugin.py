@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -119,6 +120,17 @@ def test_a_page_in_which_a_parser_runs_out_of_its_stack_is_named(
 
     monkeypatch.setattr("benchbook.rendering.fences.tables.render_table", deep)
     with pytest.raises(PluginError, match=r"docs/en/memory\.md:1: nests deeper than parsers follow; nest "):
+        build_site(project)
+
+
+def test_a_site_that_there_is_no_room_for_is_one_line(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "site/ar/index.html")
+
+    monkeypatch.setattr("mkdocs.utils.write_file", full)
+    with pytest.raises(PluginError, match=r"^site/ar/index\.html: cannot be written \(No space left"):
         build_site(project)
 
 

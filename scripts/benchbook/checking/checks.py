@@ -38,7 +38,7 @@ from benchbook.content.records import (
 )
 from benchbook.content.script import Script, read_script
 from benchbook.content.site_files import site_file_problems, tree_problems
-from benchbook.content.unfinished import own_folder_problems, unfinished_problems
+from benchbook.content.unfinished import kept_drawing_problems, own_folder_problems, unfinished_problems
 from benchbook.content.validation import machine_problems, read_json, record_problems
 from benchbook.languages.language import FALLBACK, FILE, load_language, missing_strings, unit_words
 from benchbook.languages.prose import prose_problems
@@ -75,6 +75,7 @@ def check_project(project: Project) -> CheckReport:
     scripts, problems = _scripts(project)
     problems += environment_problems(project, scripts.values())
     problems += own_folder_problems(project) or unfinished_problems(project)
+    problems += kept_drawing_problems(project)
     warnings: list[Problem] = []
     samples: dict[tuple[str, Samples], str] = {}
     described: dict[str, dict[str, object]] = {}

@@ -32,6 +32,7 @@ from typing import Annotated, Literal
 
 from pydantic import ValidationError
 
+from benchbook.content.bounds import load_toml
 from benchbook.content.formats import Day, Digest, Limit, Many, Stored
 from benchbook.content.problems import Problem
 from benchbook.content.project import Project
@@ -119,7 +120,7 @@ def review_problems(
     path = project.snippets / guide / FILE
     shown = project.relative(path)
     try:
-        found = adapter(ReviewFile).validate_python(tomllib.loads(path.read_text("utf-8")))
+        found = adapter(ReviewFile).validate_python(load_toml(path.read_text("utf-8")))
     except FileNotFoundError:
         yield Problem(shown, 1, f"is not there: nobody has reviewed docs/en/{guide}.md", LIKE)
         return

@@ -15,6 +15,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from benchbook.content.arithmetic import NotArithmeticError, names_in
+from benchbook.content.bounds import LARGEST, load_toml
 from benchbook.content.positions import toml_error_line, toml_key_lines
 from benchbook.content.problems import Problem, did_you_mean
 from benchbook.content.records import MOST_RUNS
@@ -36,6 +37,8 @@ RESERVED = ("ranks", "environment", "meters", "repeats")
 NOISY_REPEATS, EXACT_REPEATS = 8, 2
 # Each variant is a run of minutes, and all are held at once.
 MOST_POINTS = 1000
+# The longest campaign, in seconds: a week.
+LONGEST_TIMEOUT = 7 * 24 * 3600
 # What names the lowest version that it admits.
 FLOORS = (">=", "==", "~=")
 # A notebook hands them to a shell, between double quotes.
@@ -131,7 +134,7 @@ def read_metadata(source: str, path: str) -> tuple[ScriptMetadata | None, list[P
         line[2:] if line.startswith("# ") else line[1:] for line in blocks[0]["content"].splitlines(True)
     )
     try:
-        table = tomllib.loads(text)
+        table = load_toml(text)
     except tomllib.TOMLDecodeError as error:
         line = first + (toml_error_line(error) or 1)
         return None, [Problem(path, line, f"its metadata is not valid TOML ({error})", "fix the TOML")]
@@ -147,7 +150,8 @@ def is_parameter_value(value: object) -> bool:
     scalars = value if isinstance(value, list) else [value]
     return all(
         item is None
-        or isinstance(item, (bool, int, str))
+        or isinstance(item, (bool, str))
+        or (isinstance(item, int) and abs(item) <= LARGEST)
         or (isinstance(item, float) and math.isfinite(item))
         for item in scalars
     )
@@ -182,7 +186,7 @@ def _is_worth(value: object) -> bool:
 
 
 def _is_seconds(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < math.inf
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= LONGEST_TIMEOUT
 
 
 def _is_needs(value: object) -> bool:
@@ -226,7 +230,7 @@ def _is_matrix(value: object) -> bool:
 KEYS: dict[str, tuple[Callable[[object], bool], str]] = {
     "needs": (_is_needs, f"a list of one or more of {', '.join(NEEDS)}, and any of {', '.join(RIGHTS)}"),
     "ranks": (_is_count, "a whole number of processes, 1 or more"),
-    "timeout": (_is_seconds, "a number of seconds"),
+    "timeout": (_is_seconds, "a number of seconds, a week at most"),
     "repeats": (_is_repeats, f"a whole number of runs, 1 to {MOST_RUNS}"),
     "environment": (_is_environment, 'a table of strings, such as { OMP_NUM_THREADS = "2" }'),
     "meters": (_is_meters, f"a list of {', '.join(METERS_ON_REQUEST)}"),

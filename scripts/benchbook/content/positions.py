@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from benchbook.content.bounds import load_toml
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.yaml_text import InvalidYamlError, parse_nodes
 
@@ -118,7 +119,7 @@ def parse_toml(text: str, path: str) -> dict[str, Any]:
         BenchbookError: It is not TOML.
     """
     try:
-        return tomllib.loads(text)
+        return load_toml(text)
     except tomllib.TOMLDecodeError as error:
         line = toml_error_line(error) or text.count("\n") + 1
         raise BenchbookError(Problem(path, line, f"is not valid TOML ({error})", "fix the TOML")) from error

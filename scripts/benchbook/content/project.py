@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from benchbook.content.positions import parse_toml
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.traces import file_name
 
@@ -75,14 +75,18 @@ class Project:
         """Where unfinished campaigns are kept; ignored by git."""
         return self.root / ".benchbook"
 
+    @property
+    def drawings(self) -> Path:
+        """Where drawings are kept from one build to the next; ignored by git."""
+        return self.root / ".cache" / "drawings"
+
     @cached_property
     def config(self) -> Config:
         """The settings of this checkout."""
         path = self.root / "pyproject.toml"
         try:
-            table: dict[str, Any] = (
-                tomllib.loads(path.read_text("utf-8")).get("tool", {}).get("benchbook", {})
-            )
+            whole = parse_toml(path.read_text("utf-8"), path.name)
+            table: dict[str, Any] = whole.get("tool", {}).get("benchbook", {})
         except FileNotFoundError:
             table = {}
         unknown = sorted(set(table) - set(Config.__dataclass_fields__))

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 
 REGION = re.compile(r"^(?P<indent>[ \t]*)# region(?:[ \t]+(?P<name>.*?))?[ \t]*$")
 END = re.compile(r"^(?P<indent>[ \t]*)# endregion[ \t]*$")
+# Many times what any cell has; each is looked for in all of it.
+MOST = 100
 # What a script's namespace calls the note-taker by; a name that no script has.
 NOTE = "__benchbook_reached__"
 
@@ -60,7 +62,8 @@ def regions_of(source: str) -> tuple[Region, ...]:
     Raises:
         UnevenError: One is not closed, stands within another, or holds nothing.
     """
-    found = []
+    found: list[Region] = []
+    tree: ast.Module | None = None
     opened: tuple[int, re.Match[str]] | None = None
     lines = source.split("\n")
     for number, line in enumerate(lines, start=1):
@@ -80,7 +83,10 @@ def regions_of(source: str) -> tuple[Region, ...]:
                 what = f"the region `{name}` ends at another indentation than it began"
                 raise UnevenRegionError(number, what, "indent both marks alike")
             text = textwrap.dedent("\n".join(lines[first : number - 1])).strip("\n")
-            if _place(ast.parse(source), first, number) is None:
+            if len(found) == MOST:
+                raise UnevenRegionError(first, f"it has more than {MOST} regions", "show fewer parts of it")
+            tree = tree or ast.parse(source)
+            if _place(tree, first, number) is None:
                 what = f"the region `{name}` holds no statement"
                 raise UnevenRegionError(first, what, "put whole statements between its marks")
             found.append(Region(name, first, number, text))

@@ -285,6 +285,10 @@ def _parse(source: str, path: str) -> ast.Module:
     except SyntaxError as error:
         what = f"is not valid Python ({error.msg})"
         raise BenchbookError(Problem(path, error.lineno or 1, what, "fix the syntax")) from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        # What its parser has no room for, or a number that it does not read.
+        what = f"is no Python that can be read ({str(error) or type(error).__name__})"
+        raise BenchbookError(Problem(path, 1, what, "write its expressions shorter")) from error
 
 
 def _cells(source: str) -> Iterator[Cell]:

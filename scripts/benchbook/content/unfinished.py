@@ -107,13 +107,22 @@ def own_folder_problems(project: Project) -> list[Problem]:
     anything.
     """
     folder = project.journal.name
-    problems = list(tree_problems(project, [folder]))
+    return [*tree_problems(project, [folder]), *_tracked(project, folder)]
+
+
+def kept_drawing_problems(project: Project) -> list[Problem]:
+    """What came with a commit of the drawings that builds keep: a page would show them as they are."""
+    return _tracked(project, project.drawings.parent.name)
+
+
+def _tracked(project: Project, folder: str) -> list[Problem]:
     # Some file systems take names for the same however their letters are written.
     tracked = git_answer(project.root, "ls-files", "-z", "--", f":(icase){folder}") or b""
-    if names := [name for name in tracked.decode("utf-8", "replace").split("\0") if name]:
-        what = f"git tracks {names[0]}, which anyone may have written; this folder is a checkout's own"
-        problems.append(Problem(folder, 1, what, f"remove it: `git rm -r {folder}`"))
-    return problems
+    names = [name for name in tracked.decode("utf-8", "replace").split("\0") if name]
+    if not names:
+        return []
+    what = f"git tracks {names[0]}, which anyone may have written; this folder is a checkout's own"
+    return [Problem(folder, 1, what, f"remove it: `git rm -r {folder}`")]
 
 
 def finish_writing(project: Project) -> None:

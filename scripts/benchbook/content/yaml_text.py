@@ -6,6 +6,8 @@ from typing import Any
 
 import yaml
 
+from benchbook.content.bounds import has_endless_number
+
 # The safe loader written in C, several times as fast, where PyYAML was built with libyaml.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # No file of ours nests so deep; the loader follows each level by a call, and C has room for some thousands.
@@ -57,12 +59,15 @@ def parse_yaml(text: str) -> Any:
     """
     try:
         _refuse_more_than_data(text, tags=False)
-        return yaml.load(text, Loader=_Loader)
+        value = yaml.load(text, Loader=_Loader)
     except yaml.YAMLError as error:
         raise _invalid(error) from error
     except ValueError as error:
         # A date that no calendar has, or a number without end.
         raise InvalidYamlError(1, str(error)) from error
+    if has_endless_number(value):
+        raise InvalidYamlError(1, "a number is beyond 10 to the 308th")
+    return value
 
 
 def parse_nodes(text: str) -> yaml.Node | None:

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from pathlib import Path
 from typing import Any
 
 from benchbook.content.metadata import ParameterValue
@@ -29,11 +28,6 @@ from benchbook.rendering.drawing import MAX_SERIES, SHAPES, Line, draw_chart, li
 from benchbook.rendering.labels import axis_label, name_label
 from benchbook.rendering.provenance import details_element, render_details, repeats_text
 from benchbook.rendering.specs import ShownQuantity, quantity_of, read_spec, variants_of
-
-
-def drawings_folder(build: Build) -> Path:
-    """Where drawings are kept from one build to the next."""
-    return build.library.project.root / ".cache" / "drawings"
 
 
 def axis_name(language: Language, name: str, scope: str, unit: Unit) -> str:
@@ -233,7 +227,7 @@ def _drawing(build: Build, chart: Chart, drawn: Drawn) -> str:
     made_from = repr((drawn.lines, chart.log, chart.zero))
     if made_from not in build.rendered:
         logs = ("x" in chart.log, "y" in chart.log)
-        build.rendered[made_from] = draw_chart(drawn.lines, *logs, chart.zero, drawings_folder(build))
+        build.rendered[made_from] = draw_chart(drawn.lines, *logs, chart.zero, build.library.project.drawings)
     return build.rendered[made_from]
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import pairwise
@@ -162,10 +163,24 @@ def _drawn(spec: str, cache: Path | None) -> str:
         return _render(spec)
     made_from = f"{version('vl-convert-python')}\n{_THEME}\n{spec}"
     path = cache / f"{hashlib.sha256(made_from.encode()).hexdigest()}.svg"
-    if not path.is_file():
-        write_text(cache / ".gitignore", "*\n")
-        write_text(path, _render(spec))
-    return path.read_text("utf-8")
+    drawing = _kept(path)
+    if drawing is None:
+        drawing = _render(spec)
+        # Where there is no room to keep it, it is drawn again the next time.
+        with suppress(OSError):
+            write_text(cache / ".gitignore", "*\n")
+            write_text(path, drawing)
+    return drawing
+
+
+def _kept(path: Path) -> str | None:
+    """The drawing in a file; None where there is none that can be read."""
+    try:
+        drawing = path.read_text("utf-8")
+        ElementTree.fromstring(drawing)
+    except (OSError, UnicodeDecodeError, ElementTree.ParseError):
+        return None
+    return drawing
 
 
 def line_ends(svg: str, lines: int) -> list[float | None]:

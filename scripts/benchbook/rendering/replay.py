@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import json
 import os
@@ -28,7 +29,7 @@ from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.references import UnresolvedError
 from benchbook.content.site_files import site_file_problems
-from benchbook.content.unfinished import unfinished_problems
+from benchbook.content.unfinished import kept_drawing_problems, unfinished_problems
 from benchbook.languages.language import FALLBACK, load_languages
 from benchbook.machines.gpus import offered_gpus
 from benchbook.query.library import Cache, Library
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
 # Seconds between two looks at the files of a served site.
 _LOOK_EVERY = 0.1
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 _FENCES = re.compile(r"^( *)(`{3,}+|~{3,}+).*?^\1\2 *$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#{1,6} .*\{ *#([\w-]+) *\} *$", re.MULTILINE)
 # A link that leads to no page of the site.
@@ -248,12 +250,17 @@ class Replay:
         return server
 
     def on_build_error(self, error: Exception) -> None:
-        """Forget the build, and name the page in which a parser ran out of its stack.
+        """Forget the build, and name the page in which a parser ran out of its stack, or a file without room.
 
         Raises:
             PluginError: It did.
         """
         activate(None)
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            what = (
+                f"{error.filename or 'the site'}: cannot be written ({error.strerror}): half a site is left"
+            )
+            raise PluginError(f"{what}; make room, or make it writable, and build again") from error
         if isinstance(error, RecursionError) and self._build is not None and self._build.page is not None:
             raise PluginError(str(too_deep(self._build.here.path))) from error
 
@@ -292,6 +299,7 @@ class Replay:
         self._build.problems.update(refused)
         # Records of before and after what a command was killed at are one state together that nobody made.
         self._build.problems.update(unfinished_problems(project))
+        self._build.problems.update(kept_drawing_problems(project))
         activate(self._build)
 
     def _current(self) -> Build:

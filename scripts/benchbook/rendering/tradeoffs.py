@@ -30,7 +30,7 @@ from benchbook.query.measurements import (
     check_one_campaign,
     found_where_recorded,
 )
-from benchbook.rendering.charts import axis_name, drawings_folder, picture
+from benchbook.rendering.charts import axis_name, picture
 from benchbook.rendering.context import Build, Rendering
 from benchbook.rendering.drawing import draw_points
 from benchbook.rendering.labels import axis_label
@@ -213,7 +213,7 @@ def _rendering(build: Build, tradeoff: Tradeoff, plotted: Plotted) -> Rendering:
     language = build.here.language
     origin = build.keep_origin(plotted.sources, offered=tradeoff.machine is None)
     details = render_details(*origin, repeats_text(plotted.measured, language), language)
-    drawing = draw_points(plotted.places, plotted.front, drawings_folder(build))
+    drawing = draw_points(plotted.places, plotted.front, build.library.project.drawings)
     return Rendering({"figure": _figure(tradeoff, plotted, drawing, language), "origin": details})
 
 

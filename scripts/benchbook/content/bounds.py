@@ -1,0 +1,58 @@
+"""Bounds of what files written by hand hold: whatever is read of them can be shown and computed with."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable
+from typing import Any
+
+# What a float holds; Python itself refuses to write out an integer of some thousand digits.
+LARGEST = 10**308
+# Some twenty times the longest of ours. A key of as many parts takes its square to read.
+LONGEST_LINE = 10_000
+
+
+def has_endless_number(value: object) -> bool:
+    """Whether an integer in `value`, of tables and lists of whatever depth, is beyond what a float holds."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            waiting += [*one, *one.values()]
+        elif isinstance(one, Iterable) and not isinstance(one, str | bytes):
+            waiting += one
+        elif isinstance(one, int) and abs(one) > LARGEST:
+            return True
+    return False
+
+
+def load_toml(text: str) -> dict[str, Any]:
+    """The table that `text` holds.
+
+    Raises:
+        tomllib.TOMLDecodeError: It is not TOML, or beyond what a person writes: a line, a number, a depth.
+    """
+    for number, line in enumerate(text.split("\n"), start=1):
+        if len(line) > LONGEST_LINE:
+            what = f"a line of {len(line)} characters, {LONGEST_LINE} are the most"
+            raise tomllib.TOMLDecodeError(f"{what} (at line {number}, column 1)")
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except RecursionError as error:
+        raise tomllib.TOMLDecodeError("lists stand too deep in lists") from error
+    except ValueError as error:
+        # It does not say where.
+        raise _endless(text) from error
+    if has_endless_number(table):
+        raise _endless(text)
+    return table
+
+
+def _endless(text: str) -> tomllib.TOMLDecodeError:
+    """Where the number stands that is beyond all others: a hexadecimal one has 250 digits or more."""
+    found = re.search(r"[\da-fx_]{250}", text, re.IGNORECASE)
+    line = text.count("\n", 0, found.start()) + 1 if found else 1
+    return tomllib.TOMLDecodeError(f"a number is beyond 10 to the 308th (at line {line}, column 1)")
