@@ -14,8 +14,10 @@
 # [tool.benchbook.metrics]
 # loss = { unit = "1", better = "lower" }
 # fp32_loss = { unit = "1" }
-# same_next_token = { unit = "1", better = "higher" }
-# same_continuations = { unit = "1", better = "higher" }
+# loss_increase = { unit = "1", better = "lower" }
+# other_bytes = { unit = "count", better = "lower" }
+# compared_bytes = { unit = "count" }
+# other_texts = { unit = "count", better = "lower" }
 # parameters = { unit = "count" }
 # texts_written = { unit = "count" }
 # [tool.benchbook.matrix]
@@ -55,7 +57,7 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM, set_seed
 
 set_seed(0)
-# Deprecated since PyTorch 2.10, and still the int8 that needs no other package.
+# Announced to go with PyTorch 2.10, and still the int8 that needs no other package.
 warnings.filterwarnings(
     "ignore", "torch.ao.quantization is deprecated", DeprecationWarning
 )
@@ -93,7 +95,14 @@ torch.set_grad_enabled(False)
 
 # %% ways
 length = given + written
-places = torch.linspace(0, len(test) - length, texts_written).long()
+learned = bytes(train.tolist())
+# Some passages stand in the manuals twice: what it has to continue is nothing that it has learned.
+places = [
+    place
+    for place in range(0, len(test) - length, 16)
+    if bytes(test[place + given : place + length].tolist()) not in learned
+]
+places = torch.tensor(places[:: len(places) // texts_written][:texts_written])
 texts = test[places[:, None] + torch.arange(length)]
 # Transformers 5.24 calls it `cache`.
 names = inspect.signature(LlamaForCausalLM.forward).parameters
@@ -130,9 +139,9 @@ step = (texts[:1, given : given + 1], positions[:, given : given + 1], *cached)
 
 def exported():
     """Both halves as ONNX files that take any length."""
-    # region free_lines
-    # Of a prompt, its tokens; of a step, those before it.
     free_prompt = ({1: "tokens"}, {1: "tokens"})
+    # region free_step
+    # A token, its position, and the keys and values before.
     free_step = ({}, {}, tuple({2: "past"} for _ in cached))
     # endregion
     paths = []
@@ -235,17 +244,19 @@ precisions = set()
 prefill, decode = made()
 scores, new_texts = scores_of_all(prefill), continued(prefill, decode)
 fp32_loss, loss = loss_of(right), loss_of(scores)
-same_next_token = (scores.argmax(-1) == right.argmax(-1)).float().mean().item()
-same = (new_texts == right_texts).all(-1)
-same_continuations = same.float().mean().item()
+loss_increase = loss / fp32_loss - 1
+other = scores.argmax(-1) != right.argmax(-1)
+other_bytes, compared_bytes = int(other.sum()), other.numel()
+other_texts = int((new_texts != right_texts).any(-1).sum())
 print(f"loss: {loss:.4f}, in fp32 {fp32_loss:.4f}")
-print(f"likeliest next byte as in fp32: {same_next_token:.2%}")
-print(f"{written} bytes as in fp32: {int(same.sum())} of {texts_written} texts")
+print(f"another likeliest byte than in fp32: {other_bytes} of {compared_bytes}")
+print(f"texts with another byte: {other_texts} of {texts_written}")
 if precisions:
     print(f"it computes in {', '.join(sorted(precisions))}")
 
 # %% checks
 assert steps < 100 or fp32_loss < 2, "the model has learned nothing"
 assert torch.equal(usual[:, given:], right_texts[:1]), "generate writes another text"
-assert way != "fp32" or same.all()
+assert len(texts) == texts_written
+assert way != "fp32" or other_texts == other_bytes == 0
 assert abs(loss - fp32_loss) < 0.1, "this way has broken the model"
