@@ -61,6 +61,7 @@ if n == 2:
 # %% checks
 assert doubled
 """
+ENDED = FALLING.format(fall="os.kill(os.getpid(), signal.SIGTERM)")
 KILLED = FALLING.format(fall="os.kill(os.getpid(), signal.SIGKILL)")
 ABORTED = FALLING.format(fall="os.abort()")
 RAISED = FALLING.format(fall="raise ValueError('a bad day')")
@@ -113,6 +114,14 @@ def test_a_worker_that_is_killed_is_run_once_more_and_no_campaigns_mix(
     assert sorted(run.place for variant in found.variants.values() for run in variant.runs) == [*range(9)]
     assert record(project) == 0
     assert written(project) == found
+
+
+def test_a_worker_that_is_told_to_end_in_its_first_run_is_run_once_more(project: Project) -> None:
+    add_script(project.root, ENDED, TIMED)
+    falls_in(project, 1)
+    assert record(project) == 0
+    assert runs_of_it(project) == 4
+    assert {variant.outcome for variant in written(project).variants.values()} == {OK}
 
 
 def test_a_worker_that_is_killed_twice_in_one_run_has_crashed(project: Project) -> None:

@@ -80,9 +80,21 @@ def test_a_script_that_is_killed_has_crashed(host: Host, tmp_path: Path) -> None
     assert not result.ranks
 
 
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
+def test_a_signal_that_anyone_may_send_is_not_called_the_scripts_fault(
+    host: Host, tmp_path: Path, name: str
+) -> None:
+    body = f"import os, signal\nsignal.signal(signal.{name}, signal.SIG_DFL)\nos.kill(os.getpid(), signal.{name})"
+    result = run_in(host, tmp_path, body)
+    assert (result.outcome, result.killed) == (CRASHED, True)
+    assert result.failure
+    assert result.failure.what == f"killed by {name} in the cell `work`"
+    assert "something on this machine ends processes" in result.failure.fix
+
+
 def test_a_segmentation_fault_is_a_crash(host: Host, tmp_path: Path) -> None:
     result = run_in(host, tmp_path, "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)")
-    assert (result.outcome, "SIGSEGV" in str(result.failure)) == (CRASHED, True)
+    assert (result.outcome, result.killed, "SIGSEGV" in str(result.failure)) == (CRASHED, False, True)
 
 
 def test_memory_that_cannot_be_had_is_out_of_memory(host: Host, tmp_path: Path) -> None:

@@ -22,11 +22,13 @@ from benchbook.content.terminal import plain
 from benchbook.machines.sampling import INTERVAL, Sampler
 from benchbook.recording import processes, worker
 from benchbook.recording.capture import Bounded, Scrubber
-from benchbook.recording.endings import SAME_SHOWN, SMALLER, TO_THE_END
+from benchbook.recording.endings import ENDED_BY_OTHERS, SAME_SHOWN, SMALLER, TO_THE_END
 from benchbook.recording.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT, Failure, Job, Result
 
 # How long the other processes of a run may go on once one has failed: their own errors tell little.
 GRACE = 2.0
+# By what `kill`, a terminal that closes, or a daemon that frees memory ends the process of another.
+SENT_BY_ANYONE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT})
 # Bytes that a process may tell in one line: more than any record holds.
 LONGEST_ANSWER = 64 * 2**20
 # Bytes that are read at once; and more than a pipe or a socket can hold.
@@ -246,7 +248,7 @@ class Supervisor:
             bad.sort(key=lambda each: (each[1] != OUT_OF_MEMORY, each[0].ended or float("inf")))
             rank, outcome, failure = bad[0]
             failure = Failure(failure.line, plain(scrub(failure.what)), failure.fix)
-            killed = outcome == CRASHED and rank.process.exitcode == -signal.SIGKILL
+            killed = outcome == CRASHED and -(rank.process.exitcode or 0) in SENT_BY_ANYONE
             return Result(outcome, failure, self._output(job, rank, scrub), [], seconds, killed)
         return Result(
             OK, None, self._output(job, ranks[0], scrub), [self._reading(rank) for rank in ranks], seconds
@@ -311,7 +313,8 @@ def _ending(job: Job, rank: _Rank, starved: bool) -> tuple[str, Failure] | None:
         if -code == signal.SIGKILL and starved:
             what = f"the kernel killed it for want of memory in the cell `{where}`"
             return OUT_OF_MEMORY, Failure(line, what, SMALLER)
-        return CRASHED, Failure(line, f"killed by {name} in the cell `{where}`", SAME_SHOWN)
+        fix = ENDED_BY_OTHERS if -code in SENT_BY_ANYONE else SAME_SHOWN
+        return CRASHED, Failure(line, f"killed by {name} in the cell `{where}`", fix)
     what = f"the process left in the cell `{where}` (exit code {code}) before its checks had completed"
     return FAILED, Failure(line, what, TO_THE_END)
 
