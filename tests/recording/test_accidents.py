@@ -7,6 +7,7 @@ import gzip
 import json
 import math
 import os
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -612,6 +613,58 @@ def test_a_campaign_never_ends_before_it_began(project: Project, monkeypatch: py
     assert record(project) == 0
     assert only_campaign(project).started == "2026-11-20T12:00:00Z"
     assert only_campaign(project).finished >= only_campaign(project).started
+
+
+@pytest.mark.parametrize(
+    ("days", "committed", "since"),
+    [
+        (2, True, "commit [0-9a-f]{12} was made, at 20"),
+        (3650, False, "anything was measured for this handbook"),
+    ],
+)
+def test_nothing_is_recorded_by_a_clock_that_is_far_behind(
+    project: Project,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    days: int,
+    committed: bool,
+    since: str,
+) -> None:
+    add_script(project.root, PLAIN, SWEEP, "guide/one.py")
+    add_script(project.root, PLAIN, SWEEP, "guide/two.py")
+    if committed:
+        commit_all(project.root)
+    wrong = campaigns.now() - timedelta(days=days)
+    monkeypatch.setattr(campaigns, "now", lambda: wrong)
+    assert record(project) == 1
+    said = capsys.readouterr().err
+    line = rf"machine\.json:1: this machine's clock says {campaigns.stamp(wrong)}, before {since}"
+    assert len(re.findall(line, said)) == 1
+    assert not [*project.records.rglob("*.json"), *project.journal.rglob("*.jsonl")]
+
+
+def test_a_clock_that_is_a_little_behind_the_commit_is_gone_by(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_script(project.root, PLAIN, SWEEP)
+    commit_all(project.root)
+    behind = campaigns.now() - timedelta(hours=20)
+    monkeypatch.setattr(campaigns, "now", lambda: behind)
+    assert record(project) == 0
+
+
+def test_a_line_of_the_history_that_a_wrong_clock_dated_goes_when_the_script_is_recorded_again(
+    project: Project,
+) -> None:
+    add_script(project.root, PLAIN, SWEEP)
+    assert record(project) == 0
+    before = written(project)
+    (line,) = before.history
+    odd = [replace(line, date=date, campaign=f"of-{date}") for date in ("2020-01-01", "2999-01-01")]
+    Checkout(project, HERE).save(replace(before, history=(odd[0], line, odd[1])))
+    assert record(project, everything=True) == 0
+    first, _ = written(project).history
+    assert first == line
 
 
 def test_a_campaign_that_is_resumed_still_ends_within_what_a_campaign_may_take(project: Project) -> None:

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,12 @@ def commit(root: Path) -> tuple[str | None, bool]:
         packed = os.environ.get(PACKED_COMMIT, "")
         return (packed if re.fullmatch("[0-9a-f]{40}", packed) else None), False
     return head, bool(_git(root, "status", "--porcelain", "--", *CHANGES_NUMBERS))
+
+
+def made(root: Path, commit: str | None) -> datetime | None:
+    """When a commit was made; None where nothing tells, as in a checkout without its repository."""
+    seconds = commit and _git(root, "log", "-1", "--no-show-signature", "--format=%ct", commit)
+    return datetime.fromtimestamp(int(seconds), UTC) if seconds else None
 
 
 def differ(root: Path, one: str | None, other: str | None) -> bool:
