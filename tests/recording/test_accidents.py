@@ -22,7 +22,7 @@ from benchbook.content.project import Project
 from benchbook.content.records import Campaign, Record, load_record
 from benchbook.content.script import Variant
 from benchbook.content.unfinished import alone
-from benchbook.machines.circumstances import differ
+from benchbook.machines.circumstances import deciding_variables, differ
 from benchbook.machines.description import describe
 from benchbook.recording import campaign as campaigns
 from benchbook.recording import command as recording
@@ -723,6 +723,25 @@ def test_a_campaign_is_not_gone_on_with_on_other_hardware(
     assert "is of other code, parameters, packages or circumstances; a new campaign begins" in said
 
 
+def test_a_campaign_is_not_gone_on_with_under_variables_that_decide_its_numbers(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, PLAIN, TIMED)
+    for name in ("OMP_NUM_THREADS", "MALLOC_ARENA_MAX"):
+        monkeypatch.delenv(name, raising=False)
+    stopped(project, monkeypatch, 2)
+    monkeypatch.setenv("UNRELATED", "1")
+    stopped(project, monkeypatch, 2)
+    assert "new campaign" not in capsys.readouterr().err
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    monkeypatch.setenv("MALLOC_ARENA_MAX", "1")
+    assert record(project) == 0
+    said = capsys.readouterr().err
+    other = "is of an environment with other variables (MALLOC_ARENA_MAX, OMP_NUM_THREADS)"
+    assert f"guide/small.jsonl {other}; a new campaign begins" in said
+    assert said.count(": ok") == 9
+
+
 @pytest.mark.parametrize(("changed", "named"), [("model", "cpu model"), ("flags", "cpu instruction set")])
 def test_a_machine_that_is_here_is_not_described_as_another(
     project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, changed: str, named: str
@@ -752,6 +771,11 @@ def test_what_another_machine_of_the_name_measured_is_not_taken_over(
     assert Bundle(tmp_path / "b", Checkout(project, HERE), HERE, begun).load("guide/small.py") is not None
     other = replace(HERE, **OTHERS["model"])
     assert Bundle(tmp_path / "b", Checkout(project, other), other, begun).load("guide/small.py") is None
+
+
+def test_what_the_recorder_sets_itself_and_which_device_it_is_decide_no_numbers() -> None:
+    names = ("LD_PRELOAD", "TORCHINDUCTOR_CACHE_DIR", "CUDA_VISIBLE_DEVICES", "TORCH_LOGS", "HOME")
+    assert list(deciding_variables(dict.fromkeys(names, "/home/ada"))) == ["LD_PRELOAD", "TORCH_LOGS"]
 
 
 def test_commits_of_which_nothing_tells_differ(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from benchbook.content.project import Project
 from benchbook.content.records import CLOCK_SKEW, FIRST_DAY, Campaign
 from benchbook.content.script import Script, Variant
 from benchbook.machines.accelerators import Accelerators
-from benchbook.machines.circumstances import DeviceWatch, commit, differ, made
+from benchbook.machines.circumstances import DeviceWatch, commit, deciding_variables, differ, made
 from benchbook.machines.description import gigabytes
 from benchbook.machines.nvml import Identity, open_nvml
 from benchbook.recording import campaign as campaigns
@@ -229,6 +229,7 @@ class Session:
             "kernel": self.machine.system.get("kernel"),
             "packages": packages,
             "device": [state["driver"], state["power_limit_watts"]],
+            "environment": deciding_variables({**os.environ, **self.environment}),
             "recorded_by": self.recorded_by,
             "shared": self.shared,
         }
@@ -237,7 +238,8 @@ class Session:
         header = campaigns.header(task, session, key)
         journal = open_journal(path, header, began, shown, partial(campaigns.surpassed, task))
         if journal.instead:
-            self.console.print(f"  {shown} {journal.instead}; a new campaign begins", soft_wrap=True)
+            instead = f"  {shown} {journal.instead}; a new campaign begins"
+            self.console.print(instead, markup=False, soft_wrap=True)
         total = sum(int(each["repeats"]) for each in journal.header["variants"].values())
 
         def tell(turn: campaigns.Turn, result: Result | None) -> None:
