@@ -122,6 +122,28 @@ assert x"""
     assert result.ranks[0]["regions"] == ["in_the_fork"]
 
 
+def test_noting_a_region_raises_nothing_into_a_script_where_no_file_can_grow(
+    hosts: Hosts, tmp_path: Path
+) -> None:
+    body = """
+# %% work
+import resource
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+try:
+    # region measured
+    doubled = 2
+    # endregion
+except OSError:
+    doubled = 0
+
+# %% checks
+assert doubled == 2"""
+    result = run_in(hosts.host({}, (), "snippets/guide/small.py"), tmp_path, body)
+    assert result.outcome == "ok", result.failure
+    assert result.ranks[0]["regions"] == ["measured"]
+
+
 def test_a_failure_in_a_region_still_names_its_line(hosts: Hosts, tmp_path: Path) -> None:
     host = hosts.host({}, (), "snippets/guide/small.py")
     result = run_in(host, tmp_path, BODY.replace("assert doubled", "later()\nassert doubled"), SWEEP)

@@ -7,6 +7,7 @@ import gzip
 import json
 import math
 import os
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -21,7 +22,7 @@ from benchbook.content.project import Project
 from benchbook.content.records import Campaign, Record, load_record
 from benchbook.content.script import Variant
 from benchbook.content.unfinished import alone
-from benchbook.machines.circumstances import differ
+from benchbook.machines.circumstances import deciding_variables, differ
 from benchbook.machines.description import describe
 from benchbook.recording import campaign as campaigns
 from benchbook.recording import command as recording
@@ -61,6 +62,7 @@ if n == 2:
 # %% checks
 assert doubled
 """
+ENDED = FALLING.format(fall="os.kill(os.getpid(), signal.SIGTERM)")
 KILLED = FALLING.format(fall="os.kill(os.getpid(), signal.SIGKILL)")
 ABORTED = FALLING.format(fall="os.abort()")
 RAISED = FALLING.format(fall="raise ValueError('a bad day')")
@@ -113,6 +115,14 @@ def test_a_worker_that_is_killed_is_run_once_more_and_no_campaigns_mix(
     assert sorted(run.place for variant in found.variants.values() for run in variant.runs) == [*range(9)]
     assert record(project) == 0
     assert written(project) == found
+
+
+def test_a_worker_that_is_told_to_end_in_its_first_run_is_run_once_more(project: Project) -> None:
+    add_script(project.root, ENDED, TIMED)
+    falls_in(project, 1)
+    assert record(project) == 0
+    assert runs_of_it(project) == 4
+    assert {variant.outcome for variant in written(project).variants.values()} == {OK}
 
 
 def test_a_worker_that_is_killed_twice_in_one_run_has_crashed(project: Project) -> None:
@@ -605,6 +615,58 @@ def test_a_campaign_never_ends_before_it_began(project: Project, monkeypatch: py
     assert only_campaign(project).finished >= only_campaign(project).started
 
 
+@pytest.mark.parametrize(
+    ("days", "committed", "since"),
+    [
+        (2, True, "commit [0-9a-f]{12} was made, at 20"),
+        (3650, False, "anything was measured for this handbook"),
+    ],
+)
+def test_nothing_is_recorded_by_a_clock_that_is_far_behind(
+    project: Project,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    days: int,
+    committed: bool,
+    since: str,
+) -> None:
+    add_script(project.root, PLAIN, SWEEP, "guide/one.py")
+    add_script(project.root, PLAIN, SWEEP, "guide/two.py")
+    if committed:
+        commit_all(project.root)
+    wrong = campaigns.now() - timedelta(days=days)
+    monkeypatch.setattr(campaigns, "now", lambda: wrong)
+    assert record(project) == 1
+    said = capsys.readouterr().err
+    line = rf"machine\.json:1: this machine's clock says {campaigns.stamp(wrong)}, before {since}"
+    assert len(re.findall(line, said)) == 1
+    assert not [*project.records.rglob("*.json"), *project.journal.rglob("*.jsonl")]
+
+
+def test_a_clock_that_is_a_little_behind_the_commit_is_gone_by(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_script(project.root, PLAIN, SWEEP)
+    commit_all(project.root)
+    behind = campaigns.now() - timedelta(hours=20)
+    monkeypatch.setattr(campaigns, "now", lambda: behind)
+    assert record(project) == 0
+
+
+def test_a_line_of_the_history_that_a_wrong_clock_dated_goes_when_the_script_is_recorded_again(
+    project: Project,
+) -> None:
+    add_script(project.root, PLAIN, SWEEP)
+    assert record(project) == 0
+    before = written(project)
+    (line,) = before.history
+    odd = [replace(line, date=date, campaign=f"of-{date}") for date in ("2020-01-01", "2999-01-01")]
+    Checkout(project, HERE).save(replace(before, history=(odd[0], line, odd[1])))
+    assert record(project, everything=True) == 0
+    first, _ = written(project).history
+    assert first == line
+
+
 def test_a_campaign_that_is_resumed_still_ends_within_what_a_campaign_may_take(project: Project) -> None:
     task = task_of(project)
     journal = journal_of(project, task)
@@ -661,6 +723,25 @@ def test_a_campaign_is_not_gone_on_with_on_other_hardware(
     assert "is of other code, parameters, packages or circumstances; a new campaign begins" in said
 
 
+def test_a_campaign_is_not_gone_on_with_under_variables_that_decide_its_numbers(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, PLAIN, TIMED)
+    for name in ("OMP_NUM_THREADS", "MALLOC_ARENA_MAX"):
+        monkeypatch.delenv(name, raising=False)
+    stopped(project, monkeypatch, 2)
+    monkeypatch.setenv("UNRELATED", "1")
+    stopped(project, monkeypatch, 2)
+    assert "new campaign" not in capsys.readouterr().err
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    monkeypatch.setenv("MALLOC_ARENA_MAX", "1")
+    assert record(project) == 0
+    said = capsys.readouterr().err
+    other = "is of an environment with other variables (MALLOC_ARENA_MAX, OMP_NUM_THREADS)"
+    assert f"guide/small.jsonl {other}; a new campaign begins" in said
+    assert said.count(": ok") == 9
+
+
 @pytest.mark.parametrize(("changed", "named"), [("model", "cpu model"), ("flags", "cpu instruction set")])
 def test_a_machine_that_is_here_is_not_described_as_another(
     project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, changed: str, named: str
@@ -690,6 +771,11 @@ def test_what_another_machine_of_the_name_measured_is_not_taken_over(
     assert Bundle(tmp_path / "b", Checkout(project, HERE), HERE, begun).load("guide/small.py") is not None
     other = replace(HERE, **OTHERS["model"])
     assert Bundle(tmp_path / "b", Checkout(project, other), other, begun).load("guide/small.py") is None
+
+
+def test_what_the_recorder_sets_itself_and_which_device_it_is_decide_no_numbers() -> None:
+    names = ("LD_PRELOAD", "TORCHINDUCTOR_CACHE_DIR", "CUDA_VISIBLE_DEVICES", "TORCH_LOGS", "HOME")
+    assert list(deciding_variables(dict.fromkeys(names, "/home/ada"))) == ["LD_PRELOAD", "TORCH_LOGS"]
 
 
 def test_commits_of_which_nothing_tells_differ(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import selectors
 import signal
@@ -26,10 +27,12 @@ from benchbook.content.script import RANK_ENVIRONMENT
 from benchbook.machines.sampling import Sampler
 from benchbook.recording import supervision
 from benchbook.recording.capture import HEAD, TAIL
+from benchbook.recording.endings import SMALLER
 from benchbook.recording.hosts import CODE, Host, HostError, Hosts
 from benchbook.recording.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT
 from benchbook.recording.preload import touches_a_device
-from benchbook.recording.processes import MARK, end_marked, end_orphans
+from benchbook.recording.processes import MARK, end_marked, end_orphans, own_oom_kills
+from builders import write
 from running import job_of, run_in
 
 METRIC = """
@@ -80,9 +83,21 @@ def test_a_script_that_is_killed_has_crashed(host: Host, tmp_path: Path) -> None
     assert not result.ranks
 
 
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
+def test_a_signal_that_anyone_may_send_is_not_called_the_scripts_fault(
+    host: Host, tmp_path: Path, name: str
+) -> None:
+    body = f"import os, signal\nsignal.signal(signal.{name}, signal.SIG_DFL)\nos.kill(os.getpid(), signal.{name})"
+    result = run_in(host, tmp_path, body)
+    assert (result.outcome, result.killed) == (CRASHED, True)
+    assert result.failure
+    assert result.failure.what == f"killed by {name} in the cell `work`"
+    assert "something on this machine ends processes" in result.failure.fix
+
+
 def test_a_segmentation_fault_is_a_crash(host: Host, tmp_path: Path) -> None:
     result = run_in(host, tmp_path, "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)")
-    assert (result.outcome, "SIGSEGV" in str(result.failure)) == (CRASHED, True)
+    assert (result.outcome, result.killed, "SIGSEGV" in str(result.failure)) == (CRASHED, False, True)
 
 
 def test_memory_that_cannot_be_had_is_out_of_memory(host: Host, tmp_path: Path) -> None:
@@ -264,6 +279,45 @@ def test_a_kill_while_the_kernel_ran_out_of_memory_is_out_of_memory(
     ending = supervision._ending(job, rank, False)
     assert ending is not None
     assert ending[0] == CRASHED
+
+
+@pytest.mark.parametrize(("taken", "outcome"), [(True, OUT_OF_MEMORY), (False, FAILED)])
+def test_an_error_is_out_of_memory_where_the_kernel_took_a_process_of_the_run_and_not_of_somebody_else(
+    tmp_path: Path, taken: bool, outcome: str
+) -> None:
+    told = supervision.Told("secret")
+    told.add(b'secret{"cell": "work"}\n')
+    failure = {"line": 9, "what": "RuntimeError in the cell `work`: a worker died", "fix": "fix it"}
+    told.add(b"secret%s\n" % json.dumps({"answer": {"outcome": FAILED, "failure": failure}}).encode())
+    rank = supervision._Rank(cast("BaseProcess", None), told)
+    ending = supervision._ending(job_of(tmp_path, "pass"), rank, starved=True, taken=taken)
+    assert ending is not None
+    assert (ending[0], ending[1].fix == SMALLER) == (outcome, taken)
+
+
+EVENTS = "low 0\nhigh 0\nmax 12\noom 3\noom_kill 2\noom_group_kill 1\n"
+CONTROL = "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n"
+
+
+@pytest.mark.parametrize(
+    ("own", "file", "text", "kills"),
+    [
+        ("0::/user.slice/a\n", "user.slice/a/memory.events", EVENTS, 2),
+        ("0::/docker/1\n", "memory.events", EVENTS, 2),
+        ("4:cpu,memory:/a\n0::/\n", "memory/a/memory.oom_control", CONTROL, 2),
+        ("4:memory:/docker/1\n", "memory/memory.oom_control", CONTROL, 2),
+        ("4:memory:/a\n", "memory/a/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\n", 0),
+        ("0::/\n", "memory.stat", "", 0),
+        (None, "memory.events", EVENTS, 0),
+    ],
+)
+def test_the_kernel_tells_what_it_killed_of_the_own_control_group(
+    tmp_path: Path, own: str | None, file: str, text: str, kills: int
+) -> None:
+    write(tmp_path / "cgroup" / file, text)
+    if own is not None:
+        write(tmp_path / "own", own)
+    assert own_oom_kills(tmp_path / "cgroup", tmp_path / "own") == kills
 
 
 def test_the_kernel_takes_the_script_first_when_memory_runs_out(host: Host, tmp_path: Path) -> None:

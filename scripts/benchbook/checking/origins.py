@@ -12,7 +12,7 @@ from typing import Any
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from benchbook.checking.plausibility import CLOCK_SKEW, ROUNDING_SECONDS, seconds_of
+from benchbook.checking.plausibility import ROUNDING_SECONDS, seconds_of
 from benchbook.content.formats import MOMENT, from_table
 from benchbook.content.machines import (
     MachineDescription,
@@ -23,7 +23,7 @@ from benchbook.content.machines import (
 )
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
-from benchbook.content.records import OWNER_MARK, Publication, load_record, record_from
+from benchbook.content.records import CLOCK_SKEW, OWNER_MARK, Publication, load_record, record_from
 from benchbook.content.revisions import git_answer
 from benchbook.content.script import Script, machine_kinds
 from benchbook.content.validation import RECORD_AGAIN

@@ -14,6 +14,7 @@ from benchbook.content.machines import MOST_DEVICE_BYTES, MOST_HOST_BYTES
 from benchbook.content.metadata import Metric
 from benchbook.content.positions import json_line
 from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.records import CLOCK_SKEW, FIRST_DAY, measured_days
 from benchbook.content.script import Script, Variant, machine_kinds
 from benchbook.content.units import DEVICE_METERS, UNITS, Dimension
 from benchbook.content.validation import RECORD_AGAIN
@@ -25,8 +26,7 @@ from benchbook.recording.jobs import MOST_SEEDS
 SLACK = 0.95
 # A process can share pages with others that its control group does not charge to it.
 SHARED_PAGES = 1.05
-# Clocks of two machines need not agree; time stamps are whole seconds.
-CLOCK_SKEW = timedelta(days=1)
+# Time stamps are whole seconds.
 ROUNDING_SECONDS = 2.0
 # The metric by which a script tells how many bytes its model's parameters take on the device.
 PARAMETER_BYTES = "parameter_bytes"
@@ -36,9 +36,8 @@ SAMPLES_THAT_SCATTER = 3
 AGREEMENT = 1e-9
 # Seconds: what Python takes to read a clock twice.
 SHORTEST = 1e-7
-# Of one machine in one state; and nothing was measured for this handbook before its first day.
+# Of one machine in one state.
 LONGEST_CAMPAIGN = timedelta(days=7)
-FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 # The least and the most that a number other than 0 can be, in the base unit of its dimension: from a bit to
 # more than all computers have or do. A ratio may be what a format of numbers holds.
 MAGNITUDES: dict[Dimension, tuple[float, float]] = {
@@ -207,8 +206,9 @@ def _odd_history(
 ) -> Iterator[Problem]:
     """The first line of the history that is of a day when nothing was measured, or of what is no number."""
     declared = script.metadata.metrics
-    last = f"{now + CLOCK_SKEW:%Y-%m-%d}"
-    first = "" if machine["published"] else f"{FIRST_DAY:%Y-%m-%d}"
+    first, last = measured_days(now)
+    if machine["published"]:
+        first = ""
     for place, told in enumerate(table["history"]):
         odd = _odd_line(told, table)
         if not first <= told["date"] <= last:

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -60,6 +61,9 @@ OWNER_MARK = "--"
 # How the name of a machine ends whose figures are quoted from publications: none of them was measured here.
 PUBLISHED = "--published"
 NOT_A_RECORD = "is not a record"
+# Nothing was measured for this handbook before its first day; and clocks of two machines need not agree.
+FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)
+CLOCK_SKEW = timedelta(days=1)
 
 Number = int | float | bool
 MetricValue = Number | list[Number]
@@ -294,6 +298,11 @@ class HistoryLine(Stored):
     campaign: CampaignName
     variants: Annotated[list[VariantName], Limit(max_length=MOST_NAMES, fail_fast=True)]
     medians: dict[VariantName, dict[Name, Value]]
+
+
+def measured_days(now: datetime) -> tuple[str, str]:
+    """The first day and the last on which anything can have been measured, as a history writes them."""
+    return f"{FIRST_DAY:%Y-%m-%d}", f"{now + CLOCK_SKEW:%Y-%m-%d}"
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,13 @@
-"""Note the circumstances of a campaign: commit, state of the device, and who else uses it."""
+"""Note the circumstances of a campaign: commit, environment, state of the device, and who else uses it."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,20 @@ PACKED_COMMIT = "BENCHBOOK_COMMIT"
 EMPTY_BYTES = 256 * 2**20
 # Records and predictions are what is being made; pages change no number.
 CHANGES_NUMBERS = ("snippets", "scripts", ":!snippets/records", ":!snippets/predictions")
+# How variables begin that decide a script's numbers: by threads and where they run, allocators, libraries,
+# kernels and formats.
+DECIDING = (
+    *("OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "DNNL_", "ONEDNN_", "NUMEXPR_"),
+    *("PYTORCH_", "TORCH", "ATEN_", "TRITON_", "CUDA_", "CUBLAS_", "CUDNN_", "NCCL_", "NVIDIA_TF32_OVERRIDE"),
+    *("HIP_", "HSA_", "LD_PRELOAD", "LD_LIBRARY_PATH", "MALLOC_", "GLIBC_TUNABLES", "PYTHONMALLOC"),
+)
+# What the recorder sets or removes itself, and the number of a device, which is another in each container.
+NOT_DECIDING = frozenset(
+    {
+        *("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TORCHELASTIC_RUN_ID"),
+        *("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"),
+    }
+)
 STATE_FIELDS = ("driver", "power_limit_watts", "clocks_mhz", "temperature_celsius")
 
 
@@ -29,11 +45,26 @@ def commit(root: Path) -> tuple[str | None, bool]:
     return head, bool(_git(root, "status", "--porcelain", "--", *CHANGES_NUMBERS))
 
 
+def made(root: Path, commit: str | None) -> datetime | None:
+    """When a commit was made; None where nothing tells, as in a checkout without its repository."""
+    seconds = commit and _git(root, "log", "-1", "--no-show-signature", "--format=%ct", commit)
+    return datetime.fromtimestamp(int(seconds), UTC) if seconds else None
+
+
 def differ(root: Path, one: str | None, other: str | None) -> bool:
     """Whether what could change a number differs between two commits; so it does where nothing tells."""
     if one == other or one is None or other is None:
         return one != other
     return _git(root, "diff", "--quiet", one, other, "--", *CHANGES_NUMBERS) is None
+
+
+def deciding_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """A digest of each variable that decides a script's numbers: what it is set to may name a home."""
+    return {
+        name: hashlib.sha256(os.fsencode(value)).hexdigest()[:16]
+        for name, value in sorted(environment.items())
+        if name.startswith(DECIDING) and name not in NOT_DECIDING
+    }
 
 
 def _git(root: Path, *arguments: str) -> str | None:

@@ -22,6 +22,7 @@ from benchbook.content.records import (
     VariantRecord,
     campaigns_of,
     described_campaigns,
+    measured_days,
 )
 from benchbook.content.script import Script, Variant
 from benchbook.recording.hosts import Host, HostError, Hosts, preload_names
@@ -313,7 +314,7 @@ def lay_over(
     What was measured last stays. A timeout or a crash never replaces a measurement that still describes the
     script: it says something of this session, and the measurement would be lost. What a campaign has of a
     timed script replaces none of another one unless it is over and lacks none of its variants: times are
-    compared within a campaign.
+    compared within a campaign. A line of the history goes that a clock dated which was wrong.
     """
     old = task.record or Record.of(task.script.reference, machine)
     new: dict[str, VariantRecord] = {}
@@ -347,7 +348,8 @@ def lay_over(
     written = [*new]
     campaigns = campaigns_of(variants, old.campaigns | {campaign_id: campaign})
     found_medians = {name: medians(variants[name].runs) for name in written}
-    history = list(old.history)
+    first, last = measured_days(now())
+    history = [line for line in old.history if first <= line.date <= last]
     if history and history[-1].campaign == campaign_id:
         # What was whole when it was stopped is in the record already.
         before = history.pop()

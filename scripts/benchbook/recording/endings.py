@@ -34,6 +34,7 @@ MEMORY_WORDS = (
 MEMORY_ERRORS = frozenset({"OutOfMemoryError", "MemoryError"})
 SAME_SHOWN = "fix the script, which fails alike when run by hand"
 SMALLER = "make it smaller, or use a machine with more memory"
+ENDED_BY_OTHERS = "see whether something on this machine ends processes, and record it again"
 TO_THE_END = "let it run to the end of its checks, and raise an error where it cannot"
 
 

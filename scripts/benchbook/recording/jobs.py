@@ -83,7 +83,7 @@ class Result:
         ranks: Metrics, meters by cell and baseline of each process, and the traces of the first; empty unless
             the outcome is OK.
         seconds: From the start of the first process to the end of the last.
-        killed: Whether SIGKILL ended it, which may have come from anyone and says little of the script.
+        killed: Whether a signal ended it by which anyone ends a process: that says little of the script.
     """
 
     outcome: str

@@ -12,6 +12,7 @@ from typing import Any
 
 from benchbook.content.formats import MOMENT
 from benchbook.content.records import write_text
+from benchbook.content.terminal import plain
 from benchbook.recording.jobs import Result, result_from
 from benchbook.recording.stores import writing
 
@@ -138,10 +139,16 @@ def _differs(journal: Journal, new: Mapping[str, Any], now: datetime) -> str:
     old: Mapping[str, Any] = journal.header
     try:
         started = datetime.strptime(old["campaign"]["started"], MOMENT).replace(tzinfo=UTC)
-        same = old["key"] == new["key"]
+        # An older journal does not tell of variables.
+        keys = [{"environment": {}, **header["key"]} for header in (old, new)]
+        same = keys[0] == keys[1]
+        before, after = (key["environment"].items() for key in keys)
+        variables = sorted({name for name, _ in before ^ after})
         wanted = all(old["variants"].get(name) == variant for name, variant in new["variants"].items())
     except (AttributeError, KeyError, TypeError, ValueError):
         return "cannot be read"
+    if variables:
+        return f"is of an environment with other variables ({plain(', '.join(variables))})"
     if not (same and wanted):
         return "is of other code, parameters, packages or circumstances"
     if now < started:

@@ -146,8 +146,31 @@ def signal_name(number: int) -> str:
 
 def oom_kills(vmstat: Path = Path("/proc/vmstat")) -> int:
     """How many processes the kernel has killed for want of memory so far, 0 where it does not tell."""
+    return _oom_kills_in(vmstat)
+
+
+def own_oom_kills(groups: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> int:
+    """How many of them were of this process's control group, which is that of whatever it starts.
+
+    0 where nothing tells, as in the topmost group of version 2.
+    """
     try:
-        match = re.search(r"^oom_kill (\d+)", vmstat.read_text("ascii", "replace"), re.MULTILINE)
+        lines = [line.split(":", 2) for line in own.read_text("utf-8").splitlines()]
+    except OSError:
+        return 0
+    paths = {controller: path for _, controllers, path in lines for controller in controllers.split(",")}
+    if "memory" in paths:
+        folder, name, path = groups / "memory", "memory.oom_control", paths["memory"]
+    else:
+        folder, name, path = groups, "memory.events", paths.get("", "/")
+    counted = folder / path.lstrip("/") / name
+    # In a container the path may be that of the host, and its group is mounted at the top.
+    return _oom_kills_in(counted if counted.is_file() else folder / name)
+
+
+def _oom_kills_in(file: Path) -> int:
+    try:
+        match = re.search(r"^oom_kill (\d+)", file.read_text("ascii", "replace"), re.MULTILINE)
     except OSError:
         return 0
     return int(match[1]) if match else 0

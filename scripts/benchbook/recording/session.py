@@ -21,10 +21,10 @@ from benchbook.content.claims import predicates_about
 from benchbook.content.machines import MachineDescription
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
-from benchbook.content.records import Campaign
+from benchbook.content.records import CLOCK_SKEW, FIRST_DAY, Campaign
 from benchbook.content.script import Script, Variant
 from benchbook.machines.accelerators import Accelerators
-from benchbook.machines.circumstances import DeviceWatch, commit, differ
+from benchbook.machines.circumstances import DeviceWatch, commit, deciding_variables, differ, made
 from benchbook.machines.description import gigabytes
 from benchbook.machines.nvml import Identity, open_nvml
 from benchbook.recording import campaign as campaigns
@@ -36,6 +36,10 @@ from benchbook.recording.stores import Store, UnwritableError, writing
 
 # As messages name it.
 LOCK = ".benchbook/lock"
+
+
+class WrongClockError(BenchbookError):
+    """What this machine takes for the present cannot be: whatever is measured would be of a wrong date."""
 
 
 @dataclass
@@ -149,7 +153,7 @@ class Session:
                     continue
                 try:
                     found, missing = self._record_task(task, hosts, watch, at_commit)
-                except UnwritableError as error:
+                except (UnwritableError, WrongClockError) as error:
                     problems += error.problems
                     break
                 except BenchbookError as error:
@@ -202,12 +206,13 @@ class Session:
         """What went wrong with a script, and how many of its runs are left.
 
         Raises:
-            BenchbookError: It cannot be run.
+            BenchbookError: It cannot be run, or the clock is wrong.
             KeyboardInterrupt: It was interrupted; what is whole is in the store, the rest in the journal.
         """
         packages = campaigns.host_of(hosts, task.script, task.variants[0]).packages
         packages = {name: version for name, version in packages.items() if _matters(name, task.script)}
         state, began = watch.state(), campaigns.now()
+        self._see_that_clock_is_right(began, at_commit[0])
         session = {
             "id": f"{began:%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}",
             "started": campaigns.stamp(began),
@@ -224,6 +229,7 @@ class Session:
             "kernel": self.machine.system.get("kernel"),
             "packages": packages,
             "device": [state["driver"], state["power_limit_watts"]],
+            "environment": deciding_variables({**os.environ, **self.environment}),
             "recorded_by": self.recorded_by,
             "shared": self.shared,
         }
@@ -232,7 +238,8 @@ class Session:
         header = campaigns.header(task, session, key)
         journal = open_journal(path, header, began, shown, partial(campaigns.surpassed, task))
         if journal.instead:
-            self.console.print(f"  {shown} {journal.instead}; a new campaign begins", soft_wrap=True)
+            instead = f"  {shown} {journal.instead}; a new campaign begins"
+            self.console.print(instead, markup=False, soft_wrap=True)
         total = sum(int(each["repeats"]) for each in journal.header["variants"].values())
 
         def tell(turn: campaigns.Turn, result: Result | None) -> None:
@@ -271,6 +278,18 @@ class Session:
         if settled >= set(campaigns.repeats_in(journal)) and not gathered.problems:
             journal.close()
         return problems, 0
+
+    def _see_that_clock_is_right(self, now: datetime, at_commit: str | None) -> None:
+        """Raise WrongClockError where `now` is before the commit was made that is checked out."""
+        earliest, since = FIRST_DAY, "anything was measured for this handbook"
+        moment = made(self.project.root, at_commit)
+        if at_commit is not None and moment is not None and moment - CLOCK_SKEW > earliest:
+            earliest = moment - CLOCK_SKEW
+            since = f"commit {at_commit[:12]} was made, at {campaigns.stamp(moment)}"
+        if now < earliest:
+            shown = f"snippets/records/{self.machine.name}/machine.json"
+            what = f"this machine's clock says {campaigns.stamp(now)}, before {since}"
+            raise WrongClockError(Problem(shown, 1, what, "set the clock; then the same command goes on"))
 
     def _save(
         self,

@@ -22,11 +22,13 @@ from benchbook.content.terminal import plain
 from benchbook.machines.sampling import INTERVAL, Sampler
 from benchbook.recording import processes, worker
 from benchbook.recording.capture import Bounded, Scrubber
-from benchbook.recording.endings import SAME_SHOWN, SMALLER, TO_THE_END
+from benchbook.recording.endings import ENDED_BY_OTHERS, SAME_SHOWN, SMALLER, TO_THE_END
 from benchbook.recording.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT, Failure, Job, Result
 
 # How long the other processes of a run may go on once one has failed: their own errors tell little.
 GRACE = 2.0
+# By what `kill`, a terminal that closes, or a daemon that frees memory ends the process of another.
+SENT_BY_ANYONE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT})
 # Bytes that a process may tell in one line: more than any record holds.
 LONGEST_ANSWER = 64 * 2**20
 # Bytes that are read at once; and more than a pipe or a socket can hold.
@@ -133,7 +135,7 @@ class Supervisor:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _run(self, job: Job, folder: str, scrub: Scrubber) -> Result:
-        kills = processes.oom_kills()
+        kills, own_kills = processes.oom_kills(), processes.own_oom_kills()
         self.sampler.begin()
         started = time.monotonic()
         with selectors.DefaultSelector() as selector:
@@ -146,9 +148,11 @@ class Supervisor:
                 rank.process.join()
             self._drain(selector)
         starved = processes.oom_kills() > kills
+        taken = processes.own_oom_kills() > own_kills
         if processes.any_dead(self.servers):
             raise LostError("its fork server ended")
-        return self._judge(job, ranks, timed_out, starved, seconds, scrub)
+        endings = [_ending(job, rank, starved, taken) for rank in ranks]
+        return self._judge(job, ranks, endings, timed_out, seconds, scrub)
 
     def _start(self, job: Job, folder: str, selector: selectors.BaseSelector) -> list[_Rank]:
         port = processes.free_port() if job.ranks > 1 else 0
@@ -232,9 +236,14 @@ class Supervisor:
                     os.close(key.fd)
 
     def _judge(
-        self, job: Job, ranks: list[_Rank], timed_out: bool, starved: bool, seconds: float, scrub: Scrubber
+        self,
+        job: Job,
+        ranks: list[_Rank],
+        endings: list[tuple[str, Failure] | None],
+        timed_out: bool,
+        seconds: float,
+        scrub: Scrubber,
     ) -> Result:
-        endings = [_ending(job, rank, starved) for rank in ranks]
         bad = [(rank, *ending) for rank, ending in zip(ranks, endings, strict=True) if ending is not None]
         if timed_out:
             rank = next(rank for rank in ranks if rank.ended is None)
@@ -246,7 +255,7 @@ class Supervisor:
             bad.sort(key=lambda each: (each[1] != OUT_OF_MEMORY, each[0].ended or float("inf")))
             rank, outcome, failure = bad[0]
             failure = Failure(failure.line, plain(scrub(failure.what)), failure.fix)
-            killed = outcome == CRASHED and rank.process.exitcode == -signal.SIGKILL
+            killed = outcome == CRASHED and -(rank.process.exitcode or 0) in SENT_BY_ANYONE
             return Result(outcome, failure, self._output(job, rank, scrub), [], seconds, killed)
         return Result(
             OK, None, self._output(job, ranks[0], scrub), [self._reading(rank) for rank in ranks], seconds
@@ -288,8 +297,15 @@ def _environment_of_rank(rank: int, ranks: int, port: int) -> dict[str, str]:
     }
 
 
-def _ending(job: Job, rank: _Rank, starved: bool) -> tuple[str, Failure] | None:
-    """How a process ended, None if it held to the end; `starved` if the kernel killed for want of memory."""
+def _ending(job: Job, rank: _Rank, starved: bool, taken: bool = False) -> tuple[str, Failure] | None:
+    """How a process ended, None if it held to the end.
+
+    Parameters:
+        job: What it ran.
+        rank: The process.
+        starved: Whether the kernel killed anything on this machine for want of memory meanwhile.
+        taken: Whether what it killed was of the run's own control group.
+    """
     where, answer = rank.told.cell, rank.told.answer
     line = _line(job, where)
     if answer is not None and answer["outcome"] == OK:
@@ -301,7 +317,7 @@ def _ending(job: Job, rank: _Rank, starved: bool) -> tuple[str, Failure] | None:
         return CRASHED, Failure(_line(job, lacking[0]), what, TO_THE_END)
     if answer is not None:
         failure = Failure(**answer["failure"])
-        if starved and answer["outcome"] == FAILED:
+        if taken and answer["outcome"] == FAILED:
             # The kernel took one of the script's own processes, and the script fell over that.
             return OUT_OF_MEMORY, replace(failure, fix=SMALLER)
         return answer["outcome"], failure
@@ -311,7 +327,8 @@ def _ending(job: Job, rank: _Rank, starved: bool) -> tuple[str, Failure] | None:
         if -code == signal.SIGKILL and starved:
             what = f"the kernel killed it for want of memory in the cell `{where}`"
             return OUT_OF_MEMORY, Failure(line, what, SMALLER)
-        return CRASHED, Failure(line, f"killed by {name} in the cell `{where}`", SAME_SHOWN)
+        fix = ENDED_BY_OTHERS if -code in SENT_BY_ANYONE else SAME_SHOWN
+        return CRASHED, Failure(line, f"killed by {name} in the cell `{where}`", fix)
     what = f"the process left in the cell `{where}` (exit code {code}) before its checks had completed"
     return FAILED, Failure(line, what, TO_THE_END)
 

@@ -9,12 +9,12 @@ import ctypes
 import io
 import json
 import linecache
+import mmap
 import multiprocessing
 import os
 import signal
 import socket
 import sys
-import tempfile
 import types
 import warnings
 from dataclasses import asdict, dataclass
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import benchbook
-from benchbook.content.regions import NOTE, with_notes
+from benchbook.content.regions import NOTE, REGION, with_notes
 from benchbook.machines.meters import CellMeters
 from benchbook.recording.endings import (
     MetricError,
@@ -141,7 +141,7 @@ def _die_with_parent() -> None:
 def _run_cells(job: Job, seat: Seat, teller: Teller) -> dict[str, Any]:
     module = _make_main(job)
     namespace = module.__dict__
-    reached = _Reached()
+    reached = _Reached(job.source)
     namespace[NOTE] = reached.note
     flags = 0
     with _Output(seat.outputs) as output:
@@ -211,21 +211,30 @@ def _make_main(job: Job) -> types.ModuleType:
 
 
 class _Reached:
-    """The regions that were reached, by this process or one that it forked, however that ended."""
+    """The regions that were reached, by this process or one that it forked, however that ended.
 
-    def __init__(self) -> None:
-        self._noted: set[str] = set()
-        # A fork shares it, and the place in it.
-        self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
+    They are noted among the script's own lines: in memory that is there already, so that neither a full disk
+    nor a file that the script has closed raises an error there.
+
+    Parameters:
+        source: Of the script.
+
+    Raises:
+        OSError: There is no memory to note them in.
+    """
+
+    def __init__(self, source: str) -> None:
+        names = [begin["name"] or "" for line in source.split("\n") if (begin := REGION.match(line))]
+        self._places = {name: place for place, name in enumerate(names)}
+        # A fork shares it. What was written to once is there from then on.
+        self._marks = mmap.mmap(-1, len(names) or 1)
+        self._marks.write(bytes(len(self._marks)))
 
     def note(self, name: str) -> None:
-        if name not in self._noted:
-            self._noted.add(name)
-            self._file.write(f"{name}\n".encode())
+        self._marks[self._places[name]] = 1
 
     def names(self) -> list[str]:
-        self._file.seek(0)
-        return sorted(set(self._file.read().decode().split()))
+        return sorted(name for name, place in self._places.items() if self._marks[place])
 
 
 class _Output:
