@@ -90,6 +90,11 @@ def test_a_variant_that_timed_out_or_crashed_is_no_measurement() -> None:
     assert verdict(SCRIPT, record) == Verdict("invalid", "timed out: after 600 s")
 
 
+def test_of_an_error_no_more_is_told_than_a_line_of_text() -> None:
+    record = make_record(outcome="crashed", error="\x1b[31mred\x1b[0m\nand" + " on" * 60_000, runs=())
+    assert verdict(SCRIPT, record).reason == "crashed: " + ("red and" + " on" * 70)[:200]
+
+
 @pytest.mark.parametrize("outcome", ["timed out", "crashed"])
 def test_a_variant_that_failed_is_stale_where_it_ran_from_anything_else(outcome: str) -> None:
     record = make_record(outcome=outcome, error="in the cell `add`", runs=(), parameters={"nonsense": 1})

@@ -18,7 +18,10 @@ from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import Publication, Record, VariantRecord
 from benchbook.content.script import Script, Variant, machine_kinds
+from benchbook.content.terminal import plain
 
+# Characters of an error that a table has room for; a record may hold a thousand times as many.
+MOST_SHOWN = 200
 # Of what is quoted from a publication nobody here can say whether it is fresh; a prediction is not a record.
 State = Literal["fresh", "stale", "missing", "invalid", "published", "predicted"]
 
@@ -54,7 +57,8 @@ def judge_record(script: Script, variant: Variant, record: Record | None, inputs
     if not isinstance(campaign, Publication) and (reason := next(differences, None)) is not None:
         return Verdict("stale", reason)
     if measured.outcome in {"timed out", "crashed"}:
-        return Verdict("invalid", f"{measured.outcome}: {measured.error or 'no more is known'}")
+        why = " ".join(plain(measured.error or "no more is known").split())
+        return Verdict("invalid", f"{measured.outcome}: {why[:MOST_SHOWN]}")
     if isinstance(campaign, Publication):
         return Verdict("published", f"quoted from {campaign.source.title}")
     return Verdict("fresh", "measured as it stands")
