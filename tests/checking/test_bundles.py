@@ -1138,9 +1138,9 @@ def test_a_machine_of_quoted_figures_is_not_called_as_another_model(project: Pro
 def test_more_records_than_there_are_scripts_are_not_looked_at(project: Project, tmp_path: Path) -> None:
     bundle = bundle_of()
     bundle["records"] = [{}] * 1000
-    said = refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
-    assert said.splitlines() == [
-        "bundle.json:1: it holds 1000 records, and this checkout has 1 scripts; "
+    path = write(tmp_path / "bundle.json", packed(bundle))
+    assert refusal(project, path).splitlines() == [
+        f"{path}:1: it holds 1000 records, and this checkout has 1 scripts; "
         "check out the commit it was recorded from"
     ]
 
@@ -1275,7 +1275,7 @@ def test_a_bundle_that_was_changed_on_its_way_is_refused(project: Project, tmp_p
 
 def test_bundles_of_several_runners_are_put_in_place_together(project: Project, tmp_path: Path) -> None:
     write(project.snippets / "sums/sub.py", SCRIPT)
-    other = bundle_of()
+    other = later(bundle_of())
     other["records"][0]["script"] = "sums/sub.py"
     paths = [write(tmp_path / f"{n}.json", packed(bundle)) for n, bundle in enumerate((bundle_of(), other))]
     assert list(import_bundles(project, paths).written) == [
@@ -1472,9 +1472,47 @@ def test_one_bad_bundle_keeps_all_of_them_out(project: Project, tmp_path: Path) 
 
 
 def test_one_record_in_two_bundles_is_refused(project: Project, tmp_path: Path) -> None:
-    paths = [write(tmp_path / f"{n}.json", packed(bundle_of())) for n in range(2)]
-    with pytest.raises(BenchbookError, match=r"so does 0\.json"):
+    # A machine's bundles of two days have one file name.
+    bundles = (later(bundle_of()), bundle_of())
+    paths = [write(tmp_path / f"{n}/{GUEST}.json", packed(bundle)) for n, bundle in enumerate(bundles)]
+    with pytest.raises(BenchbookError, match=f"^{paths[1]}:1: it holds .*, and so does {paths[0]}; import"):
         import_bundles(project, paths)
+    assert not project.records.exists()
+
+
+def further(bundle: dict[str, Any], **system: str) -> dict[str, Any]:
+    """The bundle as of another script, and of a machine whose system says more."""
+    bundle["records"][0]["script"] = "sums/sub.py"
+    bundle["machine"]["system"].update(system)
+    return bundle
+
+
+BESIDE: dict[str, tuple[dict[str, Any], str]] = {
+    "a session of another script": (
+        further(bundle_of()),
+        f"it would add sums/sub.py on {GUEST}: to campaign 20260102T030405Z-test, which is here of another",
+    ),
+    "another description": (
+        further(later(bundle_of()), kernel="6.8"),
+        f'it would replace snippets/records/{GUEST}/machine.json: system.kernel .null by "6.8".',
+    ),
+    "the times of another machine": (
+        renamed(bundle_of(), OTHER, "Bob"),
+        f"variant default: its times are those of {GUEST}",
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", BESIDE)
+def test_a_bundle_is_held_to_those_before_it_as_to_what_is_here(
+    project: Project, tmp_path: Path, damage: str
+) -> None:
+    write(project.snippets / "sums/sub.py", SCRIPT)
+    second, reason = BESIDE[damage]
+    paths = [write(tmp_path / f"{n}.json", packed(one)) for n, one in enumerate((bundle_of(), second))]
+    with pytest.raises(BenchbookError, match=f"^{paths[1]}:1: {reason}"):
+        import_bundles(project, paths)
+    assert not project.records.exists()
 
 
 def test_the_same_gpu_in_a_host_of_another_make_is_the_same_machine() -> None:

@@ -70,7 +70,8 @@ def refused(project: Project, bundle: Table, replacing: bool = False) -> list[st
     with pytest.raises(BenchbookError) as caught:
         take(project, bundle, replacing)
     assert contents(project) == before
-    return [str(problem) for problem in caught.value.problems]
+    named = f"{project.root.parent / 'bundle.json'}:1: "
+    return [str(problem).removeprefix(named) for problem in caught.value.problems]
 
 
 FIELDS: dict[str, tuple[Change, str]] = {
@@ -92,9 +93,7 @@ def test_a_field_of_a_machine_that_is_here_changes_only_if_that_is_meant(
     change, told = FIELDS[field]
     change(bundle["machine"])
     line = f"snippets/records/{ADA}/machine.json: {told}"
-    assert refused(project, bundle) == [
-        f"bundle.json:1: it would replace {line}; pass --replace if that is meant"
-    ]
+    assert refused(project, bundle) == [f"it would replace {line}; pass --replace if that is meant"]
     assert take(project, bundle, replacing=True).replaced == (line,)
 
 
@@ -242,7 +241,7 @@ def test_a_campaign_that_was_gone_on_with_is_added_to_only_if_that_is_meant(proj
     campaign(whole["records"][0])["finished"] = "2026-01-03T03:05:05Z"
     whole["records"][0]["history"][0] |= {"date": "2026-01-03", "variants": ["steps=1", "steps=2"]}
     line = f"sums/add.py on {ADA}: variant steps=2, to campaign {LINE['campaign']}, which is here"
-    assert refused(project, whole) == [f"bundle.json:1: it would add {line}; pass --replace if that is meant"]
+    assert refused(project, whole) == [f"it would add {line}; pass --replace if that is meant"]
     done = take(project, whole, replacing=True)
     assert (done.replaced, done.added) == ((), (line,))
     record = load_record(project.record_path(ADA, "sums/add.py"))
@@ -256,7 +255,7 @@ def test_a_variant_of_another_campaign_is_added_only_if_that_is_meant(project: P
     record["campaigns"] = {"another": campaign(record)}
     record["variants"]["steps=2"]["campaign"] = "another"
     line = f"sums/add.py on {ADA}: variant steps=2, of campaign another, beside those that are here"
-    said = f"bundle.json:1: it would add {line}; pass --replace if that is meant"
+    said = f"it would add {line}; pass --replace if that is meant"
     assert refused(project, bundle) == [said]
     assert take(project, bundle, replacing=True).added == (line,)
 

@@ -239,6 +239,18 @@ def test_the_traces_of_a_guide_have_an_end_on_a_machine(
     assert not project.records.exists()
 
 
+def test_the_traces_of_a_guide_have_an_end_over_all_bundles_together(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benchbook.checking.traces.LARGEST_OF_GUIDE", 2 * len(PACKED) - 1)
+    write(project.snippets / "sums/sub.py", TRACED)
+    second = json.loads(json.dumps(bundle_of()).replace("sums/add.py", "sums/sub.py"))
+    paths = [write(tmp_path / f"{n}.json", packed(one)) for n, one in enumerate((bundle_of(), second))]
+    with pytest.raises(BenchbookError, match=f"the traces of sums on {GUEST} have {2 * len(PACKED)} B"):
+        import_bundles(project, paths, replacing=True)
+    assert not project.records.exists()
+
+
 @pytest.fixture
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The texts of traces that were parsed."""

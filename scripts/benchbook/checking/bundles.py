@@ -44,6 +44,7 @@ from benchbook.content.machines import (
     MachineDescription,
     description_here,
     differing_key,
+    machine_table,
     text_over,
 )
 from benchbook.content.problems import BenchbookError, Problem
@@ -143,33 +144,34 @@ def _judged(
     bundles = []
     for path in paths:
         try:
-            bundles.append((path, _read_bundle(path)))
+            bundles.append((str(path), _read_bundle(path)))
         except BenchbookError as error:
             problems += error.problems
     seen: dict[tuple[str, str], str] = {}
     machines: dict[str, Any] = {}
-    for path, bundle in bundles:
+    # All is read before anything is written: a record here that cannot be read keeps everything out.
+    placed: list[_Placed] = []
+    for shown, bundle in bundles:
         described = bundle["machine"]
-        refused = _misshapen(project, described, bundle["records"], path.name)
+        refused = _misshapen(project, described, bundle["records"], shown)
         if not refused and machine not in {None, described["name"]}:
             what = f"it is of the machine {described['name']}, and {machine} was asked for"
-            refused = [Problem(path.name, 1, what, "leave it out, or name its machine with `--machine`")]
-        found = _refusals(project, bundle, path.name, reviewed, repository)
+            refused = [Problem(shown, 1, what, "leave it out, or name its machine with `--machine`")]
+        found = _refusals(project, bundle, shown, reviewed, repository, placed)
         refused = refused or list(islice(found, MOST_PROBLEMS))
         # Last, for their files are read: of names that the scripts declare, and as large as a guide may have.
-        refused = refused or list(islice(_trace_problems(bundle, path.name), MOST_PROBLEMS))
-        problems += refused or _repeated(bundle, path.name, seen)
+        refused = refused or list(islice(_trace_problems(bundle, shown), MOST_PROBLEMS))
+        problems += refused or _repeated(bundle, shown, seen)
         if not refused and (
             odd := differing_key(machines.setdefault(described["name"], described), described)
         ):
             what = f"another of the bundles describes {described['name']} otherwise (its {odd} differs)"
-            problems.append(Problem(path.name, 1, what, "record with `--recorded-by` and your name"))
+            problems.append(Problem(shown, 1, what, "record with `--recorded-by` and your name"))
+        # Once one is refused, of the others only what speaks against them by themselves is told.
+        if not problems:
+            placed.append(_laid_over(project, shown, bundle, placed))
     if problems:
         raise BenchbookError(*problems)
-    # All is read before anything is written: a record here that cannot be read keeps everything out.
-    placed: list[_Placed] = []
-    for path, bundle in bundles:
-        placed.append(_laid_over(project, path.name, bundle, [one.machine for one in placed]))
     problems = [
         problem
         for one in placed
@@ -182,7 +184,7 @@ def _judged(
         raise BenchbookError(*problems)
     contents = {path: content for one in placed for path, content in one.contents(project).items()}
     # Last, for every page is read.
-    names = few([path.name for path in paths])
+    names = few([str(path) for path in paths])
     if refused := list(islice(shown_problems(project, contents, names), MOST_PROBLEMS)):
         raise BenchbookError(*refused)
     replaced = dict.fromkeys(line for one in placed for line in one.found.replaced)
@@ -314,22 +316,28 @@ class _Placed:
         return found
 
 
-def _laid_over(
-    project: Project, path: str, bundle: dict[str, Any], beside: Sequence[MachineDescription]
-) -> _Placed:
-    """A bundle laid over what is here; `beside` are the machines that come in with it."""
+def _laid_over(project: Project, path: str, bundle: dict[str, Any], before: Sequence[_Placed]) -> _Placed:
+    """A bundle laid over what is here and over the bundles before it, as if they had come in one by one.
+
+    Only a machine that is new stays so for all of them, and need not be named.
+
+    Raises:
+        BenchbookError: What is here cannot be read.
+    """
+    beside = [one.machine for one in before]
     machine = worded(project, from_table(MachineDescription, bundle["machine"]), beside)
     records: dict[Path, Record] = {}
     found = Changes()
-    if fields := changed_fields(project, machine):
+    if fields := changed_fields(project, machine, _description(project, machine.name, before)):
         shown = project.relative(project.records / machine.name / "machine.json")
         told = [f"{name} ({_short(old)} by {_short(new)})" for name, old, new in fields]
         found.replaced.append(f"{shown}: {few(told)}")
     is_here = description_here(project, machine.name) is not None
-    scripts, known = project.scripts(), _campaigns_here(project, machine.name)
+    scripts, here = project.scripts(), _records_of(project, machine.name, before)
+    known = {name: record.script for record in here.values() for name in record.campaigns}
     for table in bundle["records"]:
         target = project.record_path(table["machine"], table["script"])
-        old, new = load_record(target, project.relative(target)), record_from(table)
+        old, new = here.get(target), record_from(table)
         records[target] = merged = _merge(old, new)
         title = f"{new.script} on {new.machine}"
         script = read_script(scripts[new.script], project.root)
@@ -348,20 +356,37 @@ def _laid_over(
         if borrowed := sorted(name for name in strange if known.get(name, new.script) != new.script):
             found.added.append(f"{title}: to campaign {few(borrowed)}, which is here of another script")
     sizes: dict[str, int] = {}
-    for place in sorted((project.records / machine.name).glob("*/*.json")):
-        if place not in records and (kept := load_record(place, project.relative(place))) is not None:
-            add_sizes(sizes, record_table(kept))
-    for merged in records.values():
-        add_sizes(sizes, record_table(merged))
+    for record in (here | records).values():
+        add_sizes(sizes, record_table(record))
     found.refused += [(problem.what, problem.fix) for problem in guide_problems(sizes, machine.name, path)]
     return _Placed(path, machine, records, found, bundle["traces"])
 
 
-def _campaigns_here(project: Project, machine: str) -> dict[str, str]:
-    """The campaigns of a machine that is here, each with the script whose record holds it."""
+def _description(project: Project, name: str, before: Sequence[_Placed]) -> Mapping[str, Any] | None:
+    """What is said of a machine, by the last of the bundles before or else here; None where nothing is.
+
+    Raises:
+        BenchbookError: The one here cannot be read.
+    """
+    come = [machine_table(one.machine) for one in before if one.machine.name == name]
+    return come[-1] if come else description_here(project, name)
+
+
+def _records_of(project: Project, machine: str, before: Sequence[_Placed]) -> dict[Path, Record]:
+    """The records of a machine by their place: those that are here, and those of the bundles before.
+
+    Raises:
+        BenchbookError: One that is here cannot be read.
+    """
     places = sorted((project.records / machine).glob("*/*.json"))
-    records = (load_record(place, project.relative(place)) for place in places)
-    return {name: record.script for record in records if record is not None for name in record.campaigns}
+    here = {place: load_record(place, project.relative(place)) for place in places}
+    come = {
+        place: record
+        for one in before
+        if one.machine.name == machine
+        for place, record in one.records.items()
+    }
+    return {place: record for place, record in (here | come).items() if record is not None}
 
 
 def _short(value: Any) -> str:
@@ -374,10 +399,11 @@ def _repeated(bundle: dict[str, Any], path: str, seen: dict[tuple[str, str], str
     """Records that another of the bundles holds too: which of the two is meant, nobody can tell."""
     problems = []
     for table in bundle["records"]:
-        other = seen.setdefault((table["machine"], table["script"]), path)
-        if other != path:
-            what = f"it holds a record of {table['script']} on {table['machine']}, and so does {other}"
+        name = table["machine"], table["script"]
+        if name in seen:
+            what = f"it holds a record of {table['script']} on {table['machine']}, and so does {seen[name]}"
             problems.append(Problem(path, 1, what, "import one of the two"))
+        seen[name] = path
     return problems
 
 
@@ -390,33 +416,34 @@ def _read_bundle(path: Path) -> dict[str, Any]:
         BenchbookError: It is not one, or damaged, or larger than any honest one.
     """
     fix = "transfer it again, as the file that `record --bundle` wrote"
+    shown = str(path)
     try:
         raw = read_packed(path, LARGEST_BUNDLE)
         text = raw.decode("utf-8")
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise BenchbookError(Problem(path.name, 1, f"cannot be read ({error})", fix)) from error
+        raise BenchbookError(Problem(shown, 1, f"cannot be read ({error})", fix)) from error
     if len(raw) > LARGEST_BUNDLE:
         what = f"is larger than {LARGEST_BUNDLE >> 20} MiB"
-        raise BenchbookError(Problem(path.name, 1, what, "bundle fewer scripts at a time"))
+        raise BenchbookError(Problem(shown, 1, what, "bundle fewer scripts at a time"))
     if count_marks(raw) > MOST_MARKS:
         what = f"holds more than {MOST_MARKS} values"
-        raise BenchbookError(Problem(path.name, 1, what, "bundle fewer scripts at a time"))
-    bundle, problems = parse_json(text, path.name)
+        raise BenchbookError(Problem(shown, 1, what, "bundle fewer scripts at a time"))
+    bundle, problems = parse_json(text, shown)
     if problems:
         raise BenchbookError(*problems)
     keys = {"schema", "digest", "machine", "records"}
     shape = isinstance(bundle, dict) and set(bundle) - {"traces"} == keys
     if not shape or bundle["schema"] != 1 or not isinstance(bundle["records"], list):
         fix = "pass the file that `record --bundle` wrote"
-        raise BenchbookError(Problem(path.name, 1, "is not a bundle of records", fix))
+        raise BenchbookError(Problem(shown, 1, "is not a bundle of records", fix))
     try:
         digest = bundle_digest(bundle["machine"], bundle["records"])
     except (ValueError, RecursionError) as error:
-        raise BenchbookError(Problem(path.name, 1, f"is not a bundle of records ({error})", fix)) from error
+        raise BenchbookError(Problem(shown, 1, f"is not a bundle of records ({error})", fix)) from error
     if bundle["digest"] != digest:
         what = "was changed since it was written: its digest is of other content"
-        raise BenchbookError(Problem(path.name, 1, what, fix))
-    return dict(bundle) | {"traces": _traces_in(bundle.get("traces", {}), path.name)}
+        raise BenchbookError(Problem(shown, 1, what, fix))
+    return dict(bundle) | {"traces": _traces_in(bundle.get("traces", {}), shown)}
 
 
 def _traces_in(traces: Any, path: str) -> dict[str, bytes]:
@@ -466,9 +493,14 @@ def _misshapen(project: Project, machine: Any, records: list[Any], path: str) ->
 
 
 def _refusals(
-    project: Project, bundle: Mapping[str, Any], path: str, reviewed: bool, repository: Path
+    project: Project,
+    bundle: Mapping[str, Any],
+    path: str,
+    reviewed: bool,
+    repository: Path,
+    before: Sequence[_Placed],
 ) -> Iterator[Problem]:
-    """What speaks against a bundle of the right shape."""
+    """What speaks against a bundle of the right shape; `before` are those that come in before it."""
     machine, records = bundle["machine"], bundle["records"]
     yield from machine_origin_problems(project, machine, path, reviewed)
     yield from model_problems(machine, path)
@@ -494,10 +526,10 @@ def _refusals(
         yield from commit_problems(repository, table, path, reviewed)
         yield from plausibility_problems(table, machine, script, path)
         yield from entry_problems(table, script, path)
-        elsewhere = _records_elsewhere(project, table["machine"], reference)
+        elsewhere = _records_elsewhere(project, table["machine"], reference, before)
         yield from copy_problems(table, _samples_in(elsewhere), path)
         yield from _kind_problems(table, elsewhere, path)
-        yield from _speed_problems(project, script, machine, table, elsewhere, path)
+        yield from _speed_problems(project, script, machine, table, elsewhere, before, path)
     sizes: dict[str, int] = {}
     for table in records:
         add_sizes(sizes, table)
@@ -510,21 +542,26 @@ def _speed_problems(
     machine: Mapping[str, Any],
     table: Mapping[str, Any],
     elsewhere: Sequence[Record],
+    before: Sequence[_Placed],
     path: str,
 ) -> Iterator[Problem]:
     """What no machine can do so much faster than the reference machine did it."""
     name = project.config.reference_for(script.guide)
     reference = next((record for record in elsewhere if record.machine == name), None)
-    described = description_here(project, name) if reference is not None else None
+    described = _description(project, name, before) if reference is not None else None
     if reference is not None and described is not None:
         yield from speed_problems(table, machine, record_table(reference), described, script, path)
 
 
-def _records_elsewhere(project: Project, machine: str, script: str) -> list[Record]:
-    """The records of a script on the other machines here."""
-    places = [project.record_path(name, script) for name in project.machines if name != machine]
-    found = (load_record(place, project.relative(place)) for place in places)
-    return [record for record in found if record is not None]
+def _records_elsewhere(
+    project: Project, machine: str, script: str, before: Sequence[_Placed]
+) -> list[Record]:
+    """The records of a script on the other machines: those that are here, and those of the bundles before."""
+    places = [project.record_path(name, script) for name in project.machines]
+    here = {place: load_record(place, project.relative(place)) for place in places}
+    come = {place: record for one in before for place, record in one.records.items()}
+    found = (record for record in (here | come).values() if record is not None)
+    return [record for record in found if record.machine != machine and record.script == script]
 
 
 def _kind_problems(table: dict[str, Any], elsewhere: Sequence[Record], path: str) -> Iterator[Problem]:

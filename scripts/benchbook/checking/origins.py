@@ -287,13 +287,14 @@ def _without_accents(text: str) -> str:
     return "".join(one for one in unicodedata.normalize("NFD", text) if not unicodedata.combining(one))
 
 
-def changed_fields(project: Project, machine: MachineDescription) -> list[tuple[str, Any, Any]]:
-    """What of the description that is here would be another: the field, what it holds, and what it would.
+def changed_fields(
+    project: Project, machine: MachineDescription, known: Mapping[str, Any] | None
+) -> list[tuple[str, Any, Any]]:
+    """What of a description that is `known` would be another: the field, what it holds, and what it would.
 
     Raises:
-        BenchbookError: There is one here, and it cannot be read.
+        BenchbookError: The known one cannot be read.
     """
-    known = description_here(project, machine.name)
     if known is None:
         return []
     try:
