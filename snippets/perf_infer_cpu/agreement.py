@@ -29,7 +29,6 @@
 # steps = 5
 # layers = 1
 # texts_written = 2
-# written = 2
 # backend = "eager"
 # ///
 
