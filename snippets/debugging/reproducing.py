@@ -130,7 +130,10 @@ assert changed_weights.isfinite().all()
 if change in ("nothing", "deterministic"):
     assert differing == 0
     assert loss_difference == 0
-elif threads > 1 or change != "threads":
+elif change == "threads":
+    # One CPU's kernels add in the same order whatever the threads, another's do not.
+    assert loss_difference < 1e-3, loss_difference
+else:
     assert differing > 0.1, differing
 if change == "nothing":
     assert f"PyTorch version: {torch.__version__}" in environment
