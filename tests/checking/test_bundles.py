@@ -309,6 +309,10 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         ],
         "add.seconds is the same in 3 runs",
     ),
+    "a run that is another": (
+        lambda b: variant(b)["runs"][2].update(cells=copy.deepcopy(variant(b)["runs"][0]["cells"])),
+        "variant default: the times of its run in place 2 are those in place 0",
+    ),
     "a start long ago": (
         lambda b: campaign(b).update(started="1970-01-01T00:00:00Z"),
         "it started at 1970-01-01T00:00:00Z, before anything was measured for this handbook",
@@ -735,6 +739,40 @@ def test_times_that_are_those_of_another_machine_are_refused(project: Project, t
     assert any(f"{OTHER}/sums/add.json" in one and "its times are those of" in one for one in problems)
 
 
+def test_runs_that_are_those_of_another_variant_are_refused(project: Project, tmp_path: Path) -> None:
+    write(project.snippets / "sums/add.py", SWEEP)
+    bundle = bundle_of(SWEEP)
+    (record,) = bundle["records"]
+    for run, other in zip(
+        *(record["variants"][name]["runs"] for name in ("steps=1", "steps=2")), strict=True
+    ):
+        other["cells"] = copy.deepcopy(run["cells"])
+    said = "variant steps=2: the times of its run in place 3 are those in place 0 of variant steps=1"
+    assert said in refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
+    copied = record["variants"].pop("steps=2")
+    import_bundles(project, [write(tmp_path / "first.json", packed(bundle))])
+    record["variants"] = {"steps=2": copied}
+    with pytest.raises(BenchbookError, match=said):
+        import_bundles(project, [write(tmp_path / "second.json", packed(bundle))], replacing=True)
+    # What is written past the import, the check finds.
+    path = project.record_path(GUEST, "sums/add.py")
+    table = json.loads(path.read_text("utf-8"))
+    table["variants"]["steps=2"] = copied
+    write(path, json.dumps(table))
+    assert any(said in str(problem) for problem in check_project(Project(project.root)).problems)
+
+
+def test_two_runs_may_agree_in_bytes_and_in_a_few_times(project: Project, tmp_path: Path) -> None:
+    bundle = bundle_of()
+    for run in variant(bundle)["runs"][:2]:
+        run["cells"] = {
+            "parameters": {"seconds": 0.00005},
+            "add": {"seconds": 0.25, "process_memory": 2**20, "process_memory_peak": 2**20},
+            "checks": {"seconds": 0.001},
+        }
+    assert import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle))]).written
+
+
 def later(bundle: dict[str, Any], day: str = "2026-01-03") -> dict[str, Any]:
     """The bundle as of another campaign, whose times are half of those."""
     (name,) = bundle["records"][0]["campaigns"]
@@ -827,7 +865,7 @@ def test_variants_of_two_campaigns_of_a_timed_script_are_refused(project: Projec
             run["place"] = first + place
             run["metrics"]["total"] = 1 + place / 100
             for meters in run["cells"].values():
-                meters["seconds"] = 0.1 + place / 100
+                meters["seconds"] = 0.1 + (first + place) / 100
         return write(tmp_path / f"{name}.json", packed(bundle))
 
     import_bundles(project, [of("steps=1", "one")])
@@ -1251,6 +1289,7 @@ def test_what_is_here_already_is_not_judged_again(project: Project, tmp_path: Pa
     newer = bundle_of(sweep)
     for run in newer["records"][0]["variants"]["steps=1"]["runs"]:
         run["place"] += 3
+        run["cells"]["add"]["seconds"] *= 1.01
     newer["records"][0]["variants"] |= bundle["records"][0]["variants"]
     import_bundles(project, [write(tmp_path / "newer.json", packed(newer))], replacing=True)
     record = load_record(project.record_path(GUEST, "sums/add.py"))

@@ -24,6 +24,7 @@ from benchbook.checking.origins import (
 from benchbook.checking.overlays import LATEST_STAYS, Changes, compare_records, few
 from benchbook.checking.plausibility import (
     Samples,
+    copied_run_problems,
     copy_problems,
     plausibility_problems,
     samples_of,
@@ -348,6 +349,8 @@ def _laid_over(project: Project, path: str, bundle: dict[str, Any], before: Sequ
             found.refused.append((f"{title}: {what}", LATEST_STAYS))
         if old is not None:
             compare_records(old, new, merged, found)
+            copied = copied_run_problems(record_table(merged), script, path)
+            found.refused += [(f"{title}: {problem.what}", problem.fix) for problem in copied]
         elif is_here:
             whose = machine.owner or "the maintainers"
             found.joined.append(f"{title}, a machine of {whose} that is here already")

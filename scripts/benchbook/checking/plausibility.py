@@ -87,6 +87,7 @@ def plausibility_problems(
         for what in (*_odd_dates(campaign, now or datetime.now(UTC)), *_odd_build(campaign, machine)):
             yield Problem(path, line, f"campaign {name}: {what}", RECORD_AGAIN)
     yield from _odd_length(table, path, text)
+    yield from copied_run_problems(table, script, path, text)
     yield from _odd_history(table, machine, script, path, text, now or datetime.now(UTC))
     declared = script.metadata.metrics
     sheet = sheet_of(machine)
@@ -579,3 +580,45 @@ def copy_problems(
         if other != table["machine"]:
             what = f"variant {name}: its times are those of {other}"
             yield Problem(path, json_line(text, ("variants", name)), what, RECORD_AGAIN)
+
+
+def copied_run_problems(
+    table: Mapping[str, Any], script: Script, path: str, text: str = ""
+) -> Iterator[Problem]:
+    """The first run of each variant whose cells all took as long as those of another run in the record.
+
+    What is counted, and bytes, may well be the same in two runs; quoted figures are of no run at all.
+
+    Parameters:
+        table: The record, already of the right shape.
+        script: The script as it stands, which says what of its metrics is a time or a rate.
+        path: The file, for messages.
+        text: Its content, to find lines in.
+    """
+    declared = script.metadata.metrics.items()
+    timed = [name for name, metric in declared if UNITS[metric.unit].dimension in {"time", "rate"}]
+    seen: dict[Samples, tuple[str, int]] = {}
+    for name, variant in table["variants"].items():
+        if "source" in table["campaigns"][variant["campaign"]]:
+            continue
+        for run in variant["runs"]:
+            times = _times_of(run, timed)
+            other, place = seen.setdefault(times, (name, run["place"]))
+            if len(times) >= SAMPLES_THAT_SCATTER and (other, place) != (name, run["place"]):
+                of = "" if other == name else f" of variant {other}"
+                what = f"variant {name}: the times of its run in place {run['place']}"
+                what += f" are those in place {place}{of}"
+                yield Problem(path, json_line(text, ("variants", name)), what, RECORD_AGAIN)
+                break
+
+
+def _times_of(run: Mapping[str, Any], timed: Sequence[str]) -> Samples:
+    """How long each cell of a run took, written as by `samples_of`; of few, what its metrics say too."""
+    ranks = list(enumerate(_ranks(run)))
+    cells = ((number, *cell) for number, rank in ranks for cell in sorted(rank["cells"].items()))
+    taken = ((number, name, meters.get("seconds") or 0) for number, name, meters in cells)
+    times = [f"{number} {name} {took:.8g}" for number, name, took in taken if took > TELLING_SECONDS]
+    if len(times) < SAMPLES_THAT_SCATTER:
+        said = ((number, name, rank["metrics"].get(name)) for number, rank in ranks for name in timed)
+        times += [f"{number} {name} {value}" for number, name, value in said if value is not None]
+    return tuple(times)
