@@ -329,6 +329,10 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         lambda b: variant(b)["output"].update(subtract="total 6"),
         "it holds subtract, which are no cells of the script",
     ),
+    "a region that the script has not": (
+        lambda b: variant(b).update(regions=["subtracting"]),
+        "variant default: it reached subtracting, and the script has no such region",
+    ),
     "a history of days to come": (
         lambda b: b["records"][0].update(history=[line_of("9999-12-31", total=6)]),
         "the history of campaign x is of 9999-12-31, when nothing was measured",
@@ -896,6 +900,36 @@ def test_one_number_where_a_page_asks_for_an_item_is_refused(project: Project, t
     edit(project.docs / "en/sums.md", "#total`", "#total[-1]`")
     said = refusal(project, write(tmp_path / "bundle.json", packed(bundle_of())))
     assert "docs/en/sums.md:7: `total` is one number, not a series" in said
+
+
+REGION = SCRIPT.replace("total = sum", "# region adding\ntotal = sum", 1).replace(
+    "print(", "# endregion\nprint(", 1
+)
+
+
+def test_a_region_that_a_page_shows_was_reached(project: Project, tmp_path: Path) -> None:
+    write(project.snippets / "sums/add.py", REGION)
+    edit(project.docs / "en/sums.md", "sums/add.py#add\n", "sums/add.py#adding\n")
+    bundle = bundle_of(REGION)
+    path = tmp_path / "bundle.json"
+    said = "with it, docs/en/sums.md:9: the region `adding` of `sums/add.py` was not reached in default"
+    assert said in refusal(project, write(path, packed(bundle)))
+    variant(bundle)["regions"] = ["adding"]
+    import_bundles(project, [write(path, packed(bundle))])
+    again = later(bundle_of(REGION))
+    with pytest.raises(BenchbookError, match=said):
+        import_bundles(project, [write(path, packed(again))], replacing=True)
+
+
+def test_the_first_variants_may_come_in_before_the_one_that_reaches_a_region(
+    project: Project, tmp_path: Path
+) -> None:
+    sweep = with_table("[tool.benchbook.matrix]\nsteps = [1, 2]", REGION)
+    write(project.snippets / "sums/add.py", sweep)
+    edit(project.docs / "en/sums.md", "sums/add.py#add\n", "sums/add.py#adding\n")
+    bundle = bundle_of(sweep)
+    del bundle["records"][0]["variants"]["steps=2"]
+    assert import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle))]).written
 
 
 def timed_eight_times(script: str, day: str, *kept: str) -> dict[str, Any]:

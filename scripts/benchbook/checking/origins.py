@@ -341,6 +341,10 @@ def record_origin_problems(
         if verdict.state == "stale":
             what = f"{title}: was recorded from other code, values or libraries ({verdict.reason})"
             yield Problem(path, 1, what, f"{RECORD_AGAIN} from this commit")
+        # The marks of a region are comments, which a digest leaves out.
+        if strange := sorted(set(variant.regions) - set(script.regions)):
+            what = f"{title}: it reached {', '.join(strange)}, and the script has no such region"
+            yield Problem(path, 1, what, f"{RECORD_AGAIN} from this commit")
         lasted = seconds_of(table["campaigns"][variant.campaign])
         if variant.outcome == "timed out" and lasted + ROUNDING_SECONDS < known[name].timeout:
             what = (
