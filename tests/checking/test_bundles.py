@@ -21,6 +21,7 @@ import pytest
 from benchbook.checking import bundles
 from benchbook.checking.bundles import Imported, import_at, import_bundles
 from benchbook.checking.checks import check_project
+from benchbook.content import formats
 from benchbook.content.machines import differing_key
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
@@ -1215,6 +1216,14 @@ def test_more_records_than_there_are_scripts_are_not_looked_at(project: Project,
         f"{path}:1: it holds 1000 records, and this checkout has 1 scripts; "
         "check out the commit it was recorded from"
     ]
+
+
+def test_a_record_that_would_be_too_large_to_read_is_not_put_in_place(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "bundle.json", packed(bundle_of()))
+    monkeypatch.setattr(formats, "MOST_VALUES", 50)
+    assert f"sums/add.py on {GUEST}: it holds more than 50 values" in refusal(project, path)
 
 
 def test_a_bundle_of_too_many_values_is_not_read(

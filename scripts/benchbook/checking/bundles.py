@@ -40,7 +40,7 @@ from benchbook.checking.traces import (
     named_traces,
     trace_problems,
 )
-from benchbook.content.formats import count_marks, from_table
+from benchbook.content.formats import count_marks, from_table, too_large
 from benchbook.content.machines import (
     MachineDescription,
     description_here,
@@ -341,6 +341,8 @@ def _laid_over(project: Project, path: str, bundle: dict[str, Any], before: Sequ
         old, new = here.get(target), record_from(table)
         records[target] = merged = _merge(old, new)
         title = f"{new.script} on {new.machine}"
+        if (large := too_large(dump_record(merged).encode())) is not None:
+            found.refused.append((f"{title}: {large}, so that none of it is read", "record fewer variants"))
         script = read_script(scripts[new.script], project.root)
         declared = {variant.name for variant in script.variants(machine.kinds)}
         campaigns = described_campaigns(merged.variants, script.code_digest, declared)
