@@ -314,6 +314,21 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         lambda b: variant(b)["runs"][2].update(cells=copy.deepcopy(variant(b)["runs"][0]["cells"])),
         "variant default: the times of its run in place 2 are those in place 0",
     ),
+    "a run that was not ended in time": (
+        lambda b: [
+            campaign(b).update(finished="2026-01-02T04:04:05Z"),
+            variant(b)["runs"][1]["cells"]["add"].update(seconds=700.5),
+        ],
+        "variant default: a run took 701 s, and is ended after 600 s",
+    ),
+    "more at the start than ever": (
+        lambda b: [
+            run.update(baseline_memory=2**30)
+            or [cell.update(process_memory_peak=2**20) for cell in run["cells"].values()]
+            for run in variant(b)["runs"]
+        ],
+        "baseline_memory is 1073741824 B, more than the 1048576 B that the process held at most",
+    ),
     "a start long ago": (
         lambda b: campaign(b).update(started="1970-01-01T00:00:00Z"),
         "it started at 1970-01-01T00:00:00Z, before anything was measured for this handbook",
@@ -765,6 +780,15 @@ def test_runs_that_are_those_of_another_variant_are_refused(project: Project, tm
     table["variants"]["steps=2"] = copied
     write(path, json.dumps(table))
     assert any(said in str(problem) for problem in check_project(Project(project.root)).problems)
+
+
+def test_variants_that_ran_in_the_same_places_are_refused(project: Project, tmp_path: Path) -> None:
+    write(project.snippets / "sums/add.py", SWEEP)
+    bundle = bundle_of(SWEEP)
+    for run in bundle["records"][0]["variants"]["steps=2"]["runs"]:
+        run["place"] -= 3
+    said = "variant steps=2: ran in place 0 of campaign 20260102T030405Z-test, as steps=1 did"
+    assert said in refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
 
 
 def test_two_runs_may_agree_in_bytes_and_in_a_few_times(project: Project, tmp_path: Path) -> None:
