@@ -121,7 +121,10 @@ def make_project(root: Path, script: str = SCRIPT, page: str = PAGE) -> Project:
 
 
 def make_record(script: str = SCRIPT, **changes: Any) -> Record:
-    """A record of every variant of `script` with three runs, each metric counting up; `changes` to each variant."""
+    """A record of every variant of `script` with three runs, each metric counting up; `changes` to each variant.
+
+    No two runs take the same time, nor have the same place.
+    """
     parsed = parse_script(script, "snippets/sums/add.py", "sums/add.py")
     campaign = Campaign(
         started="2026-01-02T03:04:05Z",
@@ -133,17 +136,19 @@ def make_record(script: str = SCRIPT, **changes: Any) -> Record:
         state={},
     )
     variants = {}
-    for variant in parsed.variants(machine_kinds("cpu", MACHINE)):
+    for number, variant in enumerate(parsed.variants(machine_kinds("cpu", MACHINE))):
         runs = tuple(
             Run(
-                place,
-                dict.fromkeys(parsed.metadata.metrics, 6 + place),
+                3 * number + repeat,
+                dict.fromkeys(parsed.metadata.metrics, 6 + repeat),
                 {
-                    cell.name: {"seconds": (0.1 if cell.name == "add" else 0.001) + place / 100}
+                    cell.name: {
+                        "seconds": (0.1 if cell.name == "add" else 0.001) + number / 1000 + repeat / 100
+                    }
                     for cell in parsed.cells
                 },
             )
-            for place in range(3)
+            for repeat in range(3)
         )
         made: dict[str, Any] = {
             "campaign": "20260102T030405Z-test",

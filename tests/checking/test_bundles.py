@@ -21,6 +21,7 @@ import pytest
 from benchbook.checking import bundles
 from benchbook.checking.bundles import Imported, import_at, import_bundles
 from benchbook.checking.checks import check_project
+from benchbook.content import formats
 from benchbook.content.machines import differing_key
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
@@ -309,6 +310,25 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         ],
         "add.seconds is the same in 3 runs",
     ),
+    "a run that is another": (
+        lambda b: variant(b)["runs"][2].update(cells=copy.deepcopy(variant(b)["runs"][0]["cells"])),
+        "variant default: the times of its run in place 2 are those in place 0",
+    ),
+    "a run that was not ended in time": (
+        lambda b: [
+            campaign(b).update(finished="2026-01-02T04:04:05Z"),
+            variant(b)["runs"][1]["cells"]["add"].update(seconds=700.5),
+        ],
+        "variant default: a run took 701 s, and is ended after 600 s",
+    ),
+    "more at the start than ever": (
+        lambda b: [
+            run.update(baseline_memory=2**30)
+            or [cell.update(process_memory_peak=2**20) for cell in run["cells"].values()]
+            for run in variant(b)["runs"]
+        ],
+        "baseline_memory is 1073741824 B, more than the 1048576 B that the process held at most",
+    ),
     "a start long ago": (
         lambda b: campaign(b).update(started="1970-01-01T00:00:00Z"),
         "it started at 1970-01-01T00:00:00Z, before anything was measured for this handbook",
@@ -324,6 +344,10 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "an output of no cell": (
         lambda b: variant(b)["output"].update(subtract="total 6"),
         "it holds subtract, which are no cells of the script",
+    ),
+    "a region that the script has not": (
+        lambda b: variant(b).update(regions=["subtracting"]),
+        "variant default: it reached subtracting, and the script has no such region",
     ),
     "a history of days to come": (
         lambda b: b["records"][0].update(history=[line_of("9999-12-31", total=6)]),
@@ -735,6 +759,49 @@ def test_times_that_are_those_of_another_machine_are_refused(project: Project, t
     assert any(f"{OTHER}/sums/add.json" in one and "its times are those of" in one for one in problems)
 
 
+def test_runs_that_are_those_of_another_variant_are_refused(project: Project, tmp_path: Path) -> None:
+    write(project.snippets / "sums/add.py", SWEEP)
+    bundle = bundle_of(SWEEP)
+    (record,) = bundle["records"]
+    for run, other in zip(
+        *(record["variants"][name]["runs"] for name in ("steps=1", "steps=2")), strict=True
+    ):
+        other["cells"] = copy.deepcopy(run["cells"])
+    said = "variant steps=2: the times of its run in place 3 are those in place 0 of variant steps=1"
+    assert said in refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
+    copied = record["variants"].pop("steps=2")
+    import_bundles(project, [write(tmp_path / "first.json", packed(bundle))])
+    record["variants"] = {"steps=2": copied}
+    with pytest.raises(BenchbookError, match=said):
+        import_bundles(project, [write(tmp_path / "second.json", packed(bundle))], replacing=True)
+    # What is written past the import, the check finds.
+    path = project.record_path(GUEST, "sums/add.py")
+    table = json.loads(path.read_text("utf-8"))
+    table["variants"]["steps=2"] = copied
+    write(path, json.dumps(table))
+    assert any(said in str(problem) for problem in check_project(Project(project.root)).problems)
+
+
+def test_variants_that_ran_in_the_same_places_are_refused(project: Project, tmp_path: Path) -> None:
+    write(project.snippets / "sums/add.py", SWEEP)
+    bundle = bundle_of(SWEEP)
+    for run in bundle["records"][0]["variants"]["steps=2"]["runs"]:
+        run["place"] -= 3
+    said = "variant steps=2: ran in place 0 of campaign 20260102T030405Z-test, as steps=1 did"
+    assert said in refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
+
+
+def test_two_runs_may_agree_in_bytes_and_in_a_few_times(project: Project, tmp_path: Path) -> None:
+    bundle = bundle_of()
+    for run in variant(bundle)["runs"][:2]:
+        run["cells"] = {
+            "parameters": {"seconds": 0.00005},
+            "add": {"seconds": 0.25, "process_memory": 2**20, "process_memory_peak": 2**20},
+            "checks": {"seconds": 0.001},
+        }
+    assert import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle))]).written
+
+
 def later(bundle: dict[str, Any], day: str = "2026-01-03") -> dict[str, Any]:
     """The bundle as of another campaign, whose times are half of those."""
     (name,) = bundle["records"][0]["campaigns"]
@@ -827,7 +894,7 @@ def test_variants_of_two_campaigns_of_a_timed_script_are_refused(project: Projec
             run["place"] = first + place
             run["metrics"]["total"] = 1 + place / 100
             for meters in run["cells"].values():
-                meters["seconds"] = 0.1 + place / 100
+                meters["seconds"] = 0.1 + (first + place) / 100
         return write(tmp_path / f"{name}.json", packed(bundle))
 
     import_bundles(project, [of("steps=1", "one")])
@@ -858,6 +925,36 @@ def test_one_number_where_a_page_asks_for_an_item_is_refused(project: Project, t
     edit(project.docs / "en/sums.md", "#total`", "#total[-1]`")
     said = refusal(project, write(tmp_path / "bundle.json", packed(bundle_of())))
     assert "docs/en/sums.md:7: `total` is one number, not a series" in said
+
+
+REGION = SCRIPT.replace("total = sum", "# region adding\ntotal = sum", 1).replace(
+    "print(", "# endregion\nprint(", 1
+)
+
+
+def test_a_region_that_a_page_shows_was_reached(project: Project, tmp_path: Path) -> None:
+    write(project.snippets / "sums/add.py", REGION)
+    edit(project.docs / "en/sums.md", "sums/add.py#add\n", "sums/add.py#adding\n")
+    bundle = bundle_of(REGION)
+    path = tmp_path / "bundle.json"
+    said = "with it, docs/en/sums.md:9: the region `adding` of `sums/add.py` was not reached in default"
+    assert said in refusal(project, write(path, packed(bundle)))
+    variant(bundle)["regions"] = ["adding"]
+    import_bundles(project, [write(path, packed(bundle))])
+    again = later(bundle_of(REGION))
+    with pytest.raises(BenchbookError, match=said):
+        import_bundles(project, [write(path, packed(again))], replacing=True)
+
+
+def test_the_first_variants_may_come_in_before_the_one_that_reaches_a_region(
+    project: Project, tmp_path: Path
+) -> None:
+    sweep = with_table("[tool.benchbook.matrix]\nsteps = [1, 2]", REGION)
+    write(project.snippets / "sums/add.py", sweep)
+    edit(project.docs / "en/sums.md", "sums/add.py#add\n", "sums/add.py#adding\n")
+    bundle = bundle_of(sweep)
+    del bundle["records"][0]["variants"]["steps=2"]
+    assert import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle))]).written
 
 
 def timed_eight_times(script: str, day: str, *kept: str) -> dict[str, Any]:
@@ -1145,6 +1242,14 @@ def test_more_records_than_there_are_scripts_are_not_looked_at(project: Project,
     ]
 
 
+def test_a_record_that_would_be_too_large_to_read_is_not_put_in_place(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "bundle.json", packed(bundle_of()))
+    monkeypatch.setattr(formats, "MOST_VALUES", 50)
+    assert f"sums/add.py on {GUEST}: it holds more than 50 values" in refusal(project, path)
+
+
 def test_a_bundle_of_too_many_values_is_not_read(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1251,6 +1356,7 @@ def test_what_is_here_already_is_not_judged_again(project: Project, tmp_path: Pa
     newer = bundle_of(sweep)
     for run in newer["records"][0]["variants"]["steps=1"]["runs"]:
         run["place"] += 3
+        run["cells"]["add"]["seconds"] *= 1.01
     newer["records"][0]["variants"] |= bundle["records"][0]["variants"]
     import_bundles(project, [write(tmp_path / "newer.json", packed(newer))], replacing=True)
     record = load_record(project.record_path(GUEST, "sums/add.py"))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchbook.checking.checks import check_project
+from benchbook.content.formats import LARGEST_FILE, MOST_VALUES
 from benchbook.content.project import Project
 from builders import GPU_JSON, MACHINE, MACHINE_JSON, PAGE, SCRIPT, make_project, with_table, write
 from handbooks import GPU, copy_handbook
@@ -154,6 +156,30 @@ def test_a_record_that_is_no_json_is_named_once(project: Project) -> None:
     write(project.record_path(MACHINE, "sums/add.py"), '{\n  "schema": 1,\n')
     (line,) = lines(project)
     assert line.startswith(f"snippets/records/{MACHINE}/sums/add.json:3: is not JSON")
+
+
+@pytest.mark.parametrize("name", ["machine.json", "sums/add.json"])
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('"' + "x" * LARGEST_FILE + '"', "it is larger than 8 MiB"),
+        ("[" + "0," * MOST_VALUES + "0]", f"it holds more than {MOST_VALUES} values"),
+    ],
+    ids=["bytes", "values"],
+)
+def test_what_is_larger_than_any_record_is_named_and_not_parsed(
+    project: Project, monkeypatch: pytest.MonkeyPatch, name: str, text: str, what: str
+) -> None:
+    write(project.records / MACHINE / name, text)
+    parse = json.loads
+
+    def loads(given: str | bytes, **options: Any) -> Any:
+        assert len(given) < len(text)
+        return parse(given, **options)
+
+    monkeypatch.setattr(json, "loads", loads)
+    line = lines(project)[0]
+    assert line.startswith(f"snippets/records/{MACHINE}/{name}:1: cannot be read ({what})")
 
 
 def test_a_record_whose_script_is_gone_is_named(project: Project) -> None:

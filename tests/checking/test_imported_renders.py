@@ -53,17 +53,16 @@ def made_up() -> dict[str, Any]:
         record = json.loads((folder / script).with_suffix(".json").read_text("utf-8")) | {"machine": GUEST}
         for campaign in record["campaigns"].values():
             campaign["recorded_by"] = "Ada"
-        for variant in record["variants"].values():
+        for order, variant in enumerate(record["variants"].values()):
             runs = variant["runs"]
             # As many as are asked for of what scatters, no two alike.
-            variant["runs"] = [
-                copy.deepcopy(runs[place % len(runs)]) | {"place": place} for place in range(8 if runs else 0)
-            ]
-            for place, run in enumerate(variant["runs"]):
+            variant["runs"] = [copy.deepcopy(runs[number % len(runs)]) for number in range(8 if runs else 0)]
+            for number, run in enumerate(variant["runs"]):
+                run["place"] = 8 * order + number
                 for meters in run["cells"].values():
-                    meters["seconds"] *= 1.01 + place / 100
+                    meters["seconds"] *= 1.01 + number / 100
                 if "step_time" in run["metrics"]:
-                    run["metrics"]["step_time"] *= 1.01 + place / 100
+                    run["metrics"]["step_time"] *= 1.01 + number / 100
         records.append(record)
     return {"schema": 1, "machine": machine, "records": records, "traces": traces}
 

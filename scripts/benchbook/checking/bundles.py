@@ -24,6 +24,7 @@ from benchbook.checking.origins import (
 from benchbook.checking.overlays import LATEST_STAYS, Changes, compare_records, few
 from benchbook.checking.plausibility import (
     Samples,
+    copied_run_problems,
     copy_problems,
     plausibility_problems,
     samples_of,
@@ -39,7 +40,7 @@ from benchbook.checking.traces import (
     named_traces,
     trace_problems,
 )
-from benchbook.content.formats import count_marks, from_table
+from benchbook.content.formats import count_marks, from_table, too_large
 from benchbook.content.machines import (
     MachineDescription,
     description_here,
@@ -340,6 +341,8 @@ def _laid_over(project: Project, path: str, bundle: dict[str, Any], before: Sequ
         old, new = here.get(target), record_from(table)
         records[target] = merged = _merge(old, new)
         title = f"{new.script} on {new.machine}"
+        if (large := too_large(dump_record(merged).encode())) is not None:
+            found.refused.append((f"{title}: {large}, so that none of it is read", "record fewer variants"))
         script = read_script(scripts[new.script], project.root)
         declared = {variant.name for variant in script.variants(machine.kinds)}
         campaigns = described_campaigns(merged.variants, script.code_digest, declared)
@@ -348,6 +351,8 @@ def _laid_over(project: Project, path: str, bundle: dict[str, Any], before: Sequ
             found.refused.append((f"{title}: {what}", LATEST_STAYS))
         if old is not None:
             compare_records(old, new, merged, found)
+            copied = copied_run_problems(record_table(merged), script, path)
+            found.refused += [(f"{title}: {problem.what}", problem.fix) for problem in copied]
         elif is_here:
             whose = machine.owner or "the maintainers"
             found.joined.append(f"{title}, a machine of {whose} that is here already")

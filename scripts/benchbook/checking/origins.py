@@ -12,7 +12,7 @@ from typing import Any
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from benchbook.checking.plausibility import ROUNDING_SECONDS, seconds_of
+from benchbook.checking.plausibility import ROUNDING_SECONDS, cell_seconds, seconds_of
 from benchbook.content.formats import MOMENT, from_table
 from benchbook.content.machines import (
     MachineDescription,
@@ -341,11 +341,19 @@ def record_origin_problems(
         if verdict.state == "stale":
             what = f"{title}: was recorded from other code, values or libraries ({verdict.reason})"
             yield Problem(path, 1, what, f"{RECORD_AGAIN} from this commit")
+        # The marks of a region are comments, which a digest leaves out.
+        if strange := sorted(set(variant.regions) - set(script.regions)):
+            what = f"{title}: it reached {', '.join(strange)}, and the script has no such region"
+            yield Problem(path, 1, what, f"{RECORD_AGAIN} from this commit")
         lasted = seconds_of(table["campaigns"][variant.campaign])
         if variant.outcome == "timed out" and lasted + ROUNDING_SECONDS < known[name].timeout:
             what = (
                 f"{title}: timed out after {known[name].timeout:g} s, and the session lasted {lasted:.0f} s"
             )
+            yield Problem(path, 1, what, RECORD_AGAIN)
+        longest = max((cell_seconds(run) for run in table["variants"][name]["runs"]), default=0.0)
+        if longest > known[name].timeout + ROUNDING_SECONDS:
+            what = f"{title}: a run took {longest:.0f} s, and is ended after {known[name].timeout:g} s"
             yield Problem(path, 1, what, RECORD_AGAIN)
         if variant.outcome == "ok" and len(variant.runs) < known[name].repeats:
             what = f"{title}: holds {len(variant.runs)} runs where {known[name].repeats} are asked for"

@@ -87,6 +87,8 @@ def plausibility_problems(
         for what in (*_odd_dates(campaign, now or datetime.now(UTC)), *_odd_build(campaign, machine)):
             yield Problem(path, line, f"campaign {name}: {what}", RECORD_AGAIN)
     yield from _odd_length(table, path, text)
+    yield from copied_run_problems(table, script, path, text)
+    yield from _shared_places(table, path, text)
     yield from _odd_history(table, machine, script, path, text, now or datetime.now(UTC))
     declared = script.metadata.metrics
     sheet = sheet_of(machine)
@@ -185,12 +187,27 @@ def _odd_length(table: Mapping[str, Any], path: str, text: str) -> Iterator[Prob
     for variant in table["variants"].values():
         campaign = variant["campaign"]
         for run in variant["runs"]:
-            spent[campaign] = spent.get(campaign, 0.0) + max(map(_seconds, _ranks(run)))
+            spent[campaign] = spent.get(campaign, 0.0) + max(map(cell_seconds, _ranks(run)))
     for name, seconds in spent.items():
         lasted = seconds_of(table["campaigns"][name])
         if seconds > lasted + ROUNDING_SECONDS:
             what = f"campaign {name}: its runs took {seconds:.0f} s, and it lasted {lasted:.0f}"
             yield Problem(path, json_line(text, ("campaigns", name)), what, RECORD_AGAIN)
+
+
+def _shared_places(table: Mapping[str, Any], path: str, text: str) -> Iterator[Problem]:
+    """Variants of which a run has the place of another variant's: a campaign runs one behind the other."""
+    taken: dict[tuple[str, int], str] = {}
+    for name, variant in table["variants"].items():
+        campaign = variant["campaign"]
+        if "source" in table["campaigns"][campaign]:
+            continue
+        for run in variant["runs"]:
+            other = taken.setdefault((campaign, run["place"]), name)
+            if other != name:
+                what = f"variant {name}: ran in place {run['place']} of campaign {campaign}, as {other} did"
+                yield Problem(path, json_line(text, ("variants", name)), what, RECORD_AGAIN)
+                break
 
 
 def seconds_of(campaign: Mapping[str, Any]) -> float:
@@ -286,7 +303,7 @@ def _odd_work(
             computing += amount / (sheet.tflops[fastest] * 1e12)
     moving = amounts.get("bytes", 0.0) / (sheet.gigabytes_per_second * 1e9)
     least = max(computing, moving) / machine["accelerator"]["count"] * SHARE_OF_WORK
-    took = min(_seconds(run) for run in runs)
+    took = min(cell_seconds(run) for run in runs)
     if took < least:
         yield f"a run took {took:.4g} s, and {sheet.model} needs {least:.4g} s at least for its work"
 
@@ -331,7 +348,8 @@ def speed_problems(
                 yield Problem(path, 1, f"variant {name}: {what}", RECORD_AGAIN)
 
 
-def _seconds(run: Mapping[str, Any]) -> float:
+def cell_seconds(run: Mapping[str, Any]) -> float:
+    """How long all cells of a process took together."""
     return sum(float(meters.get("seconds") or 0.0) for meters in run["cells"].values())
 
 
@@ -364,6 +382,13 @@ def _odd_memory(
     ranks = [rank for run in runs for rank in _ranks(run)]
     if (held := max(rank.get("baseline_memory") or 0 for rank in ranks)) > host:
         yield f"baseline_memory is {held} B, more than the machine's {host:.0f} B"
+    for rank in ranks:
+        began = rank.get("baseline_memory") or 0
+        peaks = [meters.get("process_memory_peak") for meters in rank["cells"].values()]
+        # A cell whose peak nobody could read may have held it.
+        if peaks and None not in peaks and max(peaks) < began * SLACK:
+            yield f"baseline_memory is {began} B, more than the {max(peaks)} B that the process held at most"
+            break
     told: set[tuple[str, str]] = set()
     for rank in ranks:
         for cell, meters in rank["cells"].items():
@@ -507,7 +532,7 @@ def _odd_seconds(runs: Sequence[Mapping[str, Any]], quoted: bool) -> Iterator[st
         taken = [rank["cells"].get(name, {}).get("seconds") or 0 for rank in ranks]
         if any(0 < seconds < SHORTEST for seconds in taken):
             yield f"{name}.seconds is {min(filter(None, taken))} s, less than any clock tells"
-    if not quoted and any(_seconds(rank) < SHORTEST for rank in ranks):
+    if not quoted and any(cell_seconds(rank) < SHORTEST for rank in ranks):
         yield "all cells of a run took 0 s together, so it did not run"
     if len(runs) < SAMPLES_THAT_SCATTER:
         return
@@ -579,3 +604,45 @@ def copy_problems(
         if other != table["machine"]:
             what = f"variant {name}: its times are those of {other}"
             yield Problem(path, json_line(text, ("variants", name)), what, RECORD_AGAIN)
+
+
+def copied_run_problems(
+    table: Mapping[str, Any], script: Script, path: str, text: str = ""
+) -> Iterator[Problem]:
+    """The first run of each variant whose cells all took as long as those of another run in the record.
+
+    What is counted, and bytes, may well be the same in two runs; quoted figures are of no run at all.
+
+    Parameters:
+        table: The record, already of the right shape.
+        script: The script as it stands, which says what of its metrics is a time or a rate.
+        path: The file, for messages.
+        text: Its content, to find lines in.
+    """
+    declared = script.metadata.metrics.items()
+    timed = [name for name, metric in declared if UNITS[metric.unit].dimension in {"time", "rate"}]
+    seen: dict[Samples, tuple[str, int]] = {}
+    for name, variant in table["variants"].items():
+        if "source" in table["campaigns"][variant["campaign"]]:
+            continue
+        for run in variant["runs"]:
+            times = _times_of(run, timed)
+            other, place = seen.setdefault(times, (name, run["place"]))
+            if len(times) >= SAMPLES_THAT_SCATTER and (other, place) != (name, run["place"]):
+                of = "" if other == name else f" of variant {other}"
+                what = f"variant {name}: the times of its run in place {run['place']}"
+                what += f" are those in place {place}{of}"
+                yield Problem(path, json_line(text, ("variants", name)), what, RECORD_AGAIN)
+                break
+
+
+def _times_of(run: Mapping[str, Any], timed: Sequence[str]) -> Samples:
+    """How long each cell of a run took, written as by `samples_of`; of few, what its metrics say too."""
+    ranks = list(enumerate(_ranks(run)))
+    cells = ((number, *cell) for number, rank in ranks for cell in sorted(rank["cells"].items()))
+    taken = ((number, name, meters.get("seconds") or 0) for number, name, meters in cells)
+    times = [f"{number} {name} {took:.8g}" for number, name, took in taken if took > TELLING_SECONDS]
+    if len(times) < SAMPLES_THAT_SCATTER:
+        said = ((number, name, rank["metrics"].get(name)) for number, rank in ranks for name in timed)
+        times += [f"{number} {name} {value}" for number, name, value in said if value is not None]
+    return tuple(times)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime
 from functools import cache
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Build = Callable[[Any], Any]
+# Ten times the largest record of this handbook; of `count_marks`, fifteen times those of the one with most.
+LARGEST_FILE = 8 * 2**20
+MOST_VALUES = 500_000
 # How files write a moment, in UTC.
 MOMENT = "%Y-%m-%dT%H:%M:%SZ"
 
@@ -222,6 +226,29 @@ def count_marks(text: bytes) -> int:
     Each becomes an object many times as large, so that they are counted before they are read.
     """
     return sum(text.count(mark) for mark in (b"{", b"[", b","))
+
+
+def too_large(content: bytes) -> str | None:
+    """Why a file of JSON that belongs to a checkout is not parsed; None of one that may be."""
+    if len(content) > LARGEST_FILE:
+        return f"it is larger than {LARGEST_FILE >> 20} MiB"
+    if count_marks(content) > MOST_VALUES:
+        return f"it holds more than {MOST_VALUES} values"
+    return None
+
+
+def json_text(path: Path) -> str:
+    """The text of a file of JSON that belongs to a checkout, for whoever parses it.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It is not UTF-8, or larger than any honest one.
+    """
+    with path.open("rb") as file:
+        content = file.read(LARGEST_FILE + 1)
+    if (what := too_large(content)) is not None:
+        raise ValueError(what)
+    return content.decode("utf-8")
 
 
 def from_table(kind: type[T], table: Mapping[str, Any]) -> T:

@@ -24,6 +24,7 @@ from benchbook.content.formats import (
     Title,
     Watts,
     at_most,
+    json_text,
 )
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
@@ -148,7 +149,7 @@ def text_over(path: Path, machine: MachineDescription) -> str:
     """The text of a description with the wording of the one in `path`: a person may have improved it."""
     kept: Mapping[str, Any] = {}
     with contextlib.suppress(OSError, ValueError):
-        kept = json.loads(path.read_text("utf-8"))
+        kept = json.loads(json_text(path))
     words = {key: kept[key] for key in ("title", "short") if key in kept}
     return dump_machine(replace(machine, **words))
 
@@ -165,7 +166,7 @@ def description_here(project: Project, name: str) -> Mapping[str, Any] | None:
         BenchbookError: It cannot be read.
     """
     try:
-        table = json.loads((project.records / name / "machine.json").read_text("utf-8"))
+        table = json.loads(json_text(project.records / name / "machine.json"))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, RecursionError) as error:

@@ -29,6 +29,7 @@ from benchbook.content.formats import (
     VariantName,
     at_most,
     from_table,
+    json_text,
 )
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.records import MOST_SET, Parameters, Versions, dump_json, write_text
@@ -173,7 +174,7 @@ def load_predictions(path: Path, shown_path: str | None = None) -> PredictionRec
     """
     shown = shown_path or path.name
     try:
-        return from_table(PredictionRecord, json.loads(path.read_text("utf-8")))
+        return from_table(PredictionRecord, json.loads(json_text(path)))
     except FileNotFoundError:
         return None
     except json.JSONDecodeError as error:

@@ -45,6 +45,7 @@ from benchbook.content.formats import (
     Whole,
     at_most,
     from_table,
+    json_text,
     on_calendar,
 )
 from benchbook.content.problems import BenchbookError, Problem
@@ -389,7 +390,7 @@ def load_record(path: Path, shown_path: str | None = None) -> Record | None:
     shown = shown_path or path.name
     fix = "record the script again, or restore the file"
     try:
-        return record_from(json.loads(path.read_text("utf-8")))
+        return record_from(json.loads(json_text(path)))
     except FileNotFoundError:
         return None
     except json.JSONDecodeError as error:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from benchbook.content.formats import INVISIBLE, Stored
+from benchbook.content.formats import INVISIBLE, Stored, json_text
 from benchbook.content.identity import find
 from benchbook.content.machines import MachineDescription
 from benchbook.content.positions import json_line, repeated_json_key
@@ -138,8 +138,8 @@ def _digests(table: Any, path: str, text: str) -> Iterator[Problem]:
 def read_json(path: Path, shown: str) -> tuple[Any, str, list[Problem]]:
     """The value in a file, its text, and what prevented reading it."""
     try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = json_text(path)
+    except (OSError, ValueError) as error:
         return None, "", [Problem(shown, 1, f"cannot be read ({error})", RECORD_AGAIN)]
     value, problems = parse_json(text, shown)
     return value, text, problems

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from benchbook.content.formats import json_text
 from benchbook.content.metadata import ParameterValue
 from benchbook.content.parameters import axis_text
 from benchbook.content.prediction_declarations import (
@@ -145,7 +146,7 @@ def room_on_machine(project: Project, machine: str) -> int | None:
 def _description(project: Project, machine: str) -> dict[str, Any] | None:
     """What a machine's machine.json says, or a data sheet would; None if it has neither."""
     try:
-        table: dict[str, Any] = json.loads((project.records / machine / "machine.json").read_text("utf-8"))
+        table: dict[str, Any] = json.loads(json_text(project.records / machine / "machine.json"))
         return table
     except FileNotFoundError:
         return described(machine)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from benchbook.content.formats import json_text
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.content.records import load_record
@@ -90,7 +91,7 @@ def room_on(project: Project, machine: str, described: Mapping[str, Any]) -> Roo
 def _machines(project: Project) -> dict[str, dict[str, Any]]:
     found = {}
     for path in sorted(project.records.glob("*/machine.json")):
-        described = json.loads(path.read_text("utf-8"))
+        described = json.loads(json_text(path))
         if described.get("accelerator"):
             found[path.parent.name] = described
     return found

@@ -13,6 +13,7 @@ from typing import Literal
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from benchbook.content.formats import json_text
 from benchbook.content.parameters import on_a_line
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
@@ -128,7 +129,7 @@ def kinds_of(project: Project, machine: str) -> tuple[str, ...]:
     """
     path = project.records / machine / "machine.json"
     try:
-        kind = json.loads(path.read_text("utf-8"))["kind"]
+        kind = json.loads(json_text(path))["kind"]
     except (OSError, RecursionError, ValueError, KeyError, TypeError) as error:
         what = f"does not describe the machine ({error})"
         raise BenchbookError(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from benchbook.content.formats import json_text
 from benchbook.content.predictions import PredictionRecord, load_predictions
 from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
@@ -277,7 +278,7 @@ class Library:
     def _machine(self, name: str) -> Machine:
         path = self.project.records / name / "machine.json"
         try:
-            table = json.loads(path.read_text("utf-8"))
+            table = json.loads(json_text(path))
             title = str(table.get("title") or name)
             return Machine(name, table["kind"], title, str(table.get("short") or title), table)
         except (KeyError, TypeError, ValueError, AttributeError) as error:

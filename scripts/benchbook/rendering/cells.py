@@ -10,7 +10,13 @@ from markdown import Markdown
 from markdown_exec import base_format
 
 from benchbook.content.parameters import axis_text, parameters_text
-from benchbook.content.references import UnresolvedError, cell_of, matching_variants, parse_reference
+from benchbook.content.references import (
+    UnfitError,
+    UnresolvedError,
+    cell_of,
+    matching_variants,
+    parse_reference,
+)
 from benchbook.content.script import PARAMETERS, Cell, Script, Variant
 from benchbook.content.terminal import plain
 from benchbook.languages.language import Language
@@ -37,6 +43,7 @@ def resolve_cell(library: Library, guide: str, text: str) -> tuple[Script, Cell,
 
     Raises:
         UnresolvedError: It names nothing, or nothing was recorded for it.
+        UnfitError: No variant that it may show reached the region that it names.
     """
     reference = parse_reference(text)
     script = library.script(reference.script)
@@ -61,7 +68,10 @@ def resolve_cell(library: Library, guide: str, text: str) -> tuple[Script, Cell,
         others = _reached(library, script, script.variants(()), machine, cell.name)
         what = f"the region `{cell.name}` of `{script.reference}` was not reached in {variant.name}"
         fix = f"name a variant in which it was: {'; '.join(one.name for one in others)}"
-        raise UnresolvedError(what, fix if others else missing_fix(machine, script.reference))
+        # One that was never recorded may still reach it.
+        all_here = all(recorded(library, script, one.name, machine) is not None for one in among)
+        kind = UnfitError if all_here else UnresolvedError
+        raise kind(what, fix if others else missing_fix(machine, script.reference))
     return script, cell, variant, found
 
 
