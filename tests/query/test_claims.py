@@ -186,6 +186,17 @@ def test_a_refuted_claim_says_so_in_a_word_and_names_who_said_it() -> None:
     assert '<a href="https://handbook.example/guide"><bdi lang="en">A made-up guide</bdi></a>' in shown
 
 
+def test_a_number_without_a_unit_is_called_by_its_name(tmp_path: Path) -> None:
+    project = copy_handbook(tmp_path)
+    edit(
+        project.docs / "en/_language.yml",
+        "labels:\n",
+        'labels:\n  "memory/losses.py#difference": "Part of the loss"\n',
+    )
+    shown = plain(render(start(project), fence("the-difference-is-large")))
+    assert "Part of the loss: Measured 7.2 × 10⁻⁸; claimed: more than 0.001" in shown
+
+
 def test_a_claim_left_open_says_why() -> None:
     text = plain(render(start(Project(FIXTURE)), fence("checkpointing-costs-time")))
     assert "≈ Too close to call on the Fixture CPU" in text

@@ -16,7 +16,7 @@ from benchbook.query.measurements import Measurement, find_target, measure
 from benchbook.statistics.comparison import Comparison, Doubt, Side, compare_sides, decide
 
 # What a number alone can be compared with.
-_PLAIN = ("ratio", "count")
+PLAIN = ("ratio", "count")
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def with_unit(constant: Constant, unit: Unit) -> Constant:
     """
     if constant.unit is not None:
         return constant
-    if unit.dimension not in _PLAIN:
+    if unit.dimension not in PLAIN:
         what = f"the number {constant.value:g} is compared with a quantity in {unit.symbol}"
         raise UnresolvedError(what, f'write its unit: "{constant.value:g} {unit.symbol}"')
     return Constant(constant.value, unit)

@@ -21,7 +21,7 @@ from benchbook.content.claims import OUTCOMES, Claim, Outcome, claim_anchor, cla
 from benchbook.content.problems import BenchbookError, did_you_mean
 from benchbook.content.references import UnresolvedError
 from benchbook.languages.language import FALLBACK, Language
-from benchbook.query.judging import claims_of, judge_claim, judgements, judging_machines
+from benchbook.query.judging import claims_of, judgements, judging_machines
 from benchbook.query.library import Cache, Library
 from benchbook.rendering.claims import (
     LIST,
@@ -198,7 +198,7 @@ def _counts(build: Build, key: str, claims: Sequence[Claim]) -> str:
     language, reference = build.here.language, build.library.reference_machine(build.here.guide)
     for machine in judging_machines(build.library):
         if machine.name != reference:
-            outcomes = Counter(judge_claim(build.library, claim, machine).outcome for claim in claims)
+            outcomes = Counter(listed_outcome(build, claim, machine.name) for claim in claims)
             build.keep_block(key, machine, Rendering({"": _counted(outcomes, language)}))
     shown = _counted(Counter(listed_outcome(build, claim) for claim in claims), language)
     quoted = sum(claim.source is not None for claim in claims)

@@ -22,7 +22,7 @@ from benchbook.content.units import Unit, shared_unit, unit_beside
 from benchbook.languages.formatting import NO_BREAK_SPACE
 from benchbook.languages.language import Language
 from benchbook.languages.markup import finish
-from benchbook.query.judging import Judgement, claims_of, judgements
+from benchbook.query.judging import PLAIN, Judgement, claims_of, judgements
 from benchbook.query.library import Cache, Library, Machine
 from benchbook.query.measurements import Measurement
 from benchbook.rendering.context import Build, Rendering
@@ -114,7 +114,10 @@ def _measured(judged: Judgement, language: Language) -> str:
     if isinstance(claim.b, Constant):
         value, unit = _bound(claim, claim.b, judged.parts[0])
         said = language.quantity(value, unit, unit_beside(value, unit, shared)).text
-        return language.text(f"claim_limit_{claim.relation}", first=first, second=said)
+        compared = language.text(f"claim_limit_{claim.relation}", first=first, second=said)
+        # A number without a unit does not say what it counts, or what it is a share of.
+        name = language.label(claim.a.name, claim.a.script) if unit.dimension in PLAIN else None
+        return language.isolated(name) + language.text("colon") + compared if name else compared
     return language.text("claim_against", first=first, second=others[0])
 
 
@@ -304,10 +307,8 @@ def claim_block(build: Build, claim: Claim, words: Words) -> str:
         words: What the page says of it.
     """
     library, page = build.library, build.here
-    judged = judgements(library, claim)
-    told = [one for one in judged if one.parts or _has_guide(library, claim, one.machine)]
-    # In the list, a reader looks for what one machine says; elsewhere, for what any machine does.
-    known = judged if words.place else [one for one in told if one.parts or one.outcome == "not applicable"]
+    told = _told(library, claim)
+    known = _known(told)
     shown = _first(library, page.guide, claim, known)
     for one in known:
         page.machines[one.machine.name] = one.machine
@@ -329,10 +330,25 @@ def _facts(library: Library, judged: Judgement, language: Language) -> str:
     return library.once(_FACTS, key, lambda: render_rows(found_rows(judged, language), language))
 
 
-def listed_outcome(build: Build, claim: Claim) -> Outcome:
-    """The verdict that a list of claims on the current page shows by default."""
-    shown = _first(build.library, build.here.guide, claim, judgements(build.library, claim))
+def listed_outcome(build: Build, claim: Claim, machine: str = "") -> Outcome:
+    """The verdict that a list of claims on the current page shows of `machine`, or by default.
+
+    Of a machine that has nothing to say of the claim, it is the default, which names whose it is.
+    """
+    known = _known(_told(build.library, claim))
+    own = [one for one in known if one.machine.name == machine]
+    shown = own[0] if own else _first(build.library, build.here.guide, claim, known)
     return shown.outcome if shown else "not measured"
+
+
+def _told(library: Library, claim: Claim) -> list[Judgement]:
+    """What the machines say that a reader may ask of a claim, if only that they have not measured it."""
+    return [one for one in judgements(library, claim) if one.parts or _has_guide(library, claim, one.machine)]
+
+
+def _known(told: Sequence[Judgement]) -> list[Judgement]:
+    """Those of them that answer."""
+    return [one for one in told if one.parts or one.outcome == "not applicable"]
 
 
 def _has_guide(library: Library, claim: Claim, machine: Machine) -> bool:
