@@ -1436,11 +1436,13 @@ def test_a_disk_that_fills_up_while_an_import_writes_leaves_everything_as_it_was
 
 # Ends itself as its second file is put in place.
 ENDING = """
-import os, sys
+import os, signal, sys
 from pathlib import Path
 from benchbook.checking.bundles import import_bundles
 from benchbook.content.project import Project
 put, places = os.replace, []
+# Whoever runs the tests may ignore a signal, as `nohup` does, and so would this process.
+signal.signal(int(sys.argv[3]), signal.default_int_handler if sys.argv[3] == "2" else signal.SIG_DFL)
 def ended(new, place):
     places.append(place)
     if len(places) == 2:
@@ -1469,7 +1471,7 @@ def test_an_import_that_is_told_to_end_leaves_nothing_by_half(
 
 # Is killed as it is about to call what it is told to for the n-th time, for a file of the records.
 KILLED = """
-import os, sys
+import os, signal, sys
 from pathlib import Path
 from benchbook.checking.bundles import import_bundles
 from benchbook.content.project import Project

@@ -1,16 +1,27 @@
 """Interface strings, plural forms, and numbers as each language writes them."""
 
+import math
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from babel import Locale
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchbook.checking.checks import check_project
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.content.units import METERS, UNITS, convertible, sensible_unit
-from benchbook.languages.formatting import format_number, format_percent
+from benchbook.languages.formatting import (
+    format_number,
+    format_percent,
+    format_ratio,
+    format_ratio_percent,
+    format_signed_percent,
+)
 from benchbook.languages.language import Language, load_language, load_languages, missing_strings
 from benchbook.query.library import Machine
 from benchbook.rendering.provenance import machine_short, machine_title
@@ -480,3 +491,31 @@ def test_what_is_listed_runs_in_the_direction_of_the_language() -> None:
 )
 def test_a_number_just_below_a_power_of_ten_keeps_its_size(value: float, text: str) -> None:
     assert format_number(value, load_languages(Project(FIXTURE))["en"].locale) == text
+
+
+# What writes a number, how many times as much it writes, and to how many significant digits at the least.
+WRITERS = [
+    (format_number, 1, 3),
+    (format_ratio, 1, 3),
+    (format_percent, 100, 1),
+    (format_ratio_percent, 100, 3),
+]
+
+
+@given(
+    st.sampled_from(WRITERS),
+    st.builds(lambda digits, place: digits * 10.0**place, st.floats(0.9, 10), st.integers(-3, 5)),
+)
+def test_what_is_written_is_the_number_to_the_digits_that_are_shown(
+    writer: tuple[Callable[..., str], int, int], value: float
+) -> None:
+    write_out, times, digits = writer
+    shown = write_out(value, Locale("en")).removesuffix("%").replace(",", "")
+    right = value * times
+    assert abs(float(shown) - right) <= 0.51 * 10.0 ** (math.floor(math.log10(right)) + 1 - digits)
+
+
+@given(st.floats(-0.3, 0.3))
+def test_a_signed_percentage_is_right_to_the_digit_that_is_shown(share: float) -> None:
+    shown = format_signed_percent(share, Locale("en")).replace("\u2212", "-").removesuffix("%")
+    assert abs(float(shown) - 100 * share) <= (0.51 if abs(share) >= 0.099 else 0.051)

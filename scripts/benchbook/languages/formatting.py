@@ -85,8 +85,7 @@ def format_percent(share: float, locale: Locale) -> str:
         if abs(percent) >= 1
         else "@%"
     )
-    text = numbers.format_percent(share, format=pattern, locale=locale, numbering_system="latn")
-    return text.replace("-", "\u2212")
+    return _percent(share, pattern, locale)
 
 
 def format_ratio(ratio: float, locale: Locale) -> str:
@@ -97,17 +96,17 @@ def format_ratio(ratio: float, locale: Locale) -> str:
 @cache
 def format_ratio_percent(ratio: float, locale: Locale) -> str:
     """A ratio as a percentage, to as many digits as `format_ratio` has: 0.493 is 49.3%."""
-    pattern = "@" * DIGITS + "%" if 0 < abs(ratio) < 1 else "#,##0%"
-    text = numbers.format_percent(ratio, format=pattern, locale=locale, numbering_system="latn")
-    return text.replace("-", "\u2212")
+    return _percent(ratio, "@" * DIGITS + "%" if 0 < abs(ratio) < 1 else "#,##0%", locale)
 
 
 @cache
 def format_signed_percent(share: float, locale: Locale) -> str:
     """A share that goes either way as a percentage with its sign: to a tenth below 10 %, else whole."""
     tenths = round(share * 1000) / 1000
-    pattern = "#,##0%" if abs(tenths) >= 0.1 else "0.0%"
-    text = numbers.format_percent(abs(tenths), format=pattern, locale=locale, numbering_system="latn")
+    whole = abs(tenths) >= 0.1
+    amount = abs(share if whole else tenths)
+    pattern = "#,##0%" if whole else "0.0%"
+    text = numbers.format_percent(amount, format=pattern, locale=locale, numbering_system="latn")
     return f"+{text}" if tenths > 0 else f"\u2212{text}" if tenths < 0 else text
 
 
@@ -148,10 +147,23 @@ def _plain(value: float, digits: int, locale: Locale) -> str:
     return _decimal(value, "@" * digits, locale)
 
 
+def _percent(share: float, pattern: str, locale: Locale) -> str:
+    share = _rounded(share, pattern)
+    text = numbers.format_percent(share, format=pattern, locale=locale, numbering_system="latn")
+    return text.replace("-", "\u2212")
+
+
 @cache
 def _decimal(value: float, pattern: str, locale: Locale) -> str:
-    # Babel takes the place of the first digit from the unrounded number: of 0.00999… it made 0.00100.
-    if digits := pattern.count("@"):
-        value = float(f"{value:.{digits - 1}e}")
+    value = _rounded(value, pattern)
     text = numbers.format_decimal(value, format=pattern, locale=locale, numbering_system="latn")
     return text.replace("-", "\u2212")
+
+
+def _rounded(value: float, pattern: str) -> float:
+    """`value` to the significant digits of a pattern.
+
+    Babel takes the place of the first digit from the unrounded number: of 0.00999… it makes 0.00100.
+    """
+    digits = pattern.count("@")
+    return float(f"{value:.{digits - 1}e}") if digits else value
