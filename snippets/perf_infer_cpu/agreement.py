@@ -4,10 +4,12 @@
 # dependencies = [
 #     "torch>=2.11", "transformers>=5.23", "accelerate>=1.15", "numpy>=2.0",
 #     "onnx>=1.23", "onnxscript>=0.7", "onnxruntime>=1.32", "openvino>=2026.4",
+#     "torchao>=0.18",
 # ]
 #
 # [tool.benchbook]
 # needs = ["cpu"]
+# venv = "torchao"
 # timeout = 600
 # repeats = 2
 # environment = { OMP_NUM_THREADS = "2" }
@@ -22,7 +24,7 @@
 # texts_written = { unit = "count" }
 # [tool.benchbook.matrix]
 # way = [
-#     "fp32", "bf16", "fp16", "int8", "compile",
+#     "fp32", "bf16", "fp16", "int8", "torchao_weights", "torchao", "compile",
 #     "onnx", "onnx_int8", "openvino", "openvino_f32",
 # ]
 # [tool.benchbook.smallest]
@@ -53,6 +55,11 @@ import onnxruntime
 import openvino
 import torch
 from onnxruntime.quantization import QuantType, quantize_dynamic
+from torchao.quantization import (
+    Int8DynamicActivationInt8WeightConfig,
+    Int8WeightOnlyConfig,
+    quantize_,
+)
 from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM, set_seed
 
 set_seed(0)
@@ -193,6 +200,12 @@ def made():
         case "int8":
             changed = torch.ao.quantization.quantize_dynamic(
                 model, {torch.nn.Linear}, dtype=torch.qint8
+            )
+        case "torchao_weights":
+            quantize_(changed.to(torch.bfloat16), Int8WeightOnlyConfig())
+        case "torchao":
+            quantize_(
+                changed.to(torch.bfloat16), Int8DynamicActivationInt8WeightConfig()
             )
         case "compile":
             model.compile(backend=backend)
