@@ -468,6 +468,18 @@ def test_claims_are_listed_below_the_page_of_their_guide(project: Project) -> No
     ]
 
 
+def test_a_machine_that_has_measured_none_of_the_claims_of_a_guide_is_not_offered_on_their_list(
+    project: Project,
+) -> None:
+    build = start(project)
+    render(build, LISTED)
+    assert {CPU, GPU} <= set(build.here.machines)
+    shutil.rmtree(project.records / GPU / "memory")
+    build = start(project)
+    render(build, LISTED)
+    assert GPU not in build.here.machines
+
+
 def test_the_list_of_claims_uses_the_sentences_of_its_language(project: Project) -> None:
     shown = render(start(project, "ar"), LISTED)
     assert shown.count("هو كذلك.") == len(IDS)

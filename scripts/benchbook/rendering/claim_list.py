@@ -21,7 +21,7 @@ from benchbook.content.claims import OUTCOMES, Claim, Outcome, claim_anchor, cla
 from benchbook.content.problems import BenchbookError, did_you_mean
 from benchbook.content.references import UnresolvedError
 from benchbook.languages.language import FALLBACK, Language
-from benchbook.query.judging import claims_of, judgements, judging_machines
+from benchbook.query.judging import Judgement, claims_of, judgements, judging_machines
 from benchbook.query.library import Cache, Library
 from benchbook.rendering.claims import (
     LIST,
@@ -29,8 +29,8 @@ from benchbook.rendering.claims import (
     Words,
     claim_block,
     claim_list_page,
+    listed_judgement,
     listed_on,
-    listed_outcome,
     outcome_word,
     words_html,
 )
@@ -183,7 +183,7 @@ def _blocks(
 ) -> Iterator[str]:
     """The claims of a page, what the machine shown at first refutes first; of them all, it shows `only`."""
     language = build.here.language
-    outcomes = {claim.id: listed_outcome(build, claim) for claim, _ in found}
+    outcomes = {claim.id: _outcome(listed_judgement(build, claim)) for claim, _ in found}
     for claim, said in sorted(found, key=lambda one: _FIRST.index(outcomes[one[0].id])):
         sentence = _in_its_language(
             words_html(build, said.sentence, markdown, language), said, language, "div"
@@ -193,14 +193,27 @@ def _blocks(
         yield claim_block(build, claim, Words(sentence, "", place, hidden))
 
 
+def _outcome(found: Judgement | None) -> Outcome:
+    return found.outcome if found else "not measured"
+
+
 def _counts(build: Build, key: str, claims: Sequence[Claim]) -> str:
     """How many of `claims` have which verdict, on each machine, and how many someone else has said."""
     language, reference = build.here.language, build.library.reference_machine(build.here.guide)
+
+    def counted(machine: str) -> tuple[str, bool]:
+        """The counts as `machine` has them, and whether any of them is its own."""
+        found = [listed_judgement(build, claim, machine) for claim in claims]
+        whose = [one.machine.name for one in found if one]
+        elsewhere = len(whose) - whose.count(machine)
+        return _counted(Counter(map(_outcome, found)), elsewhere, language), elsewhere < len(whose)
+
     for machine in judging_machines(build.library):
         if machine.name != reference:
-            outcomes = Counter(listed_outcome(build, claim, machine.name) for claim in claims)
-            build.keep_block(key, machine, Rendering({"": _counted(outcomes, language)}))
-    shown = _counted(Counter(listed_outcome(build, claim) for claim in claims), language)
+            text, any_own = counted(machine.name)
+            if any_own:
+                build.keep_block(key, machine, Rendering({"": text}))
+    shown, _ = counted(reference)
     quoted = sum(claim.source is not None for claim in claims)
     said = escape(language.text("claims_quoted", quoted=quoted, total=len(claims)))
     return (
@@ -209,14 +222,20 @@ def _counts(build: Build, key: str, claims: Sequence[Claim]) -> str:
     )
 
 
-def _counted(outcomes: Mapping[Outcome, int], language: Language) -> str:
+def _counted(outcomes: Mapping[Outcome, int], elsewhere: int, language: Language) -> str:
+    """The verdicts with how often each was given, and how many of them come from another machine."""
     colon = language.text("colon")
-    return " ".join(
+    counts = [
         f'<span class="bb-count"><span class="bb-sign" aria-hidden="true">{SIGNS[outcome]}</span> '
         f"<bdi>{escape(outcome_word(outcome, language) + colon)}{outcomes[outcome]}</bdi></span>"
         for outcome in OUTCOMES
         if outcomes.get(outcome)
-    )
+    ]
+    if elsewhere:
+        counts.append(
+            f'<span class="bb-elsewhere">{escape(language.text("claims_elsewhere", n=elsewhere))}</span>'
+        )
+    return " ".join(counts)
 
 
 def _in_its_language(html: str, said: Said, language: Language, element: str) -> str:

@@ -330,15 +330,14 @@ def _facts(library: Library, judged: Judgement, language: Language) -> str:
     return library.once(_FACTS, key, lambda: render_rows(found_rows(judged, language), language))
 
 
-def listed_outcome(build: Build, claim: Claim, machine: str = "") -> Outcome:
-    """The verdict that a list of claims on the current page shows of `machine`, or by default.
+def listed_judgement(build: Build, claim: Claim, machine: str = "") -> Judgement | None:
+    """What a list of claims on the current page shows of `machine`, or by default.
 
     Of a machine that has nothing to say of the claim, it is the default, which names whose it is.
     """
     known = _known(_told(build.library, claim))
     own = [one for one in known if one.machine.name == machine]
-    shown = own[0] if own else _first(build.library, build.here.guide, claim, known)
-    return shown.outcome if shown else "not measured"
+    return own[0] if own else _first(build.library, build.here.guide, claim, known)
 
 
 def _told(library: Library, claim: Claim) -> list[Judgement]:
