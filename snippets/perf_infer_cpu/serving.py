@@ -2,7 +2,7 @@
 # /// script
 # requires-python = ">=3.11"
 # dependencies = [
-#     "torch>=2.11", "transformers[serving]>=5.23", "accelerate>=1.15", "tokenizers>=0.22",
+#     "torch>=2.11", "transformers[serving]>=5.23", "accelerate>=1.15", "tokenizers>=0.23.1",
 # ]
 #
 # [tool.benchbook]

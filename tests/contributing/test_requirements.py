@@ -32,6 +32,12 @@ def test_the_oldest_is_the_lowest_that_suits_every_script(project: Project) -> N
     assert oldest_requirements(project) == ["numpy==2", "tokenizers==0.22.1", "torch==2.11"]
 
 
+def test_the_oldest_has_the_extras_that_any_script_needs(project: Project) -> None:
+    with_dependencies(project, "add", "transformers[serving]>=5.23")
+    with_dependencies(project, "sub", "Transformers[torch]>=5.24", "numpy>=2")
+    assert oldest_requirements(project) == ["numpy==2", "transformers[serving,torch]==5.24"]
+
+
 def test_the_newest_is_whatever_they_admit(project: Project) -> None:
     with_dependencies(project, "add", "torch>=2.11")
     with_dependencies(project, "sub", "torch>=2.9,<3")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Set
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -27,6 +28,7 @@ def oldest_requirements(project: Project, venv: str = "") -> list[str]:
     """
     declared = list(_declared(project, venv))
     floors: dict[str, tuple[Version, str]] = {}
+    extras: dict[str, set[str]] = defaultdict(set)
     problems: list[Problem] = []
     for path, line, requirement in declared:
         lowest = [Version(each.version) for each in requirement.specifier if each.operator in FLOORS]
@@ -36,6 +38,7 @@ def oldest_requirements(project: Project, venv: str = "") -> list[str]:
             continue
         name = canonicalize_name(requirement.name)
         # Scripts run in one environment: the highest of their floors is the lowest that suits all.
+        extras[name] |= requirement.extras
         floors[name] = max(floors.get(name, (Version("0"), path)), (max(lowest), path))
     for path, line, requirement in declared:
         floor, other = floors.get(canonicalize_name(requirement.name), (None, ""))
@@ -44,7 +47,12 @@ def oldest_requirements(project: Project, venv: str = "") -> list[str]:
             problems.append(Problem(path, line, what, "let the two meet"))
     if problems:
         raise BenchbookError(*problems)
-    return [f"{name}=={version}" for name, (version, _) in sorted(floors.items())]
+    return [f"{name}{_bracketed(extras[name])}=={version}" for name, (version, _) in sorted(floors.items())]
+
+
+def _bracketed(extras: Set[str]) -> str:
+    """The extras of a package as they stand behind its name."""
+    return f"[{','.join(sorted(extras))}]" if extras else ""
 
 
 def newest_requirements(project: Project, venv: str = "") -> list[str]:
