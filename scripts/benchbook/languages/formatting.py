@@ -76,7 +76,7 @@ def format_number(value: float, locale: Locale, digits: int = DIGITS, full: bool
 def format_percent(share: float, locale: Locale) -> str:
     """A share (0.38) as a percentage, whole from 10 % on, with one or two digits below."""
     percent = share * 100
-    if 0 < abs(percent) < 1e-3 or abs(percent) >= 1e9:
+    if 0 < abs(percent) < 1e-4 or abs(percent) >= 1e9:
         return f"{format_number(percent, locale)}{NO_BREAK_SPACE}%"
     pattern = (
         "#,##0%"
