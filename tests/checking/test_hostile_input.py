@@ -501,3 +501,30 @@ def test_the_watch_sees_what_is_executed(tmp_path: Path) -> None:
     assert watched(run, tmp_path / "checkout").returncode == 9
     assert watched("import subprocess; subprocess.run(['true'])", tmp_path).returncode == 9
     assert watched("os.system('true')", tmp_path).returncode == 9
+
+
+# Records and machines that somebody wrote by hand
+
+
+@pytest.mark.parametrize("key", ["inputs", "packages", "parameters", "runs", "code", "meters", "regions"])
+@pytest.mark.parametrize("value", ["$", ["$"], 3, {"$": None}])
+def test_a_record_with_a_value_of_another_kind_is_named_and_not_read_on(
+    tmp_path: Path, key: str, value: object
+) -> None:
+    project = make_project(tmp_path)
+    path = next(project.records.glob("*/sums/*.json"))
+    table = json.loads(path.read_text("utf-8"))
+    table["variants"][next(iter(table["variants"]))][key] = value
+    write(path, json.dumps(table))
+    assert {problem.path for problem in check_project(project).problems} == {project.relative(path)}
+
+
+@pytest.mark.parametrize("key", ["kind", "title", "short", "cpu", "accelerator", "published"])
+@pytest.mark.parametrize("value", [["cpu"], {}, 3])
+def test_a_machine_with_a_value_of_another_kind_is_named_and_not_read_on(
+    tmp_path: Path, key: str, value: object
+) -> None:
+    project = make_project(tmp_path)
+    path = next(project.records.glob("*/machine.json"))
+    write(path, json.dumps(json.loads(path.read_text("utf-8")) | {key: value}))
+    assert project.relative(path) in {problem.path for problem in check_project(project).problems}

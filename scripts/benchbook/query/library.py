@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from benchbook.content.formats import json_text
 from benchbook.content.predictions import PredictionRecord, load_predictions
 from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
-from benchbook.content.records import Record, is_published, load_record
+from benchbook.content.records import Record, is_published
 from benchbook.content.references import UnresolvedError
 from benchbook.content.script import Script, Variant, machine_kinds, read_script
 from benchbook.content.traces import ProfilerTrace, TraceEntry, load_trace
+from benchbook.content.validation import read_machine, read_record
 from benchbook.machines.gpus import described
 from benchbook.query.freshness import Verdict, input_digests, judge_record
 
@@ -250,7 +249,7 @@ class Library:
         path = self.project.record_path(machine, script)
         if not path.is_file():
             return None
-        return self.read(path, lambda _: load_record(path, self.project.relative(path)))
+        return self.read(path, lambda _: read_record(path, self.project.relative(path)))
 
     def _predictions(self, machine: str, script: str) -> PredictionRecord | None:
         path = self.project.prediction_path(machine, script)
@@ -277,14 +276,8 @@ class Library:
 
     def _machine(self, name: str) -> Machine:
         path = self.project.records / name / "machine.json"
-        try:
-            table = json.loads(json_text(path))
-            title = str(table.get("title") or name)
-            return Machine(name, table["kind"], title, str(table.get("short") or title), table)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            what = f"does not describe a machine ({error})"
-            fix = "restore the file, or record on that machine again"
-            raise BenchbookError(Problem(self.project.relative(path), 1, what, fix)) from error
+        table = read_machine(path, self.project.relative(path))
+        return Machine(name, table["kind"], table["title"], table["short"], table)
 
     def read(self, path: Path, load: Callable[[Path], T]) -> T:
         """What `load` makes of a file, again only once it has changed; each file is read in one way."""
