@@ -86,7 +86,8 @@ class Host:
         temporary = package / str(sum(1 for _ in package.iterdir()))
         temporary.mkdir()
         environment = {
-            **os.environ,
+            # What libraries, and processes that a script starts, assert is part of what is measured.
+            **{name: value for name, value in os.environ.items() if name != "PYTHONOPTIMIZE"},
             **dict(key.environment),
             "PYTHONPATH": os.pathsep.join(filter(None, (str(package), inherited))),
             # Removed with the package's folder, even if the host does not live to tidy up.
