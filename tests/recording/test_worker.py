@@ -211,7 +211,9 @@ def test_asserts_of_libraries_stay_whatever_the_recorder_was_started_under(
 ) -> None:
     monkeypatch.setenv("PYTHONOPTIMIZE", "2")
     with Hosts() as hosts:
-        assert answer(hosts.host({}, (), "small.py"), tmp_path, "import sys\nanswer = sys.flags.optimize") == 0
+        assert (
+            answer(hosts.host({}, (), "small.py"), tmp_path, "import sys\nanswer = sys.flags.optimize") == 0
+        )
 
 
 @pytest.mark.parametrize("kind", ["DeprecationWarning", "PendingDeprecationWarning", "FutureWarning"])
