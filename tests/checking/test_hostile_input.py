@@ -23,13 +23,13 @@ from benchbook.content.page_limits import endless, unreadable_pages
 from benchbook.content.page_source import parse_page
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
-from benchbook.content.records import LARGEST_BUNDLE, dump_record
+from benchbook.content.records import LARGEST_BUNDLE, dump_record, write_record
 from benchbook.content.references import UnresolvedError, parse_reference, parse_value, target_of
 from benchbook.content.script import parse_script
 from benchbook.languages.language import load_languages
 from benchbook.query.library import Library
 from benchbook.rendering.claim_list import claim_pages
-from builders import MACHINE_JSON, PAGE, SCRIPT, make_project, make_record, packed, write
+from builders import MACHINE, MACHINE_JSON, PAGE, SCRIPT, make_project, make_record, packed, with_table, write
 from handbooks import copy_handbook, whole_handbook
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,12 +90,24 @@ def test_a_reference_stands_for_what_the_project_holds_or_is_answered(project: P
         "/sums/add.py#total",
         "records/add.py#total",
         "sums/add.py/#x",
+        # Longer than the name of a file can be.
+        f"{'a' * 300}/{'b' * 300}.py#total",
     ],
 )
 def test_a_reference_that_leaves_its_folder_is_a_problem_of_the_page(tmp_path: Path, reference: str) -> None:
     project = make_project(tmp_path, page=PAGE.replace("sums/add.py#total", reference))
     (problem,) = check_project(project).problems
     assert (problem.path, problem.line) == ("docs/en/sums.md", 7)
+
+
+def test_an_input_whose_name_no_file_can_have_is_not_there(tmp_path: Path) -> None:
+    name = "a" * 300
+    project = make_project(tmp_path, script=with_table(f'[tool.benchbook]\ninputs = ["{name}"]'))
+    write_record(
+        project.record_path(MACHINE, "sums/add.py"), make_record(SCRIPT, inputs={name: "sha256:" + "0" * 64})
+    )
+    said = [problem.what for problem in check_project(project).problems]
+    assert f"its input `{name}` is not there" in said
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
