@@ -153,6 +153,34 @@ def test_a_file_that_is_no_table_is_named(project: Project, text: str) -> None:
     assert line.endswith(f"; run `benchbook coefficients {NAME}`")
 
 
+UNREADABLE = {
+    "deep": b"[" * 100_000,
+    "endless number": b'{"a": ' + b"9" * 5000 + b"}",
+    "no text": b'{"a": "\xff"}',
+    "cut off": b'{"a": ',
+    "no table": b"[]",
+    "of millions of values": b"[" + b"[]," * 1_000_000 + b"[]]",
+    "not there": None,
+}
+
+
+@pytest.mark.parametrize("damage", UNREADABLE)
+def test_a_configuration_that_cannot_be_read_is_named(project: Project, damage: str) -> None:
+    path, content = project.snippets / f"models/{NAME}.json", UNREADABLE[damage]
+    path.unlink() if content is None else path.write_bytes(content)
+    (line,) = said(project)
+    assert line.startswith(f"snippets/models/{NAME}.json:1: ")
+    assert line.endswith("; copy it from its model again, or take the model out of models.toml")
+
+
+@pytest.mark.parametrize("content", [b"[" + b"[]," * 1_000_000 + b"[]]", b" " * (8 << 20) + b"{}"])
+def test_a_file_of_more_than_any_coefficients_is_not_parsed(project: Project, content: bytes) -> None:
+    coefficients_path(project, NAME).write_bytes(content)
+    (line,) = said(project)
+    assert "cannot be read (it " in line
+    assert line.endswith(f"; run `benchbook coefficients {NAME}`")
+
+
 @pytest.mark.parametrize("place", ["models/zz.json", "families/zz.json", "zz.json", "models/gpt2.json.bak"])
 def test_a_file_of_no_model_is_refused_and_does_not_reach_the_site(project: Project, place: str) -> None:
     write(project.snippets / "coefficients" / place, "{")

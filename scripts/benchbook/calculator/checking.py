@@ -84,10 +84,11 @@ def _file_problems(project: Project, name: str, parameters: int | None) -> Itera
     shown, fix = project.relative(path), f"run `benchbook coefficients {name}`"
     try:
         found = load_coefficients(path) if path.is_file() else {}
+        reason = _staleness(project, name, found) if found else "never derived"
     except BenchbookError as error:
         yield from error.problems
         return
-    if reason := _staleness(project, name, found) if found else "never derived":
+    if reason:
         yield Problem(shown, 1, f"the coefficients of {name} are stale: {reason}", fix)
     elif parameters is not None:
         for kind, width in BYTES_PER_PARAMETER.items():
