@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+import subprocess
+import sys
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchbook.content.metadata import BLOCK, blocks_of
 from benchbook.content.problems import BenchbookError
 from benchbook.content.script import parse_script
 from running import parsed, script_text
@@ -144,3 +150,18 @@ def test_a_cell_of_more_regions_than_a_page_shows_is_a_problem() -> None:
     cell = "\n".join(f"# region r{n}\nx = {n}\n# endregion" for n in range(2000))
     with pytest.raises(BenchbookError, match="it has more than 100 regions"):
         parsed(f"# %% parameters\nn = 1\n\n# %% work\n{cell}\n\n# %% checks\nassert n")
+
+
+def test_the_heads_of_a_comment_take_no_longer_than_they_are_many() -> None:
+    # What tries each of them up to the end of the comment takes a minute.
+    code = "from benchbook.content.metadata import read_metadata; read_metadata('# /// x\\n' * 24_000, 'x')"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=10)
+
+
+LINES = ["# /// script", "# /// x", "# ///", "# /// ", "#", "# a", "#a", "a", "", " # ///", "# ///\r"]
+
+
+@given(st.lists(st.sampled_from(LINES), max_size=14).map("\n".join))
+def test_the_blocks_of_a_script_are_those_that_the_standard_finds(source: str) -> None:
+    found = [match.span() for match in blocks_of(source)]
+    assert found == [match.span() for match in BLOCK.finditer(source)]
