@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from benchbook.content.metadata import BLOCK, blocks_of
 from benchbook.content.problems import BenchbookError
-from benchbook.content.script import parse_script
+from benchbook.content.script import parse_script, read_script
+from builders import write
 from running import parsed, script_text
 
 ONE_PARAMETER = "# %% parameters\nx = 1\n\n# %% checks\nassert x"
@@ -150,6 +152,17 @@ def test_a_cell_of_more_regions_than_a_page_shows_is_a_problem() -> None:
     cell = "\n".join(f"# region r{n}\nx = {n}\n# endregion" for n in range(2000))
     with pytest.raises(BenchbookError, match="it has more than 100 regions"):
         parsed(f"# %% parameters\nn = 1\n\n# %% work\n{cell}\n\n# %% checks\nassert n")
+
+
+def test_a_script_that_no_person_wrote_is_a_problem_and_is_not_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "snippets/guide/small.py", script_text(ONE_PARAMETER) + "a=1\n" * 50_000)
+    monkeypatch.setattr("benchbook.content.script._parse", None)
+    with pytest.raises(
+        BenchbookError, match=r"^snippets/guide/small.py:1: has more than 200000 characters; keep"
+    ):
+        read_script(path, tmp_path)
 
 
 def test_the_heads_of_a_comment_take_no_longer_than_they_are_many() -> None:
