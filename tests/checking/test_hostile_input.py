@@ -56,6 +56,34 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return make_project(tmp_path_factory.mktemp("project"))
 
 
+# Settings
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        *("reference_machine = 3", 'reference_machine = ["a"]'),
+        *("blocking_machines = 3", 'blocking_machines = "cpu-test"', "blocking_machines = [[1]]"),
+        *("guides = 3", "guides = { sums = 3 }", "guides = { sums = { reference_machine = 3 } }"),
+        *("repository = 3", "pattern = 3", "pattern = { sums = 3 }", 'translation_drift = ["x"]'),
+    ],
+)
+def test_a_setting_is_what_it_must_be_or_named_with_its_line(tmp_path: Path, setting: str) -> None:
+    write(tmp_path / "pyproject.toml", f"[tool.other]\na = 1\n[tool.benchbook]\n{setting}\n")
+    with pytest.raises(BenchbookError) as caught:
+        _ = Project(tmp_path).config
+    (problem,) = caught.value.problems
+    assert (problem.path, problem.line) == ("pyproject.toml", 4)
+    assert problem.what.startswith(f"`{setting.partition(' ')[0]}` of [tool.benchbook] is ")
+
+
+@pytest.mark.parametrize("content", [b"tool = 3", b"[tool]\nbenchbook = 3", b"# \xff", b"[tool"])
+def test_settings_that_are_no_table_are_one_problem(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "pyproject.toml").write_bytes(content)
+    with pytest.raises(BenchbookError, match=r"^pyproject\.toml:1: "):
+        _ = Project(tmp_path).config
+
+
 # References
 
 
