@@ -84,6 +84,13 @@ def test_settings_that_are_no_table_are_one_problem(tmp_path: Path, content: byt
         _ = Project(tmp_path).config
 
 
+def test_a_configuration_of_the_site_that_is_no_text_is_one_problem(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    (tmp_path / "mkdocs.yml").write_bytes(b"site_name: Test \xff")
+    (problem,) = check_project(project).problems
+    assert str(problem).startswith("mkdocs.yml:1: is not valid YAML ('utf-8' codec can't decode")
+
+
 # References
 
 

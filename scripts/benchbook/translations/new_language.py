@@ -57,7 +57,8 @@ def listed_languages(text: str) -> ListedLanguages | None:
 def language_problems(project: Project) -> Iterator[Problem]:
     """Languages that are listed and have no folder, or have one and are not listed."""
     path = project.root / CONFIG
-    listed = listed_languages(path.read_text("utf-8")) if path.is_file() else None
+    # What is not UTF-8 in it is told with its navigation.
+    listed = listed_languages(path.read_text("utf-8", "replace")) if path.is_file() else None
     if listed is None:
         return
     for code, line in listed.lines.items():
