@@ -20,10 +20,10 @@ from typing import Any
 
 import benchbook
 from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.records import writing
 from benchbook.machines.nvml import Identity
 from benchbook.recording.jobs import Job, Result, result_from
 from benchbook.recording.processes import MARK, end_marked, signal_name
-from benchbook.recording.stores import writing
 
 # What is worth importing once for all runs. Anything else may start threads, which a fork does not survive.
 PRELOADED = ("torch", "transformers", "accelerate", "numpy")
