@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from benchbook.calculator.checking import coefficient_problems, stale_coefficients
+from benchbook.calculator.checking import MADE_ALIKE, coefficient_problems, stale_coefficients
 from benchbook.calculator.listing import coefficient_files, coefficients_path, load_coefficients, points_path
 from benchbook.calculator.points import load_points
 from benchbook.content.problems import BenchbookError
@@ -210,6 +210,29 @@ def test_coefficients_that_contradict_a_recorded_point_are_named(project: Projec
     (line,) = said(project)
     assert f"the coefficients of {NAME} are " in line
     assert "off a prediction in points.json; run" in line
+
+
+@pytest.mark.parametrize("part", ["weights", "training", "optimizers"])
+def test_a_family_that_is_not_as_a_model_of_its_making_is_named(project: Project, part: str) -> None:
+    family, name = "decoder", MADE_ALIKE["decoder"]
+    for one in (
+        f"models/{name}.json",
+        f"coefficients/models/{name}.json",
+        f"coefficients/families/{family}.json",
+    ):
+        write(project.snippets / one, (HANDBOOK.snippets / one).read_text("utf-8"))
+    models = project.snippets / "models/models.toml"
+    write(models, models.read_text("utf-8") + f'["{name}"]\ntitle = "Llama"\nkind = "decoder"\n')
+    assert said(project) == []
+
+    def smaller(table: Table) -> None:
+        table[part] = scaled(copy.deepcopy(table[part]), 0.1)
+
+    change(coefficients_path(project, family), smaller)
+    (line,) = said(project)
+    assert f"decoder.json:1: the coefficients of {family} are " in line
+    assert f" off those of {name} at " in line
+    assert line.endswith(f"; run `benchbook coefficients {family}`")
 
 
 POINTS: dict[str, tuple[Damage, str]] = {
