@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from benchbook.calculator.checking import coefficient_problems, stale_coefficients
+from benchbook.calculator.checking import MADE_ALIKE, coefficient_problems, stale_coefficients
 from benchbook.calculator.listing import coefficient_files, coefficients_path, load_coefficients, points_path
 from benchbook.calculator.points import load_points
 from benchbook.content.problems import BenchbookError
@@ -153,6 +153,34 @@ def test_a_file_that_is_no_table_is_named(project: Project, text: str) -> None:
     assert line.endswith(f"; run `benchbook coefficients {NAME}`")
 
 
+UNREADABLE = {
+    "deep": b"[" * 100_000,
+    "endless number": b'{"a": ' + b"9" * 5000 + b"}",
+    "no text": b'{"a": "\xff"}',
+    "cut off": b'{"a": ',
+    "no table": b"[]",
+    "of millions of values": b"[" + b"[]," * 1_000_000 + b"[]]",
+    "not there": None,
+}
+
+
+@pytest.mark.parametrize("damage", UNREADABLE)
+def test_a_configuration_that_cannot_be_read_is_named(project: Project, damage: str) -> None:
+    path, content = project.snippets / f"models/{NAME}.json", UNREADABLE[damage]
+    path.unlink() if content is None else path.write_bytes(content)
+    (line,) = said(project)
+    assert line.startswith(f"snippets/models/{NAME}.json:1: ")
+    assert line.endswith("; copy it from its model again, or take the model out of models.toml")
+
+
+@pytest.mark.parametrize("content", [b"[" + b"[]," * 1_000_000 + b"[]]", b" " * (8 << 20) + b"{}"])
+def test_a_file_of_more_than_any_coefficients_is_not_parsed(project: Project, content: bytes) -> None:
+    coefficients_path(project, NAME).write_bytes(content)
+    (line,) = said(project)
+    assert "cannot be read (it " in line
+    assert line.endswith(f"; run `benchbook coefficients {NAME}`")
+
+
 @pytest.mark.parametrize("place", ["models/zz.json", "families/zz.json", "zz.json", "models/gpt2.json.bak"])
 def test_a_file_of_no_model_is_refused_and_does_not_reach_the_site(project: Project, place: str) -> None:
     write(project.snippets / "coefficients" / place, "{")
@@ -182,6 +210,29 @@ def test_coefficients_that_contradict_a_recorded_point_are_named(project: Projec
     (line,) = said(project)
     assert f"the coefficients of {NAME} are " in line
     assert "off a prediction in points.json; run" in line
+
+
+@pytest.mark.parametrize("part", ["weights", "training", "optimizers"])
+def test_a_family_that_is_not_as_a_model_of_its_making_is_named(project: Project, part: str) -> None:
+    family, name = "decoder", MADE_ALIKE["decoder"]
+    for one in (
+        f"models/{name}.json",
+        f"coefficients/models/{name}.json",
+        f"coefficients/families/{family}.json",
+    ):
+        write(project.snippets / one, (HANDBOOK.snippets / one).read_text("utf-8"))
+    models = project.snippets / "models/models.toml"
+    write(models, models.read_text("utf-8") + f'["{name}"]\ntitle = "Llama"\nkind = "decoder"\n')
+    assert said(project) == []
+
+    def smaller(table: Table) -> None:
+        table[part] = scaled(copy.deepcopy(table[part]), 0.1)
+
+    change(coefficients_path(project, family), smaller)
+    (line,) = said(project)
+    assert f"decoder.json:1: the coefficients of {family} are " in line
+    assert f" off those of {name} at " in line
+    assert line.endswith(f"; run `benchbook coefficients {family}`")
 
 
 POINTS: dict[str, tuple[Damage, str]] = {

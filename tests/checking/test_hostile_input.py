@@ -23,13 +23,13 @@ from benchbook.content.page_limits import endless, unreadable_pages
 from benchbook.content.page_source import parse_page
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
-from benchbook.content.records import LARGEST_BUNDLE, dump_record
+from benchbook.content.records import LARGEST_BUNDLE, dump_record, write_record
 from benchbook.content.references import UnresolvedError, parse_reference, parse_value, target_of
 from benchbook.content.script import parse_script
 from benchbook.languages.language import load_languages
 from benchbook.query.library import Library
 from benchbook.rendering.claim_list import claim_pages
-from builders import MACHINE_JSON, PAGE, SCRIPT, make_project, make_record, packed, write
+from builders import MACHINE, MACHINE_JSON, PAGE, SCRIPT, make_project, make_record, packed, with_table, write
 from handbooks import copy_handbook, whole_handbook
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,6 +54,41 @@ REFERENCES = st.text(max_size=60) | st.lists(PIECES | st.text(max_size=4), max_s
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return make_project(tmp_path_factory.mktemp("project"))
+
+
+# Settings
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        *("reference_machine = 3", 'reference_machine = ["a"]'),
+        *("blocking_machines = 3", 'blocking_machines = "cpu-test"', "blocking_machines = [[1]]"),
+        *("guides = 3", "guides = { sums = 3 }", "guides = { sums = { reference_machine = 3 } }"),
+        *("repository = 3", "pattern = 3", "pattern = { sums = 3 }", 'translation_drift = ["x"]'),
+    ],
+)
+def test_a_setting_is_what_it_must_be_or_named_with_its_line(tmp_path: Path, setting: str) -> None:
+    write(tmp_path / "pyproject.toml", f"[tool.other]\na = 1\n[tool.benchbook]\n{setting}\n")
+    with pytest.raises(BenchbookError) as caught:
+        _ = Project(tmp_path).config
+    (problem,) = caught.value.problems
+    assert (problem.path, problem.line) == ("pyproject.toml", 4)
+    assert problem.what.startswith(f"`{setting.partition(' ')[0]}` of [tool.benchbook] is ")
+
+
+@pytest.mark.parametrize("content", [b"tool = 3", b"[tool]\nbenchbook = 3", b"# \xff", b"[tool"])
+def test_settings_that_are_no_table_are_one_problem(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "pyproject.toml").write_bytes(content)
+    with pytest.raises(BenchbookError, match=r"^pyproject\.toml:1: "):
+        _ = Project(tmp_path).config
+
+
+def test_a_configuration_of_the_site_that_is_no_text_is_one_problem(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    (tmp_path / "mkdocs.yml").write_bytes(b"site_name: Test \xff")
+    (problem,) = check_project(project).problems
+    assert str(problem).startswith("mkdocs.yml:1: is not valid YAML ('utf-8' codec can't decode")
 
 
 # References
@@ -90,12 +125,24 @@ def test_a_reference_stands_for_what_the_project_holds_or_is_answered(project: P
         "/sums/add.py#total",
         "records/add.py#total",
         "sums/add.py/#x",
+        # Longer than the name of a file can be.
+        f"{'a' * 300}/{'b' * 300}.py#total",
     ],
 )
 def test_a_reference_that_leaves_its_folder_is_a_problem_of_the_page(tmp_path: Path, reference: str) -> None:
     project = make_project(tmp_path, page=PAGE.replace("sums/add.py#total", reference))
     (problem,) = check_project(project).problems
     assert (problem.path, problem.line) == ("docs/en/sums.md", 7)
+
+
+def test_an_input_whose_name_no_file_can_have_is_not_there(tmp_path: Path) -> None:
+    name = "a" * 300
+    project = make_project(tmp_path, script=with_table(f'[tool.benchbook]\ninputs = ["{name}"]'))
+    write_record(
+        project.record_path(MACHINE, "sums/add.py"), make_record(SCRIPT, inputs={name: "sha256:" + "0" * 64})
+    )
+    said = [problem.what for problem in check_project(project).problems]
+    assert f"its input `{name}` is not there" in said
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

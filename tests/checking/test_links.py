@@ -46,6 +46,8 @@ def problems(text: str, folder: Path) -> list[str]:
             "```table\nlinks: {a: su%6Ds.md}\n```",
             "docs/ja/index.md:2: there is no page `su%6Ds.md` to link to",
         ),
+        (f"[x]({'a' * 300}.txt)", "docs/ja/index.md:1: there is no file `aaa"),
+        (f"![x]({'a' * 300}/b.svg)", "docs/ja/index.md:1: there is no file `aaa"),
         ("![x](picture.svg)", "docs/ja/index.md:1: there is no file `picture.svg` to link to; add it"),
     ],
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchbook.cli.main import seconds
-from builders import MACHINE, SCRIPT, make_project, with_table, write
+from builders import MACHINE, PAGE, SCRIPT, make_project, with_table, write
 from clones import ROOT, benchbook
 
 
@@ -49,6 +49,16 @@ def test_an_error_is_a_line_never_a_traceback(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "no handbook here" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1"])
+def test_what_the_output_cannot_encode_is_escaped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    make_project(tmp_path, page=f"{PAGE}\n[x](图.svg)\n")
+    monkeypatch.setenv("PYTHONIOENCODING", encoding)
+    assert r"there is no file `\u56fe.svg` to link to; add it" in benchbook(tmp_path, "check").stdout
+    assert r"\u56fe.py:1: is neither a script" in benchbook(tmp_path, "record", "--plan", "图.py").stderr
 
 
 def test_a_python_without_our_packages_gets_one_line(tmp_path: Path) -> None:

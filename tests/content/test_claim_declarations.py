@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -116,6 +118,18 @@ def test_a_mistake_in_one_claim_leaves_the_others() -> None:
     claims, wrong = parse_claims(CLAIM.replace("ratio = 1.5", "ratio = 0"), "claims.toml", "sums")
     assert [claim.id for claim in claims] == ["second"]
     assert len(wrong) == 1
+
+
+def test_claims_take_no_longer_than_they_are_many() -> None:
+    # What takes the square of their number takes half a minute.
+    text = f"{CLAIM!r} * 500"
+    code = f"from benchbook.content.claims import parse_claims; parse_claims({text}, 'claims.toml', 'sums')"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=10)
+
+
+def test_a_file_of_more_than_anyone_claims_is_one_problem() -> None:
+    (problem,) = problems(CLAIM * 1000)
+    assert (problem.line, "250000 are the most" in problem.what) == (1, True)
 
 
 def test_a_constant_is_a_number_with_its_unit() -> None:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
+import subprocess
+import sys
+from pathlib import Path
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchbook.content.metadata import BLOCK, blocks_of
 from benchbook.content.problems import BenchbookError
-from benchbook.content.script import parse_script
+from benchbook.content.script import parse_script, read_script
+from builders import write
 from running import parsed, script_text
 
 ONE_PARAMETER = "# %% parameters\nx = 1\n\n# %% checks\nassert x"
@@ -144,3 +152,29 @@ def test_a_cell_of_more_regions_than_a_page_shows_is_a_problem() -> None:
     cell = "\n".join(f"# region r{n}\nx = {n}\n# endregion" for n in range(2000))
     with pytest.raises(BenchbookError, match="it has more than 100 regions"):
         parsed(f"# %% parameters\nn = 1\n\n# %% work\n{cell}\n\n# %% checks\nassert n")
+
+
+def test_a_script_that_no_person_wrote_is_a_problem_and_is_not_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "snippets/guide/small.py", script_text(ONE_PARAMETER) + "a=1\n" * 50_000)
+    monkeypatch.setattr("benchbook.content.script._parse", None)
+    with pytest.raises(
+        BenchbookError, match=r"^snippets/guide/small.py:1: has more than 200000 characters; keep"
+    ):
+        read_script(path, tmp_path)
+
+
+def test_the_heads_of_a_comment_take_no_longer_than_they_are_many() -> None:
+    # What tries each of them up to the end of the comment takes a minute.
+    code = "from benchbook.content.metadata import read_metadata; read_metadata('# /// x\\n' * 24_000, 'x')"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=10)
+
+
+LINES = ["# /// script", "# /// x", "# ///", "# /// ", "#", "# a", "#a", "a", "", " # ///", "# ///\r"]
+
+
+@given(st.lists(st.sampled_from(LINES), max_size=14).map("\n".join))
+def test_the_blocks_of_a_script_are_those_that_the_standard_finds(source: str) -> None:
+    found = [match.span() for match in blocks_of(source)]
+    assert found == [match.span() for match in BLOCK.finditer(source)]

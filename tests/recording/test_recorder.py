@@ -43,6 +43,7 @@ from benchbook.recording.journal import Finished, Journal, open_journal
 from benchbook.recording.plan import Task, make_plan
 from benchbook.recording.session import Session, only_recording
 from benchbook.recording.stores import Bundle, Checkout
+from builders import write
 from fakes import MIB, FakeGpu, FakeNvml
 from running import SWEEP, add_script, small_project
 
@@ -340,6 +341,26 @@ def test_an_input_that_is_not_there_is_named(project: Project) -> None:
     add_script(project.root, BODY, 'needs = ["cpu"]\ninputs = ["data.csv"]')
     (problem,) = make_plan(project, [], HERE, lambda _: None).problems
     assert "data.csv" in problem.what
+
+
+def test_no_run_is_kept_that_saw_another_input_than_the_record_names(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = write(project.root / "snippets/guide/data.txt", "1")
+    body = f"# %% work\nfrom pathlib import Path\ndata = Path({str(data)!r})\ndoubled = 2 * int(data.read_text())\n"
+    body += "data.write_text('2')\n\n# %% checks\nassert doubled"
+    add_script(
+        project.root,
+        body,
+        'needs = ["cpu"]\ninputs = ["data.txt"]\n[tool.benchbook.metrics]\ndoubled = { unit = "count" }',
+    )
+    assert record(project) == 1
+    assert load_record(project.record_path(HERE.name, "guide/small.py")) is None
+    assert "its input data.txt changed while it was recorded" in capsys.readouterr().err
+    # From then on it stays, and so do its runs.
+    assert record(project) == 0
+    (variant,) = written(project).variants.values()
+    assert [run.metrics["doubled"] for run in variant.runs] == [4, 4]
 
 
 # Interruptions

@@ -199,6 +199,23 @@ def test_a_check_that_does_not_hold_names_its_line(host: Host, tmp_path: Path) -
     assert "assert loss < 1.0" in result.failure.what
 
 
+def test_a_check_is_made_where_python_is_told_to_leave_asserts_out(hosts: Hosts, tmp_path: Path) -> None:
+    host = hosts.host({"PYTHONOPTIMIZE": "1"}, (), "small.py")
+    result = run_in(host, tmp_path, "# %% work\nloss = 2.0\n\n# %% checks\nassert loss < 1.0")
+    assert result.outcome == FAILED
+    assert "assert loss < 1.0" in str(result.failure)
+
+
+def test_asserts_of_libraries_stay_whatever_the_recorder_was_started_under(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONOPTIMIZE", "2")
+    with Hosts() as hosts:
+        assert (
+            answer(hosts.host({}, (), "small.py"), tmp_path, "import sys\nanswer = sys.flags.optimize") == 0
+        )
+
+
 @pytest.mark.parametrize("kind", ["DeprecationWarning", "PendingDeprecationWarning", "FutureWarning"])
 def test_a_deprecation_is_an_error(host: Host, tmp_path: Path, kind: str) -> None:
     result = run_in(host, tmp_path, f"import warnings\nwarnings.warn('old', {kind})")

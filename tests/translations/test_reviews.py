@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import errno
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -196,6 +198,36 @@ def test_the_command_writes_the_sheet_and_records_what_was_read(
     assert "reviewed docs/ja/memory.md#peak-memory" in done.output
     listed = json.loads(run(cli.app, ["translations", "status", "--json"]).output)
     assert [one["page"] for one in listed if one["reviewed"]] == ["memory.md"]
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (f"translations accept {PAGE}", f"docs/{PAGE}"),
+        (f"translations review {PAGE} --done {SECTION} --by Aiko --native ja", f"docs/{PAGE}"),
+        (f"translations review {PAGE} --out sheet.html", "sheet.html"),
+        ("new script memory/more", "snippets/memory/more.py"),
+        ("new guide more", "snippets/more/first.py"),
+    ],
+)
+def test_what_a_full_disk_has_no_room_for_is_named_and_nothing_else_is_written(
+    project: Project, monkeypatch: pytest.MonkeyPatch, command: str, name: str
+) -> None:
+    monkeypatch.setenv("BENCHBOOK_ROOT", str(project.root))
+    monkeypatch.chdir(project.root)
+    edit(project.docs / "en/memory.md", "The argument is called", "The parameter is called")
+    before = {path: path.read_bytes() for path in sorted(project.root.rglob("*")) if path.is_file()}
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        patch.setattr(os, "replace", full)
+        error = CliRunner().invoke(cli.app, command.split()).exception
+    assert isinstance(error, BenchbookError)
+    assert str(error).startswith(f"{name}:1: cannot be written (No space left on device); make room there")
+    assert {path: path.read_bytes() for path in sorted(project.root.rglob("*")) if path.is_file()} == before
 
 
 def test_a_page_says_it_of_the_sections_that_were_read_and_of_no_other(project: Project) -> None:

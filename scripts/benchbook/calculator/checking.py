@@ -17,8 +17,8 @@ from benchbook.calculator.listing import (
     published_parameters,
     unowned_files,
 )
-from benchbook.calculator.memory_model import weight_bytes
-from benchbook.calculator.points import errors, load_points
+from benchbook.calculator.memory_model import OBJECTIVES, Coefficients, Setup, calculate, weight_bytes
+from benchbook.calculator.points import ADAPTERS, errors, load_points
 from benchbook.content.predictions import PREDICTOR
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
@@ -30,6 +30,17 @@ BYTES_PER_PARAMETER = {"fp32": 4, "bf16": 2, "fp32 lora": 4, "bf16 lora": 2}
 OFF_WEIGHTS = 0.02
 # And the calculator off the predictor, at a recorded point; a test holds it to less.
 OFF_POINTS = 0.05
+# A family has no points: it is held to a model of its making, at that model's dimensions.
+MADE_ALIKE = {
+    "encoder": "bert-large-uncased",
+    "gpt": "gpt2-xl",
+    "decoder": "llama-3.1-8b",
+    "decoder-tied": "llama-3.2-1b",
+    "decoder-full": "llama-2-7b",
+    "decoder-full-tied": "smollm2-1.7b",
+}
+# By what share it may be off that model's own coefficients; today it is 0.5 % at most.
+OFF_FAMILY = 0.02
 
 
 def config_digest(config: Mapping[str, Any]) -> str:
@@ -72,6 +83,9 @@ def coefficient_problems(project: Project) -> Iterator[Problem]:
         for problem in _file_problems(project, name, parameters.get(name)):
             wrong.add(name)
             yield problem
+    for family, name in MADE_ALIKE.items():
+        if name in names and not {family, name} & wrong:
+            yield from _family_problems(project, family, name)
     for path in unowned_files(project):
         fix = "remove it, or list its model in snippets/models/models.toml"
         yield Problem(project.relative(path), 1, "is of no model and of no family", fix)
@@ -84,10 +98,11 @@ def _file_problems(project: Project, name: str, parameters: int | None) -> Itera
     shown, fix = project.relative(path), f"run `benchbook coefficients {name}`"
     try:
         found = load_coefficients(path) if path.is_file() else {}
+        reason = _staleness(project, name, found) if found else "never derived"
     except BenchbookError as error:
         yield from error.problems
         return
-    if reason := _staleness(project, name, found) if found else "never derived":
+    if reason:
         yield Problem(shown, 1, f"the coefficients of {name} are stale: {reason}", fix)
     elif parameters is not None:
         for kind, width in BYTES_PER_PARAMETER.items():
@@ -96,6 +111,64 @@ def _file_problems(project: Project, name: str, parameters: int | None) -> Itera
             if abs(counted / published - 1) > OFF_WEIGHTS:
                 what = f"weights.{kind} is {counted:.0f} B, and {parameters} parameters take {published}"
                 yield Problem(shown, 1, what, fix)
+
+
+def _family_problems(project: Project, family: str, name: str) -> Iterator[Problem]:
+    """Where the coefficients of a family are not those of the model `name`, which is of its making."""
+    path, dimensions = coefficients_path(project, family), _dimensions(config_of(project, name))
+    own, found = load_coefficients(coefficients_path(project, name)), load_coefficients(path)
+    shown, fix = project.relative(path), f"run `benchbook coefficients {family}`"
+    try:
+        shares = {setup.key: _off(found, own, setup, dimensions) for setup in _setups(own)}
+    except KeyError as unknown:
+        yield Problem(shown, 1, f"the coefficients of {family} have no {unknown}, which {name} has", fix)
+        return
+    key = max(shares, key=lambda key: shares[key])
+    if shares[key] > OFF_FAMILY:
+        what = f"the coefficients of {family} are {shares[key]:.0%} off those of {name} at {key!r}"
+        yield Problem(shown, 1, what, fix)
+
+
+def _off(found: Coefficients, own: Coefficients, setup: Setup, dimensions: Mapping[str, float]) -> float:
+    return abs(calculate(found, setup, dimensions).total / calculate(own, setup).total - 1)
+
+
+def _dimensions(config: Mapping[str, Any]) -> dict[str, float]:
+    """The variables of a family, by the configuration of a BERT, a GPT-2 or a Llama."""
+    hidden = config.get("hidden_size") or config["n_embd"]
+    heads = config.get("num_attention_heads") or config["n_head"]
+    return {
+        "hidden": hidden,
+        "intermediate": config.get("intermediate_size") or config.get("n_inner") or 4 * hidden,
+        "heads": heads,
+        "groups": config.get("num_key_value_heads") or heads,
+        "head": config.get("head_dim") or hidden // heads,
+        "vocabulary": config["vocab_size"],
+        "layers": config.get("num_hidden_layers") or config["n_layer"],
+    }
+
+
+def _setups(coefficients: Coefficients) -> Iterator[Setup]:
+    """One setup of each kind that a model has coefficients of."""
+    for key in coefficients["training"]:
+        words = key.split()
+        objective = next((one for one in OBJECTIVES if one in words), "supervised")
+        yield Setup(
+            "training",
+            words[0],
+            next(one for one in ("sdpa", "eager") if one in words),
+            batch=4,
+            sequence=256,
+            checkpointing="checkpointing" in words,
+            accumulation=2 if "accumulation" in words else 1,
+            method=next((one for one in ADAPTERS if one in words), "full"),
+            chunked="chunked" in words,
+            objective=objective,
+            completion=64 if objective == "grpo" else 1,
+        )
+    for key in coefficients.get("inference", ()):
+        precision, attention = key.split()
+        yield Setup("inference", precision, attention, batch=4, sequence=256, tokens=64)
 
 
 def _point_problems(project: Project, wrong: Collection[str]) -> Iterator[Problem]:

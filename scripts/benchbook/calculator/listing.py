@@ -15,7 +15,7 @@ from benchbook.content.formats import Limit, Passes, Short, Stored, Text, Title,
 from benchbook.content.positions import parse_toml, toml_line
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
-from benchbook.content.validation import adapter, shape_errors
+from benchbook.content.validation import adapter, read_json, shape_errors
 
 SITE_FOLDER = "assets/coefficients"
 Kind = Literal["encoder", "decoder", "encoder-decoder", "mixture"]
@@ -79,8 +79,18 @@ def points_path(project: Project) -> Path:
 
 
 def config_of(project: Project, name: str) -> dict[str, Any]:
-    """The configuration of a model."""
-    config: dict[str, Any] = json.loads((project.snippets / "models" / f"{name}.json").read_text("utf-8"))
+    """The configuration of a model.
+
+    Raises:
+        BenchbookError: It cannot be read, or is not a table of JSON.
+    """
+    path = project.snippets / "models" / f"{name}.json"
+    shown, fix = project.relative(path), "copy it from its model again, or take the model out of models.toml"
+    config, _, problems = read_json(path, shown)
+    if problems:
+        raise BenchbookError(*(Problem(shown, one.line, one.what, fix) for one in problems))
+    if not isinstance(config, dict):
+        raise BenchbookError(Problem(shown, 1, "is not a table", fix))
     return config
 
 

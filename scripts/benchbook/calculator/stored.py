@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from benchbook.content.formats import Count, Limit, Name, Short, Stored
 from benchbook.content.problems import BenchbookError, Problem
-from benchbook.content.validation import adapter, form_problems, parse_json
+from benchbook.content.validation import adapter, form_problems, read_json
 from benchbook.predictor.workload import Optimizer
 
 T = TypeVar("T")
@@ -235,11 +235,7 @@ def read_derived(path: Path, kind: type[T], fix: str) -> tuple[dict[str, Any], T
         BenchbookError: It cannot be read, or is not of that form; `fix` makes it anew.
     """
     shown = path.relative_to(next(one for one in path.parents if one.name == "snippets").parent).as_posix()
-    try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BenchbookError(Problem(shown, 1, f"cannot be read ({error})", fix)) from error
-    table, problems = parse_json(text, shown)
+    table, text, problems = read_json(path, shown)
     if problems:
         raise BenchbookError(*(Problem(shown, one.line, one.what, fix) for one in problems))
     try:

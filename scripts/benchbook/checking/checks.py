@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -158,7 +159,7 @@ def _scripts(project: Project) -> tuple[dict[str, Script], list[Problem]]:
         scripts[script.reference] = script
         problems += work_problems(script)
         for name in script.metadata.inputs:
-            if not (path.parent / name).is_file():
+            if not os.path.isfile(path.parent / name):
                 line = script.metadata.line_of("inputs")
                 fix = "add the file, or remove it from `inputs`"
                 problems.append(Problem(script.path, line, f"its input `{name}` is not there", fix))
@@ -227,7 +228,7 @@ def _record_problems(
     add_sizes(sizes, table)
     yield from copy_problems(table, samples, shown, text)
     samples.update({(table["script"], one): str(table["machine"]) for _, one in samples_of(table)})
-    if not (project.snippets / table["script"]).is_file():
+    if not os.path.isfile(project.snippets / table["script"]):
         yield Problem(shown, 1, f"its script {table['script']} is not there", "remove the record")
 
 

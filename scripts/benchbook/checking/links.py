@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
@@ -52,7 +53,8 @@ def link_problems(page: PageSource, name: str, folder: Path, path: str, known: A
             if target.endswith(".md"):
                 fix = did_you_mean(target, known, "page")
                 yield Problem(path, line, f"there is no page `{target}` to link to", fix)
-            elif not (folder / target).is_file():
+            # Path.is_file raises where a name is longer than any that a file can have.
+            elif not os.path.isfile(folder / target):
                 yield Problem(
                     path, line, f"there is no file `{target}` to link to", "add it, or name another"
                 )

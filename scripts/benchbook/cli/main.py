@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import re
 import sys
@@ -234,6 +235,10 @@ app.command("predict")(predict_memory)
 
 def main() -> None:
     """Run the command line; a problem of the content is printed, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        # Not every terminal, and hardly a file on Windows, has the letters of every language.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except BenchbookError as error:

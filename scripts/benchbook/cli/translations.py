@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from benchbook.content.project import find_project
-from benchbook.content.records import write_text
+from benchbook.content.records import write_text, writing
 
 translations = typer.Typer(no_args_is_help=True, help="How the translations stand to the English pages.")
 
@@ -62,7 +62,9 @@ def translations_review(
     if done is None:
         from benchbook.rendering.review_sheet import review_sheet
 
-        write_text(out, review_sheet(project, translated_document(project, page)))
+        sheet = review_sheet(project, translated_document(project, page))
+        with writing(str(out)):
+            write_text(out, sheet)
         typer.echo(f"wrote {out}: open it in a browser")
         return
     if not by or not native:

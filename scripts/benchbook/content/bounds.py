@@ -11,6 +11,8 @@ from typing import Any
 LARGEST = 10**308
 # Some twenty times the longest of ours. A key of as many parts takes its square to read.
 LONGEST_LINE = 10_000
+# Ten times the longest of ours: a list of models or claims is gone through for each of them.
+LONGEST_TEXT = 250_000
 
 
 def has_endless_number(value: object) -> bool:
@@ -31,8 +33,12 @@ def load_toml(text: str) -> dict[str, Any]:
     """The table that `text` holds.
 
     Raises:
-        tomllib.TOMLDecodeError: It is not TOML, or beyond what a person writes: a line, a number, a depth.
+        tomllib.TOMLDecodeError: It is not TOML, or beyond what a person writes: its length, a line, a number,
+            a depth.
     """
+    if len(text) > LONGEST_TEXT:
+        what = f"a text of {len(text)} characters, {LONGEST_TEXT} are the most"
+        raise tomllib.TOMLDecodeError(f"{what} (at line 1, column 1)")
     for number, line in enumerate(text.split("\n"), start=1):
         if len(line) > LONGEST_LINE:
             what = f"a line of {len(line)} characters, {LONGEST_LINE} are the most"

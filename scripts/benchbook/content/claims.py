@@ -159,6 +159,7 @@ def load_claims(project: Project) -> Claims:
     """Every claim that the guides declare."""
     by_id: dict[str, Claim] = {}
     problems: list[Problem] = []
+    measuring = [name for name in project.machines if not is_published(name)]
     for path in sorted(project.snippets.glob(f"*/{FILE}")):
         try:
             found, wrong = parse_claims(path.read_text("utf-8"), project.relative(path), path.parent.name)
@@ -173,7 +174,6 @@ def load_claims(project: Project) -> Claims:
             if first is not claim:
                 what = f"the claim `{claim.id}` is there twice (first at {first.path}:{first.line})"
                 problems.append(Problem(claim.path, claim.at("id"), what, "rename one of the two"))
-            measuring = [name for name in project.machines if not is_published(name)]
             problems += _machine_problems(claim, measuring)
     return Claims(by_id, tuple(problems))
 

@@ -24,6 +24,9 @@ from benchbook.content.units import UNITS
 
 # The regular expression that PEP 723 prescribes.
 BLOCK = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
+# Lines of a comment, one below the other, and the end of a block among them.
+_COMMENT = re.compile(r"(?m)^#(?: .*)?$(?:\n#(?: .*)?$)*+")
+_END = "\n# ///\n"
 NEEDS = ("cpu", "accelerator", "cuda", "rocm", "xpu", "mps")
 # What a script may need to be allowed besides; `benchbook.machines.rights` tries each on this machine.
 RIGHTS = ("root", "memory_limit", "dropped_caches", "shaped_network")
@@ -124,7 +127,7 @@ class ScriptMetadata:
 
 def read_metadata(source: str, path: str) -> tuple[ScriptMetadata | None, list[Problem]]:
     """What the head of `source` declares, or None with the problems that prevent knowing it."""
-    blocks = [match for match in BLOCK.finditer(source) if match["type"] == "script"]
+    blocks = [match for match in blocks_of(source) if match["type"] == "script"]
     if len(blocks) != 1:
         what = "has no inline metadata" if not blocks else "has two blocks of inline metadata"
         fix = "give it one block of comments from `# /// script` to `# ///` below the docstring"
@@ -143,6 +146,20 @@ def read_metadata(source: str, path: str) -> tuple[ScriptMetadata | None, list[P
     if problems:
         return None, problems
     return _build(table, lines), []
+
+
+def blocks_of(source: str) -> Iterator[re.Match[str]]:
+    """All that `BLOCK` finds in `source`.
+
+    By itself it would try each head up to the end of its comment. Where a comment is cut behind its last
+    `# ///`, a block begins with the first head, or there is none.
+    """
+    for comment in _COMMENT.finditer(source):
+        end = f"{comment[0]}\n".rfind(_END)
+        if end >= 0 and (
+            block := BLOCK.search(source, comment.start(), comment.start() + end + len(_END) - 1)
+        ):
+            yield block
 
 
 def is_parameter_value(value: object) -> bool:

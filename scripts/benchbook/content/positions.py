@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
@@ -131,17 +131,17 @@ def toml_line(text: str, keys: Keys) -> int:
 
     Heads of tables in lists are counted; a key is looked for below the head of its table.
     """
-    lines = text.split("\n")
+    lines = _lines(text)
     first, last = 0, len(lines)
     rest = list(keys)
     head = ""
     while len(rest) > 1 and isinstance(rest[1], int):
         head = f"{head}.{rest[0]}" if head else str(rest[0])
-        begin = re.compile(rf"\s*\[\[\s*{re.escape(head)}\s*\]\]")
-        heads = [at for at in range(first, last) if begin.match(lines[at])]
-        if rest[1] >= len(heads):
+        heads = _toml_heads(text, head)
+        place = bisect_left(heads, first) + rest[1]
+        if place >= bisect_left(heads, last):
             break  # a list may also be written in one line, without heads
-        first = heads[rest[1]]
+        first = heads[place]
         last = next((at for at in range(first + 1, last) if _ends(head, lines[at])), last)
         rest = rest[2:]
     for key in rest:
@@ -153,6 +153,19 @@ def toml_line(text: str, keys: Keys) -> int:
             break
         first = at
     return first + 1
+
+
+# A file of a thousand claims asks for some thousands of its lines.
+@lru_cache(maxsize=4)
+def _lines(text: str) -> list[str]:
+    return text.split("\n")
+
+
+@lru_cache(maxsize=16)
+def _toml_heads(text: str, name: str) -> list[int]:
+    """Where the tables of the list `name` begin, among the lines of `text`, TOML."""
+    begin = re.compile(rf"\s*\[\[\s*{re.escape(name)}\s*\]\]")
+    return [at for at, line in enumerate(_lines(text)) if begin.match(line)]
 
 
 def _ends(head: str, line: str) -> bool:

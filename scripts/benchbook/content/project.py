@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from benchbook.content.positions import parse_toml
+from benchbook.content.positions import parse_toml, toml_line
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.traces import file_name
 
@@ -42,6 +42,31 @@ class Config:
     def reference_for(self, guide: str) -> str:
         """The machine that `guide` shows by default."""
         return self.guides.get(guide, {}).get("reference_machine", self.reference_machine)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, dict) and all(map(_is_text, value.values()))
+
+
+# What each setting must be: a test, and the words that say so.
+_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "reference_machine": (_is_text, "the name of a machine"),
+    "blocking_machines": (
+        lambda value: isinstance(value, list) and all(map(_is_text, value)),
+        "a list of names of machines",
+    ),
+    "translation_drift": (lambda value: value in ("warning", "error"), "`warning` or `error`"),
+    "repository": (_is_text, "the address of the repository"),
+    "guides": (
+        lambda value: isinstance(value, dict) and all(map(_are_texts, value.values())),
+        "a table of guides, each with a `reference_machine`",
+    ),
+    "pattern": (_are_texts, "a table of digests, by guide"),
+}
 
 
 @dataclass(frozen=True)
@@ -82,23 +107,33 @@ class Project:
 
     @cached_property
     def config(self) -> Config:
-        """The settings of this checkout."""
+        """The settings of this checkout.
+
+        Raises:
+            BenchbookError: They cannot be read, or one is not what it must be.
+        """
         path = self.root / "pyproject.toml"
         try:
-            whole = parse_toml(path.read_text("utf-8"), path.name)
-            table: dict[str, Any] = whole.get("tool", {}).get("benchbook", {})
+            text = path.read_text("utf-8")
         except FileNotFoundError:
-            table = {}
-        unknown = sorted(set(table) - set(Config.__dataclass_fields__))
-        if unknown:
-            raise BenchbookError(
-                Problem(
-                    "pyproject.toml", 1, f"[tool.benchbook] has the unknown key `{unknown[0]}`", "remove it"
-                )
-            )
-        if table.get("translation_drift", "warning") not in ("warning", "error"):
-            what = "`translation_drift` of [tool.benchbook] is neither `warning` nor `error`"
-            raise BenchbookError(Problem("pyproject.toml", 1, what, "write one of the two"))
+            return Config()
+        except (OSError, UnicodeDecodeError) as error:
+            problem = Problem(path.name, 1, f"cannot be read ({error})", "save it as UTF-8")
+            raise BenchbookError(problem) from error
+        table: Any = parse_toml(text, path.name)
+        for name in ("tool", "benchbook"):
+            table = table.get(name, {}) if isinstance(table, dict) else None
+        if not isinstance(table, dict):
+            what = "its [tool.benchbook] is not a table"
+            raise BenchbookError(Problem(path.name, 1, what, "set the keys below that heading"))
+        for key, value in table.items():
+            if key not in _RULES:
+                what = f"[tool.benchbook] has the unknown key `{key}`"
+                raise BenchbookError(Problem(path.name, 1, what, "remove it"))
+            if not _RULES[key][0](value):
+                line = toml_line(text, ("tool", "benchbook", key))
+                what, fix = f"`{key}` of [tool.benchbook] is {value!r}", f"make it {_RULES[key][1]}"
+                raise BenchbookError(Problem(path.name, line, what, fix))
         return Config(**{**table, "blocking_machines": tuple(table.get("blocking_machines", ()))})
 
     @property

@@ -489,6 +489,25 @@ def read_packed(path: Path, at_most: int) -> bytes:
         return (gzip.GzipFile(fileobj=file) if packed else file).read(at_most + 1)
 
 
+class UnwritableError(BenchbookError):
+    """A file cannot be written: there is no room, or one may not; whatever comes next would be lost too."""
+
+
+@contextmanager
+def writing(shown: str) -> Iterator[None]:
+    """Say of a file that cannot be written, and which messages name `shown`, that this is so.
+
+    Raises:
+        UnwritableError: The system refused.
+    """
+    try:
+        yield
+    except OSError as error:
+        what = f"cannot be written ({error.strerror or error})"
+        fix = "make room there, or make it writable; then the same command goes on"
+        raise UnwritableError(Problem(shown, 1, what, fix)) from error
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file whole or not at all: a reader, or a crash, never meets half of it."""
     write_together({path: text.encode()})

@@ -24,6 +24,9 @@ MARKER = re.compile(r"^# %%(?:[ \t]+(?P<name>.*?))?[ \t]*$")
 CELL_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 REFERENCE = re.compile(r"[a-z][a-z0-9_]*/[a-z][a-z0-9_]*\.py\Z")
 
+# Ten times the longest of ours: what Python parses takes some thousand bytes for each of these.
+LONGEST = 200_000
+
 # Cells with a role of their own, which no page shows unless it asks for them by name.
 PARAMETERS, CHECKS = "parameters", "checks"
 
@@ -243,7 +246,8 @@ def read_script(path: Path, root: Path) -> Script:
     """
     shown_path = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
     try:
-        source = path.read_text("utf-8")
+        with path.open(encoding="utf-8") as file:
+            source = file.read(LONGEST + 1)
     except OSError as error:
         fix = "name a script as <guide>/<script>.py"
         raise BenchbookError(Problem(shown_path, 1, f"cannot be read ({error.strerror})", fix)) from error
@@ -254,6 +258,11 @@ def read_script(path: Path, root: Path) -> Script:
 
 def parse_script(source: str, path: str, reference: str) -> Script:
     """Parse the text of a script; `path` is how errors name it. Raises as `read_script` does."""
+    if len(source) > LONGEST:
+        what = f"has more than {LONGEST} characters"
+        raise BenchbookError(
+            Problem(path, 1, what, "keep data in a file beside it, and name that in `inputs`")
+        )
     tree = _parse(source, path)
     cells = tuple(_cells(source))
     problems = [*_head_problems(tree, cells, path), *_cell_problems(cells, path)]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import DATA_FOLDERS, Project
-from benchbook.content.records import write_text
+from benchbook.content.records import write_together, writing
 from benchbook.content.unfinished import alone
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}\Z")
@@ -82,22 +83,16 @@ def new_script(project: Project, name: str) -> list[str]:
     """Begin the script "guide/script", in a guide that may be new; the files made, relative to the project.
 
     Raises:
-        BenchbookError: It cannot be called so, or is there already.
+        BenchbookError: It cannot be called so, is there already, or cannot be written.
     """
-    guide, slash, stem = name.removeprefix("snippets/").removesuffix(".py").partition("/")
-    if not slash or not NAME.match(guide) or not NAME.match(stem) or guide in DATA_FOLDERS:
-        fix = "name it as guide/script, with lower-case letters, digits and underscores"
-        raise BenchbookError(Problem(name, 1, "cannot name a script", fix))
-    path = project.snippets / guide / f"{stem}.py"
-    _write_new(project, path, SCRIPT)
-    return [project.relative(path)]
+    return _put(project, {_new_script(project, name): SCRIPT})
 
 
 def new_guide(project: Project, name: str) -> list[str]:
     """Begin a guide with one script, and list it in the navigation; the files made or changed.
 
     Raises:
-        BenchbookError: It cannot be called so, or is there already.
+        BenchbookError: It cannot be called so, is there already, or cannot be written.
     """
     if not NAME.match(name) or name in DATA_FOLDERS:
         fix = "use lower-case letters, digits and underscores, beginning with a letter"
@@ -111,7 +106,7 @@ def _new_guide(project: Project, name: str) -> list[str]:
     if page.exists():
         raise BenchbookError(Problem(project.relative(page), 1, "is there already", "name another guide"))
     title = name.replace("_", " ")
-    made = new_script(project, f"{name}/{FIRST}")
+    texts = {_new_script(project, f"{name}/{FIRST}"): SCRIPT}
     script = f"{name}/{FIRST}.py"
     words = {
         "title": title,
@@ -121,8 +116,7 @@ def _new_guide(project: Project, name: str) -> list[str]:
         "half": f"{script}?precision=bfloat16#tensor_bytes",
         "full": f"{script}?precision=float32#tensor_bytes",
     }
-    _write_new(project, page, PAGE.substitute(words))
-    made.append(project.relative(page))
+    texts[page] = PAGE.substitute(words)
     config = project.root / "mkdocs.yml"
     text = config.read_text("utf-8") if config.is_file() else ""
     # A site whose configuration lists no pages shows them all.
@@ -130,12 +124,25 @@ def _new_guide(project: Project, name: str) -> list[str]:
         entries = match["entries"]
         indent = re.match(r"\s*", entries)
         listed = f"{indent[0] if indent and entries else '  '}- {name}.md\n"
-        write_text(config, text[: match.end()] + listed + text[match.end() :])
-        made.append(project.relative(config))
-    return made
+        texts[config] = text[: match.end()] + listed + text[match.end() :]
+    return _put(project, texts)
 
 
-def _write_new(project: Project, path: Path, text: str) -> None:
+def _new_script(project: Project, name: str) -> Path:
+    """Where the script "guide/script" will lie; raises BenchbookError as `new_script` does."""
+    guide, slash, stem = name.removeprefix("snippets/").removesuffix(".py").partition("/")
+    if not slash or not NAME.match(guide) or not NAME.match(stem) or guide in DATA_FOLDERS:
+        fix = "name it as guide/script, with lower-case letters, digits and underscores"
+        raise BenchbookError(Problem(name, 1, "cannot name a script", fix))
+    path = project.snippets / guide / f"{stem}.py"
     if path.exists():
         raise BenchbookError(Problem(project.relative(path), 1, "is there already", "choose another name"))
-    write_text(path, text)
+    return path
+
+
+def _put(project: Project, texts: Mapping[Path, str]) -> list[str]:
+    """Write files, all of them or none; their paths, relative to the project."""
+    shown = [project.relative(path) for path in texts]
+    with writing(shown[0]):
+        write_together({path: text.encode() for path, text in texts.items()})
+    return shown

@@ -92,7 +92,7 @@ def predict_script(
 
 
 def _execute(cell: Cell, path: Path, names_in_use: dict[str, Any]) -> None:
-    exec(compile(cell.source, str(path), "exec", dont_inherit=True), names_in_use)  # noqa: S102
+    exec(compile(cell.source, str(path), "exec", dont_inherit=True, optimize=0), names_in_use)  # noqa: S102
 
 
 @contextlib.contextmanager

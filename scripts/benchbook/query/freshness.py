@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -77,7 +78,7 @@ def input_digests(script: Script, folder: Path) -> dict[str, str]:
     for name in sorted(script.metadata.inputs):
         path = folder / name
         digests[name] = (
-            "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "missing"
+            "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest() if os.path.isfile(path) else "missing"
         )
     return digests
 

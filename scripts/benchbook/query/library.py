@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
@@ -137,7 +138,7 @@ class Library:
             _RECORDED_ON,
             script,
             lambda: tuple(
-                m for m in self.machines.values() if self.project.record_path(m.name, script).is_file()
+                m for m in self.machines.values() if os.path.isfile(self.project.record_path(m.name, script))
             ),
         )
 
@@ -235,8 +236,9 @@ class Library:
         return found
 
     def _script(self, reference: str) -> Script:
+        # Path.is_file raises where a name is longer than any that a file can have.
         path = self.project.snippets / reference
-        if not re.fullmatch(r"[A-Za-z0-9_-]+/[A-Za-z0-9_-]+\.py", reference) or not path.is_file():
+        if not re.fullmatch(r"[A-Za-z0-9_-]+/[A-Za-z0-9_-]+\.py", reference) or not os.path.isfile(path):
             what = f"there is no script `{reference}`"
             raise UnresolvedError(what, did_you_mean(reference, self.project.scripts(), "script"))
         return self.read(path, lambda _: read_script(path, self.project.root))
@@ -247,19 +249,19 @@ class Library:
 
     def _record(self, machine: str, script: str) -> Record | None:
         path = self.project.record_path(machine, script)
-        if not path.is_file():
+        if not os.path.isfile(path):
             return None
         return self.read(path, lambda _: read_record(path, self.project.relative(path)))
 
     def _predictions(self, machine: str, script: str) -> PredictionRecord | None:
         path = self.project.prediction_path(machine, script)
-        if not path.is_file():
+        if not os.path.isfile(path):
             return None
         return self.read(path, lambda _: load_predictions(path, self.project.relative(path)))
 
     def _predicted_on(self, script: str) -> tuple[Machine, ...]:
         known = self._known_machines().values()
-        return tuple(m for m in known if self.project.prediction_path(m.name, script).is_file())
+        return tuple(m for m in known if os.path.isfile(self.project.prediction_path(m.name, script)))
 
     def _known_machines(self) -> dict[str, Machine]:
         """The machines that have records, and the GPUs that have predictions alone."""

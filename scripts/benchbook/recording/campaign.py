@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from benchbook.content.formats import MOMENT
-from benchbook.content.problems import Problem
+from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.records import (
     Campaign,
     HistoryLine,
@@ -25,6 +25,7 @@ from benchbook.content.records import (
     measured_days,
 )
 from benchbook.content.script import Script, Variant
+from benchbook.query.freshness import input_digests
 from benchbook.recording.hosts import Host, HostError, Hosts, preload_names
 from benchbook.recording.jobs import CRASHED, FAILED, OK, TIMED_OUT, Failure, Job, Result
 from benchbook.recording.journal import Finished, Journal
@@ -112,7 +113,7 @@ def run_once(
     """Run a variant once, a second time if the host and not the script gave way; else as `make_job` says.
 
     Raises:
-        BenchbookError: There is no host to run it.
+        BenchbookError: There is no host to run it, or one of its inputs changed while it ran.
     """
     script = task.script
     ends = time.monotonic() + limit
@@ -121,12 +122,28 @@ def run_once(
         host = host_of(hosts, script, variant)
         left = max(0.0, ends - time.monotonic())
         try:
-            return host.run(make_job(script, variant, str(task.path.resolve()), root, left, strict))
+            result = host.run(make_job(script, variant, str(task.path.resolve()), root, left, strict))
         except HostError as error:
             words = str(error)
             hosts.forget(host)
+            continue
+        _see_that_inputs_are_the_same(task)
+        return result
     what = f"the process that watches over the script ended twice ({words})"
     return Result(FAILED, Failure(1, what, "see whether something on this machine kills processes"))
+
+
+def _see_that_inputs_are_the_same(task: Task) -> None:
+    """Raise BenchbookError where an input is no longer what the record of a task will say it was."""
+    changed = [
+        name
+        for name, digest in input_digests(task.script, task.path.parent).items()
+        if digest != task.inputs[name]
+    ]
+    if changed:
+        what = f"its input {changed[0]} changed while it was recorded, and the run that saw it is not kept"
+        fix = "leave its inputs as they are until it is recorded, and record it again"
+        raise BenchbookError(Problem(task.script.path, task.script.metadata.line_of("inputs"), what, fix))
 
 
 Ended = Literal["complete", "spent", "interrupted"]

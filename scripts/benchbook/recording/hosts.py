@@ -20,10 +20,10 @@ from typing import Any
 
 import benchbook
 from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.records import writing
 from benchbook.machines.nvml import Identity
 from benchbook.recording.jobs import Job, Result, result_from
 from benchbook.recording.processes import MARK, end_marked, signal_name
-from benchbook.recording.stores import writing
 
 # What is worth importing once for all runs. Anything else may start threads, which a fork does not survive.
 PRELOADED = ("torch", "transformers", "accelerate", "numpy")
@@ -86,7 +86,8 @@ class Host:
         temporary = package / str(sum(1 for _ in package.iterdir()))
         temporary.mkdir()
         environment = {
-            **os.environ,
+            # What libraries, and processes that a script starts, assert is part of what is measured.
+            **{name: value for name, value in os.environ.items() if name != "PYTHONOPTIMIZE"},
             **dict(key.environment),
             "PYTHONPATH": os.pathsep.join(filter(None, (str(package), inherited))),
             # Removed with the package's folder, even if the host does not live to tidy up.

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.content.formats import MOMENT
-from benchbook.content.records import write_text
+from benchbook.content.records import write_text, writing
 from benchbook.content.terminal import plain
 from benchbook.recording.jobs import Result, result_from
-from benchbook.recording.stores import writing
 
 # A campaign may be interrupted, not spread over a month: seven days at most, of which the last belongs to the
 # session that goes on with it.

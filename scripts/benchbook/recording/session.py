@@ -21,7 +21,7 @@ from benchbook.content.claims import predicates_about
 from benchbook.content.machines import MachineDescription
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
-from benchbook.content.records import CLOCK_SKEW, FIRST_DAY, Campaign
+from benchbook.content.records import CLOCK_SKEW, FIRST_DAY, Campaign, UnwritableError, writing
 from benchbook.content.script import Script, Variant
 from benchbook.machines.accelerators import Accelerators
 from benchbook.machines.circumstances import DeviceWatch, commit, deciding_variables, differ, made
@@ -32,7 +32,7 @@ from benchbook.recording.hosts import Hosts
 from benchbook.recording.jobs import CRASHED, OK, Result
 from benchbook.recording.journal import Finished, Journal, open_journal, read_journal
 from benchbook.recording.plan import Task, left
-from benchbook.recording.stores import Store, UnwritableError, writing
+from benchbook.recording.stores import Store
 
 # As messages name it.
 LOCK = ".benchbook/lock"

@@ -7,7 +7,7 @@ import contextlib
 import gzip
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -34,6 +34,7 @@ from benchbook.content.records import (
     superseded_traces,
     trace_places,
     write_together,
+    writing,
 )
 from benchbook.content.traces import ENDING, trace_digest
 from benchbook.content.unfinished import changing_records
@@ -46,25 +47,6 @@ DAMAGE = (
 
 
 OF_ITS_OWN = "record with `--recorded-by` and your name, or under another name with `--machine`"
-
-
-class UnwritableError(BenchbookError):
-    """A file cannot be written: there is no room, or one may not; whatever comes next would be lost too."""
-
-
-@contextlib.contextmanager
-def writing(shown: str) -> Iterator[None]:
-    """Say of a file that cannot be written, and which messages name `shown`, that this is so.
-
-    Raises:
-        UnwritableError: The system refused.
-    """
-    try:
-        yield
-    except OSError as error:
-        what = f"cannot be written ({error.strerror or error})"
-        fix = "make room there, or make it writable; then the same command goes on"
-        raise UnwritableError(Problem(shown, 1, what, fix)) from error
 
 
 class Store(Protocol):

@@ -154,7 +154,8 @@ def _run_cells(job: Job, seat: Seat, teller: Teller) -> dict[str, Any]:
                 text = "\n" * (line - 1) + code
                 parsed = compile(text, job.script, "exec", flags=flags | ast.PyCF_ONLY_AST, dont_inherit=True)
                 tree = with_notes(code, parsed, shift=line - 1)
-                compiled = compile(tree, job.script, "exec", flags=flags, dont_inherit=True)
+                # Asserts are kept whatever PYTHONOPTIMIZE says: the checks are made of them.
+                compiled = compile(tree, job.script, "exec", flags=flags, dont_inherit=True, optimize=0)
                 flags |= compiled.co_flags & FUTURES
                 with meters.around(name):
                     exec(compiled, namespace)  # noqa: S102

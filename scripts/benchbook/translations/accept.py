@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
+from benchbook.content.records import writing
 from benchbook.content.unfinished import alone
 from benchbook.languages.language import FALLBACK, FILE
 from benchbook.translations.documents import Document, read_documents
@@ -35,7 +36,7 @@ def accept(project: Project, target: str | None, section: str | None, all_langua
         What was recorded: `docs/ja/index.md#section`, in order.
 
     Raises:
-        BenchbookError: Nothing is called so, or a section is not translated.
+        BenchbookError: Nothing is called so, a section is not translated, or a page cannot be written.
     """
     with alone(project.root):
         return _accept(project, target, section, all_languages)
@@ -52,7 +53,8 @@ def _accept(project: Project, target: str | None, section: str | None, all_langu
     for document in chosen:
         entry, changed = _accepted(document, section)
         if entry != recorded_digests(document.page):
-            write_entry(document.path, ENTRY, entry)
+            with writing(document.shown):
+                write_entry(document.path, ENTRY, entry)
         done += [f"{document.shown}#{key}" for key in changed]
     return done
 

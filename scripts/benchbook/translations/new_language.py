@@ -11,7 +11,7 @@ from babel import Locale, UnknownLocaleError
 
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
-from benchbook.content.records import write_text
+from benchbook.content.records import write_together, writing
 from benchbook.content.site_files import LANGUAGE_CODE
 from benchbook.content.unfinished import alone
 from benchbook.content.yaml_text import InvalidYamlError, below, parse_nodes
@@ -57,7 +57,8 @@ def listed_languages(text: str) -> ListedLanguages | None:
 def language_problems(project: Project) -> Iterator[Problem]:
     """Languages that are listed and have no folder, or have one and are not listed."""
     path = project.root / CONFIG
-    listed = listed_languages(path.read_text("utf-8")) if path.is_file() else None
+    # What is not UTF-8 in it is told with its navigation.
+    listed = listed_languages(path.read_text("utf-8", "replace")) if path.is_file() else None
     if listed is None:
         return
     for code, line in listed.lines.items():
@@ -157,7 +158,7 @@ def new_language(project: Project, code: str) -> list[str]:
         The files made or changed.
 
     Raises:
-        BenchbookError: There is no such language, or it is there already.
+        BenchbookError: There is no such language, it is there already, or it cannot be written.
     """
     locale = _locale(code)
     with alone(project.root):
@@ -177,8 +178,9 @@ def _new_language(project: Project, code: str, locale: Locale) -> list[str]:
         what = "lists no languages below the plugin i18n"
         raise BenchbookError(Problem(CONFIG, 1, what, f"list English there: `- locale: {FALLBACK}`"))
     english = (project.docs / FALLBACK / FILE).read_text("utf-8")
-    write_text(path, new_language_file(english, locale))
-    write_text(config, _with_entry(text, listed, code, locale))
+    texts = {path: new_language_file(english, locale), config: _with_entry(text, listed, code, locale)}
+    with writing(project.relative(path)):
+        write_together({place: content.encode() for place, content in texts.items()})
     return [project.relative(path), CONFIG]
 
 

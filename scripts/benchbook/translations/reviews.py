@@ -13,6 +13,7 @@ from benchbook.content.formats import Day, Limit, Stored
 from benchbook.content.page_source import PageSource
 from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
+from benchbook.content.records import writing
 from benchbook.content.unfinished import alone
 from benchbook.content.validation import adapter, shape_errors
 from benchbook.translations.documents import Document, read_documents
@@ -135,7 +136,7 @@ def record_review(
         today: The date.
 
     Raises:
-        BenchbookError: There is no such page or section, or its language is not theirs.
+        BenchbookError: There is no such page or section, its language is not theirs, or it cannot be written.
     """
     with alone(project.root):
         return _record(project, target, section, by, native, today)
@@ -165,5 +166,6 @@ def _record(project: Project, target: str, section: str, by: str, native: str, t
     recorded = document.page.front_matter.get(ENTRY)
     table = {**(recorded if isinstance(recorded, dict) else {}), section: asdict(review)}
     ordered = {key: table[key] for key in (*known, *table) if key in table}
-    write_entry(document.path, ENTRY, ordered)
+    with writing(document.shown):
+        write_entry(document.path, ENTRY, ordered)
     return f"{document.shown}#{section}"
