@@ -319,6 +319,16 @@ FALSEHOODS = {
     "steps per millisecond": ('"步/秒"', '"步/毫秒"', "`steps/s` is not per second"),
     "a rate in words, per hour": ('"次/秒"', '"每小时次数"', "`1/s` is not per second"),
     "gigabytes for bytes": ('"字节/参数"', '"GB/参数"', "`B/parameter` names the unit GB"),
+    "steps that are thousands": (
+        '"步/秒"',
+        '"k步/秒"',
+        "`steps/s` holds `k`, which its English name does not",
+    ),
+    "steps of a thousand each": (
+        '"步/秒"',
+        '"千步/秒"',
+        "`steps/s` is called `千步/秒`, and `千` multiplies it",
+    ),
     "the name of another optimizer": (
         f'{OPTIMIZER}SGD": "SGD"',
         f'{OPTIMIZER}SGD": "Adafactor"',
@@ -343,6 +353,27 @@ def test_what_surrounds_records_says_in_every_language_what_it_says_in_english(
     assert found
     assert (found[0].path, bool(found[0].fix)) == ("docs/zh/_language.yml", True)
     assert abs(found[0].line - line) <= 1
+
+
+@pytest.mark.parametrize(
+    ("code", "units", "what"),
+    [
+        ("ja", "{GiB: MiB}", "`GiB` is written the same in every language"),
+        ("en", "{s: ms}", "`s` is written the same in every language"),
+        ("en", "{samples/s: tokens/s}", "`samples/s` is called `tokens/s`, which is another unit"),
+        ("en", "{1/s: per minute}", "`1/s` is called `per minute`, which is something else"),
+        ("en", "{steps/s: ksteps/s}", "`steps/s` is called `ksteps/s`, which is something else"),
+        ("ar", "{steps/s: ألف خطوة/ثانية}", "`ألف` multiplies it"),
+        ("fr", "{steps/s: kilopas/s}", "`kilo` multiplies it"),
+    ],
+)
+def test_a_unit_is_called_in_no_language_what_another_one_is(
+    tmp_path: Path, code: str, units: str, what: str
+) -> None:
+    write(tmp_path / f"docs/{code}/_language.yml", f"strings: {{}}\nunits: {units}\n")
+    with pytest.raises(BenchbookError, match=what) as error:
+        load_language(tmp_path / "docs", code)
+    assert error.value.problems[0].line == 2
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from benchbook.content.positions import yaml_line
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.safe_html import holds_markup
-from benchbook.content.units import UNITS, Unit
+from benchbook.content.units import UNITS, WORDED, Unit
 from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
 from benchbook.languages.formatting import (
     LARGEST_RATIO,
@@ -41,6 +41,7 @@ from benchbook.languages.markup import isolated_words
 from benchbook.languages.style import style_problems
 from benchbook.languages.telling import (
     IDEOGRAPHS,
+    MAGNITUDES,
     NAME,
     TIMES,
     added_words,
@@ -455,6 +456,40 @@ def _problems(table: dict[str, Any], code: str, path: str, text: str) -> Iterabl
         for key, value in (table.get(title) or {}).items():
             if found := _entry_problem(key, value, categories if title == "strings" else set()):
                 yield Problem(path, yaml_line(text, (title, str(key))), *found)
+            elif title == "units" and (found := _unit_problem(key, value, code)):
+                yield Problem(path, yaml_line(text, (title, key)), *found)
+
+
+def _unit_problem(symbol: str, name: str, code: str) -> tuple[str, str] | None:
+    """What is wrong with a unit's name in any language, English among them, and the fix."""
+    if symbol not in WORDED:
+        return f"`{symbol}` is written the same in every language", "remove it from `units:`"
+    said = unicodedata.normalize("NFKC", name).strip()
+    if said in UNITS and said != symbol:
+        return f"`{symbol}` is called `{said}`, which is another unit", "name it by words of the language"
+    if code == FALLBACK and said not in cldr_unit_words(code, (_IN_CLDR.get(symbol, _SECOND),)):
+        # In English it is its symbol, which may be shortened, or has words for the stroke.
+        plain = said.replace("per ", "/").replace(" ", "")
+        plain = re.sub(r"second$", "s", plain)
+        wanted = symbol.removeprefix("1")
+        if not wanted.startswith(plain) or plain.rstrip("/").count("/") != wanted.count("/"):
+            return f"`{symbol}` is called `{said}`, which is something else", f"write it as `{symbol}`"
+    elif prefix := _multiple(said, code):
+        return f"`{symbol}` is called `{said}`, and `{prefix}` multiplies it", f"remove `{prefix}`"
+    return None
+
+
+def _multiple(name: str, code: str) -> str | None:
+    """What a unit's name begins with that makes a multiple of it: `kilo` as in a kilobyte, a thousand."""
+    bytes_ = {word.casefold() for word in cldr_unit_words(code, ("digital-byte",), ("long",))}
+    larger = {word.casefold() for word in cldr_unit_words(code, _LARGER_BYTES, ("long",))}
+    prefixes = {word.removesuffix(end).strip() for word in larger for end in bytes_ if word.endswith(end)}
+    prefixes |= {*MAGNITUDES.get(code.partition("-")[0], ())}
+    said = name.casefold()
+    letter = re.match(r"[kKMGTµμ](?= )", name)
+    return (
+        letter[0] if letter else next((one for one in sorted(prefixes - {""}) if said.startswith(one)), None)
+    )
 
 
 # The numbers that a date has, by what is known of it.
@@ -531,7 +566,7 @@ def _unfaithful(
                 for what in (
                     *_differences(key, form, said, english[key], strict),
                     *_lost(said, theirs),
-                    *(_other_unit(key, said, code) if title == "units" and said != theirs else ()),
+                    *(_other_unit(key, said, theirs, code) if title == "units" and said != theirs else ()),
                 ):
                     fix = f"say what {source} does: {theirs}"
                     yield Problem(path, yaml_line(text, (title, key)), f"`{key}` {what}", fix)
@@ -617,8 +652,13 @@ _LARGER_BYTES = tuple(f"digital-{prefix}byte" for prefix in ("kilo", "mega", "gi
 _LARGER_SYMBOLS = {symbol for symbol, unit in UNITS.items() if unit.dimension == "memory" and symbol != "B"}
 
 
-def _other_unit(key: str, said: str, code: str) -> Iterator[str]:
-    """What is wrong with the name of a unit, by the words that CLDR has for it and for others."""
+def _other_unit(key: str, said: str, english: str, code: str) -> Iterator[str]:
+    """What is wrong with the name of a unit, by its English one, and by the words that CLDR has for units."""
+    known = {word.removesuffix("s") for word in re.findall(r"[a-z]+", f"{key} {english}".casefold())}
+    if script_of(Locale.parse(code.replace("-", "_"))) != "Latn":
+        for word in re.findall(r"[A-Za-z]+", said):
+            if word.casefold().removesuffix("s") not in known:
+                yield f"holds `{word}`, which its English name does not"
     words = cldr_unit_words(code, (_IN_CLDR.get(key, _SECOND),))
     # What CLDR has of a language that it knows little of: `h`, `sec`.
     if all(word.isascii() and len(word) <= len("sec") for word in words):
