@@ -141,6 +141,54 @@ def test_counts_code_and_figures_with_a_source_are_left_alone(text: str) -> None
     assert problems(text) == []
 
 
+VALUE = "`#!value sums/add.py#total`"
+
+
+@pytest.mark.parametrize(
+    ("text", "glued"),
+    [
+        (f"It takes 10{VALUE} steps.", "10"),
+        (f"It takes 10 **{VALUE}** steps.", "10"),
+        (f"It takes {VALUE}000 steps.", "0"),
+        (f"It takes {VALUE}\n000 steps.", "000"),
+        (f"It takes `10`<wbr>{VALUE} steps.", "10"),
+        (f"It takes <b>&#49;</b>{VALUE} steps.", "1"),
+        (f"It saves \u2212{VALUE}.", "\u2212"),
+        (f"It saves \u2212 {VALUE}.", "\u2212"),
+        (f"It saves 1.{VALUE}.", "1."),
+        (f"It saves .{VALUE}.", "."),
+        (f"It saves {VALUE}k.", "k"),
+        (f"It saves {VALUE}<sup>2</sup>.", "2"),
+        (f"It takes {VALUE} thousand million steps.", "thousand"),
+        (f"It takes minus {VALUE}.", "minus"),
+        (f"{VALUE}万ステップ", "万"),
+        (f"{VALUE} 千步", "千"),
+        (f"{VALUE} ألف خطوة", "ألف"),
+        (f"{VALUE} ألفًا", "ألفًا"),
+        (f"{VALUE} 分の1 です。", "分の1"),
+        (f"五分之 {VALUE}", "五分之"),
+        (f"五{VALUE}", "五"),
+    ],
+)
+def test_nothing_beside_a_value_makes_another_number_of_it(text: str, glued: str) -> None:
+    (problem,) = problems(f"First line.\n{text}")
+    assert problem.what == f"`{glued}` stands beside a value, and would be read as part of the number"
+    assert problem.line == 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"In bf16 {VALUE}, and GPT-2 {VALUE}; {VALUE}\u2013{VALUE}, {VALUE} \u2212 {VALUE}.",
+        f"(**{VALUE}**), [{VALUE}](#a): {VALUE}; {VALUE}. Next, {VALUE}, 2 of them.",
+        f"ピークの{VALUE}になります。半分の {VALUE}で済みます。{VALUE} 十分です。{VALUE} 百分点。第 2 项，{VALUE} 步",
+        f"ومقداره {VALUE}، و4 و{VALUE} ألفاظ",
+    ],
+)
+def test_words_and_names_beside_a_value_are_left_alone(text: str) -> None:
+    assert problems(text) == []
+
+
 def test_a_typed_number_is_named_with_its_line_in_the_file() -> None:
     (problem,) = problems("First line,\nsecond line,\nthird with 5 GiB.\n")
     assert problem.line == 6

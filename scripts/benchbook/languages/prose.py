@@ -9,7 +9,15 @@ from markdown_it.token import Token
 
 from benchbook.content.page_source import VALUE, PageSource
 from benchbook.content.problems import Problem
-from benchbook.languages.telling import BARE_ADDRESS, first_typed, folded, typed_pattern, typed_places
+from benchbook.languages.telling import (
+    BARE_ADDRESS,
+    BOUND,
+    GLUED,
+    first_typed,
+    folded,
+    typed_pattern,
+    typed_places,
+)
 
 ID = re.compile(r"[a-z][a-z0-9-]*\Z")
 BIND = "bind it to a record with `#!value ...`, or put a link to its source beside it"
@@ -31,6 +39,7 @@ def prose_problems(page: PageSource, path: str, unit_words: Collection[str]) -> 
     yield from _heading_problems(page, path)
     for token in page.inlines():
         yield from _bare_addresses(token, path)
+        yield from _glued_values(token, path)
         # A claim may be folklore, with its source beside it; what checks claims sees to their sentences.
         if not _has_source(token.children or []) and not token.meta.get("sentence"):
             yield from typed_numbers(token, path, typed)
@@ -70,6 +79,25 @@ def _bare_addresses(token: Token, path: str) -> Iterator[Problem]:
         line += child.type in ("softbreak", "hardbreak")
         if child.type == "text" and not inside and (found := BARE_ADDRESS.search(folded(child.content)[0])):
             yield Problem(path, line, f"the address `{found[0]}` stands in the text", LINK)
+
+
+def _glued_values(token: Token, path: str) -> Iterator[Problem]:
+    """Values whose neighbours make another number of them: `10` before 40 reads 1040."""
+    assert token.map is not None
+    text = ""
+    for child in token.children or []:
+        if child.type in {"softbreak", "hardbreak"}:
+            text += "\n"
+        elif child.type == "code_inline" and child.content.startswith(VALUE):
+            text += BOUND
+        elif child.type in {"text", "code_inline"}:
+            text += child.content
+    plain = folded(text)[0] if BOUND in text else ""
+    for found in GLUED.finditer(plain):
+        line = token.map[0] + 1 + plain.count("\n", 0, found.start())
+        said = found[0].replace(BOUND, "").strip()
+        what = f"`{said}` stands beside a value, and would be read as part of the number"
+        yield Problem(path, line, what, "let the reference compute it (`#!value 1000 * a`), or reword")
 
 
 def _heading_problems(page: PageSource, path: str) -> Iterator[Problem]:

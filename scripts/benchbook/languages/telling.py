@@ -61,6 +61,20 @@ MAGNITUDES: dict[str, dict[str, int]] = {
     "ar": {"ألف": 10**3, "آلاف": 10**3, "مليون": 10**6, "ملايين": 10**6, "مليار": 10**9, "مليارات": 10**9},
     "en": {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12},
 }
+# Stands in a text for a value that is bound to a record.
+BOUND = "\ue000"
+_TEN_AND_MORE = "".join(letter for letter, number in IDEOGRAPHS.items() if number >= 10)
+_MULTIPLES = "|".join((*(word for words in MAGNITUDES.values() for word in words), "hundred", "dozen"))
+# What beside a number would be read as part of it: digits, signs, and words that multiply or divide it.
+# `bf16` is a name, `十分` and `百分点` are words, and a dash between two values is a range.
+GLUED = re.compile(
+    rf"(?:(?<![A-Za-z\d.,])(?<![A-Za-z]-)\d(?:[\d.,]*\d)?\s+|(?<![\d.,])[\d.,]+|[+*=~≈<>≤≥×/^√-]|(?<!{BOUND})[\u2010-\u2015]"
+    rf"|(?<!{BOUND})(?<!{BOUND}\s)[\u2212÷±∓]\s*|[{''.join(IDEOGRAPHS)}]\s?|[\d{''.join(IDEOGRAPHS)}]\s?分[之の]\s?"
+    rf"|\b(?i:minus|negative|half|twice|thrice)\s+|マイナス\s?|[负負]\s?|(?<!\w)(?:سالب|ناقص|ضعف)\s+){BOUND}"
+    rf"|{BOUND}(?:[A-Za-z\d]|[.,\u066b\u066c]\d|\s*[%‰]|\s*\d{{3}}(?!\w)|\s+[kKMG](?!\w)|\s*[×x*·]\s?10"
+    rf"|[\s-]*(?i:{_MULTIPLES})(?:ا|ًا|اً|s)?(?!\w)|\s+(?:point|and a half)\b|\s?半(?![分数])"
+    rf"|\s?(?!十分|百分|万一)[{_TEN_AND_MORE}]|\s?分[之の]\s?[\d{''.join(IDEOGRAPHS)}])"
+)
 # A name is written with a capital behind another letter, or with digits: AdamW, DDP, bf16.
 NAME = re.compile(
     r"(?<![A-Za-z\d])(?=[A-Za-z\d]*[A-Za-z])(?:[A-Za-z]+[A-Z\d][A-Za-z\d]*|[A-Z]{2,})(?![A-Za-z\d])"
