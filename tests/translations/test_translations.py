@@ -463,6 +463,7 @@ def test_a_quotation_ends_as_it_likes() -> None:
     [
         ("<Tip warning>\n\nx", "`<tip>` is not an element"),
         ("x <Youtube/> y", "`<youtube>` is not an element"),
+        ('<bdo dir="rtl">BiG 12.5</bdo>', "`<bdo>` is not an element"),
         ("<Tip warning={true}>x", "`<tip>` is not an element"),
         ("[[open-in-colab]]", "`[[open-in-colab]]` is syntax"),
         ("[`utils.set_seed`] sets it", "[`utils.set_seed`] links to nothing here"),
