@@ -438,6 +438,25 @@ def test_a_language_says_which_unit_its_words_are(tmp_path: Path) -> None:
             load_language(tmp_path / "docs", "ja")
 
 
+@pytest.mark.parametrize(
+    ("code", "words", "what"),
+    [
+        ("ar", "{GB: [ميغابايت]}", "`ميغابايت` stands below `GB`, and is `MB`"),
+        ("ja", "{s: [秒, ミリ秒]}", "`ミリ秒` stands below `s`, and is `ms`"),
+        ("ja", "{GB: [megabytes]}", "`megabytes` stands below `GB`, and is `MB`"),
+        ("ja", "{GB: [MiB]}", "`MiB` stands below `GB`, and is `MiB`"),
+        ("ja", "{MB: [メガ], GB: [メガ]}", "`メガ` stands below `GB`, and is `MB`"),
+    ],
+)
+def test_a_word_for_a_unit_stands_below_the_unit_that_it_is(
+    tmp_path: Path, code: str, words: str, what: str
+) -> None:
+    write(tmp_path / f"docs/{code}/_language.yml", f"strings: {{}}\nunit_words: {words}\n")
+    with pytest.raises(BenchbookError, match=what) as error:
+        load_language(tmp_path / "docs", code)
+    assert error.value.problems[0].line == 2
+
+
 def test_an_english_label_names_no_measured_number_but_its_own_name(tmp_path: Path) -> None:
     write(
         tmp_path / "docs/en/_language.yml", "labels: {step: 42 ms, model=a-8b: A 8B, rule_of_18: 18 bytes}\n"

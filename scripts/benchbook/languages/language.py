@@ -445,6 +445,9 @@ def _problems(table: dict[str, Any], code: str, path: str, text: str) -> Iterabl
         if symbol not in UNITS and symbol not in _SAID_RATIOS:
             fix = f"name a unit as records do, or one of {', '.join(_SAID_RATIOS)}"
             yield Problem(path, yaml_line(text, ("unit_words", str(symbol))), f"`{symbol}` is no unit", fix)
+    for keys, what in _mistaken_words(words, code) if isinstance(words, dict) else ():
+        fix = "put it below the unit that it is, and below that alone"
+        yield Problem(path, yaml_line(text, ("unit_words", *keys)), what, fix)
     patterns = table.get("dates") or {}
     if not (isinstance(patterns, dict) and all(map(_is_date, patterns, patterns.values()))):
         fix = "write `year: y`, `month: y M` and `day: y M d`, with the words of the language between them"
@@ -458,6 +461,20 @@ def _problems(table: dict[str, Any], code: str, path: str, text: str) -> Iterabl
                 yield Problem(path, yaml_line(text, (title, str(key))), *found)
             elif title == "units" and (found := _unit_problem(key, value, code)):
                 yield Problem(path, yaml_line(text, (title, key)), *found)
+
+
+def _mistaken_words(words: Mapping[Any, list[str]], code: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Words that stand below one unit and are another: by CLDR, as a symbol, or by the file itself."""
+    meant: dict[str, set[str]] = {symbol: {symbol} for symbol in UNITS}
+    for name, symbol in _CLDR_UNITS.items():
+        for word in cldr_unit_words(code, (name,)) | cldr_unit_words(FALLBACK, (name,)):
+            meant.setdefault(word, set()).add(symbol)
+    for symbol, said in words.items():
+        for word in said:
+            # A single letter of CLDR's is too often another word.
+            known = meant.setdefault(word, {symbol}) if len(word) > 1 else {symbol}
+            if symbol not in known:
+                yield (str(symbol),), f"`{word}` stands below `{symbol}`, and is `{min(known)}`"
 
 
 def _unit_problem(symbol: str, name: str, code: str) -> tuple[str, str] | None:
