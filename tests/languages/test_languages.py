@@ -217,6 +217,44 @@ def test_a_pattern_that_is_no_date_is_refused(tmp_path: Path, written: str) -> N
         load_language(tmp_path, "zh")
 
 
+@pytest.mark.parametrize(
+    ("code", "written"),
+    [
+        ("zh", "day: y年d月M日"),
+        ("zh", "day: d年M月y日"),
+        ("zh", "month: y年十M月"),
+        ("zh", "month: M年y月"),
+        ("ja", "month: y年−M月"),
+        ("de", "day: M.d.y"),
+        ("en", "day: d/M/y"),
+    ],
+)
+def test_a_date_has_each_number_beside_its_own_word_and_in_the_order_of_cldr(
+    tmp_path: Path, code: str, written: str
+) -> None:
+    path = tmp_path / code / "_language.yml"
+    write(path, f"strings: {{}}\ndates: {{{written}}}\n")
+    with pytest.raises(BenchbookError, match="does not say year, month and day as CLDR does") as error:
+        load_language(tmp_path, code)
+    assert error.value.problems[0].line == 2
+
+
+@pytest.mark.parametrize(
+    ("code", "written", "shown"),
+    [
+        ("zh", "y 年 M 月 d 日", "2026 年 3 月 4 日"),
+        ("ja", "y/M/d", "2026/3/4"),
+        ("de", "d.M.y", "4.3.2026"),
+        ("ru", "d.M.y г", "4.3.2026 г"),
+    ],
+)
+def test_a_date_may_have_other_spaces_and_marks_than_cldr(
+    tmp_path: Path, code: str, written: str, shown: str
+) -> None:
+    write(tmp_path / code / "_language.yml", f"dates: {{day: {written}}}\n")
+    assert load_language(tmp_path, code).day("2026-03-04") == shown
+
+
 def test_arabic_runs_from_right_to_left() -> None:
     assert [load_language(DOCS, code).direction for code in ("en", "ar", "zh", "ja")] == [
         "ltr",

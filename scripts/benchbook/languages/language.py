@@ -452,6 +452,12 @@ def _problems(table: dict[str, Any], code: str, path: str, text: str) -> Iterabl
     if not (isinstance(patterns, dict) and all(map(_is_date, patterns, patterns.values()))):
         fix = "write `year: y`, `month: y M` and `day: y M d`, with the words of the language between them"
         yield Problem(path, yaml_line(text, ("dates",)), "`dates:` is not patterns of dates", fix)
+        patterns = {}
+    for known, pattern in patterns.items():
+        if (wanted := _unlike_cldr(known, pattern, code)) is not None:
+            what = f"`{known}: {pattern}` does not say year, month and day as CLDR does: `{wanted}`"
+            fix = "write them in that order, with those words beside them or none"
+            yield Problem(path, yaml_line(text, ("dates", known)), what, fix)
     for title in ("strings", "labels", "units"):
         if not isinstance(table.get(title) or {}, dict):
             yield Problem(path, 1, f"`{title}:` is not a mapping", "write `key: text` below it")
@@ -519,6 +525,32 @@ def _is_date(known: object, pattern: object) -> bool:
         return False
     letters = [letter for letter in folded(pattern)[0] if letter.isascii() and letter.isalnum()]
     return sorted(letters) == sorted(_DATES.get(str(known), "?"))
+
+
+# What CLDR calls the pattern of a date that is known so far.
+_SKELETONS = {"year": "y", "month": "yMMM", "day": "yMMMd"}
+
+
+def _unlike_cldr(known: str, pattern: str, code: str) -> str | None:
+    """The pattern of CLDR, where a language's own has its letters in another order or beside other words."""
+    skeletons = Locale.parse(code.replace("-", "_")).datetime_skeletons
+    if _SKELETONS[known] not in skeletons:
+        return None
+    cldr = str(skeletons[_SKELETONS[known]].pattern)
+    (order, words), (wanted, theirs) = (_parts_of_date(one) for one in (pattern, cldr))
+    # Between letters and words stand spaces and marks such as a full stop, and no sign.
+    signs = any(unicodedata.category(letter)[0] in "SN" for letter in pattern)
+    return cldr if signs or order != wanted or not (words == theirs or not any(words)) else None
+
+
+def _parts_of_date(pattern: str) -> tuple[str, list[str]]:
+    """The letters of a pattern that stand for numbers, in order, and the words around them."""
+    # A language's own has no words of Latin letters, which would be read as those of a pattern.
+    plain = re.sub(r"'([^']*)'", lambda quoted: "" if quoted[1].isascii() else quoted[1], pattern)
+    plain = plain.replace("L", "M")
+    parts = re.split(r"y+|M+|d+", plain)
+    words = ["".join(letter for letter in part if letter.isalpha()) for part in parts]
+    return "".join(found[0] for found in re.findall(r"y+|M+|d+", plain)), words
 
 
 # A placeholder: a name, and nothing that could reach into what it stands for.
