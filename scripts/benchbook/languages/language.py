@@ -615,6 +615,7 @@ def _unfaithful(
                 for what in (
                     *_differences(key, form, said, english[key], strict),
                     *_lost(said, theirs),
+                    *(_other_signs(said, theirs) if title != "labels" else ()),
                     *(_other_unit(key, said, theirs, code) if title == "units" and said != theirs else ()),
                 ):
                     fix = f"say what {source} does: {theirs}"
@@ -677,6 +678,23 @@ def _differences(key: str, form: str, said: str, english: Text, strict: bool) ->
         yield "is far longer"
     if any(unicodedata.category(letter) == "Cc" for letter in said):
         yield "holds a line break or another control character"
+
+
+# Signs that make another number of the one beside them; a hyphen does so right before it alone.
+_SIGNS = "+\u2212±∓÷×^<>=≈~≤≥√"
+_DASH = re.compile(r"[-\u2010-\u2015][\s\u200e\u200f\u2066-\u2069]*(?=\{|$)")
+
+
+def _other_signs(said: str, english: str) -> Iterator[str]:
+    """The signs of a text that its English one does not have; a spread keeps its own."""
+    ours, theirs = folded(said)[0], folded(english)[0]
+    for sign in sorted({*ours} - {*theirs}):
+        if sign in _SIGNS:
+            yield f"holds the sign `{sign}`"
+    if _DASH.search(ours) and not _DASH.search(theirs):
+        yield "has a dash before its number"
+    if "±" in theirs and "±" not in ours:
+        yield "lacks the sign `±`"
 
 
 def _lost(said: str, english: str) -> Iterator[str]:
@@ -811,6 +829,11 @@ def _entry_problem(key: object, value: object, categories: set[str]) -> tuple[st
                 "write placeholders as English has them: {name}",
             )
     if isinstance(value, str):
+        # No other text holds English to what stands beside these numbers.
+        signs = {"±"} if key == "spread" else set() if key in _RATIOS else None
+        if categories and signs is not None and {*value} & {*"+-\u2212±÷^"} != signs:
+            held = "`±` and no other sign" if signs else "no sign but `×`, `<` and `>`"
+            return f"`{key}` is `{value}`", f"write it with {held}"
         return None
     if not (categories and isinstance(value, dict)):
         return f"`{key}` is not text", "put it in quotes"
