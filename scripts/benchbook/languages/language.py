@@ -468,6 +468,31 @@ def _problems(table: dict[str, Any], code: str, path: str, text: str) -> Iterabl
             elif title == "units" and (found := _unit_problem(key, value, code)):
                 yield Problem(path, yaml_line(text, (title, key)), *found)
 
+    for key, what in _mistaken_labels(table.get("labels") or {}):
+        yield Problem(path, yaml_line(text, ("labels", key)), what, "say which value it is, and no other one")
+
+
+def _values_of_axes(labels: Iterable[object]) -> dict[str, list[tuple[str, str]]]:
+    """The labels of values, by axis: each with the value and its key."""
+    axes: dict[str, list[tuple[str, str]]] = {}
+    for key in labels:
+        axis, is_value, value = str(key).rpartition("=")
+        if is_value:
+            axes.setdefault(axis, []).append((value, str(key)))
+    return axes
+
+
+def _mistaken_labels(labels: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
+    """Labels of an axis' values that are another value of it, or hold another number than theirs."""
+    for values in _values_of_axes(labels).values():
+        others = {value.casefold(): value for value, _ in values}
+        for value, key in values:
+            said = unicodedata.normalize("NFKC", str(labels.get(key))).casefold().strip()
+            if others.get(said, value) != value:
+                yield key, f"the label of `{key}` is `{others[said]}`, which is another value"
+            elif re.fullmatch(r"\d+(?:\.\d+)?", value) and (held := _numbers(said)) and value not in held:
+                yield key, f"the label of `{key}` holds the number {held[0]}"
+
 
 def _mistaken_words(words: Mapping[Any, list[str]], code: str) -> Iterator[tuple[tuple[str, ...], str]]:
     """Words that stand below one unit and are another: by CLDR, as a symbol, or by the file itself."""
@@ -601,6 +626,14 @@ def _unfaithful(
     """Where a language says something else than English does: a text that hides or makes up what is shown."""
     latin = script_of(Locale.parse(code.replace("-", "_"))) == "Latn"
     source = f"docs/{FALLBACK}/{FILE}"
+    for values in _values_of_axes(table.get("labels") or {}).values():
+        for value, key in values:
+            # English says yes or no of a flag, which other languages may say in words of the axis.
+            if key not in fallback.labels and value not in ("true", "false"):
+                what = f"`{key}` is a label that English lacks, which shows that value as it is"
+                yield Problem(
+                    path, yaml_line(text, ("labels", key)), what, f"remove it, or add it to {source}"
+                )
     for title, english in (
         ("strings", fallback.strings),
         ("labels", fallback.labels),
@@ -642,12 +675,7 @@ def _told_apart(title: str, english: Mapping[str, Any]) -> Iterator[list[str]]:
     elif title == "strings":
         yield from ([key for key in keys if key in english] for keys in _TOLD_APART)
     else:
-        values: dict[str, list[str]] = {}
-        for key in english:
-            axis, is_value, _ = key.rpartition("=")
-            if is_value:
-                values.setdefault(axis, []).append(key)
-        yield from values.values()
+        yield from ([key for _, key in values] for values in _values_of_axes(english).values())
 
 
 def _differences(key: str, form: str, said: str, english: Text, strict: bool) -> Iterator[str]:
