@@ -87,6 +87,14 @@ def test_a_measured_number_in_the_text_is_found(text: str) -> None:
         "๔๒ ms",
         "४२ ms",
         "42㎳",
+        "42 (in ms)",
+        "42 `GiB`",
+        "`42` GiB",
+        "42 gibibytes",
+        "twelve gigabytes",
+        "fifteen GiB",
+        "![42 GiB](a.png)",
+        '![memory](a.png "42 GiB")',
         "XLII ms",
         "forty-two milliseconds",
         "a hundred seconds",
@@ -139,6 +147,14 @@ def test_a_language_that_names_no_words_for_units_has_those_of_cldr(code: str, t
 )
 def test_counts_code_and_figures_with_a_source_are_left_alone(text: str) -> None:
     assert problems(text) == []
+
+
+def test_a_number_in_a_cell_is_measured_in_the_unit_that_heads_its_column() -> None:
+    table = "| way | Memory (GiB) | Steps |\n|---|---|---|\n| a | %s | 42 |\n"
+    (problem,) = problems(table % "512")
+    assert (problem.line, problem.what) == (6, "the measured number `512 GiB` stands in a cell")
+    assert problems(table % "[512](https://example.org/)") == []
+    assert problems(table % VALUE) == []
 
 
 VALUE = "`#!value sums/add.py#total`"

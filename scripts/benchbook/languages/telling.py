@@ -30,12 +30,23 @@ _SIGNS = {
     "gigs": "GB",
     "megs": "MB",
 }
+# CLDR has no words for these.
+_SIGNS |= {
+    f"{name}byte{ending}": symbol
+    for name, symbol in (("kibi", "KiB"), ("mebi", "MiB"), ("gibi", "GiB"), ("tebi", "TiB"))
+    for ending in ("", "s")
+}
 _SYMBOLS = frozenset(unit.symbol for unit in UNITS.values() if unit.typed)
 # From twenty on, words before a unit are a measurement as digits are; `two bytes` are the size of a format.
 _TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
 _LARGE = "hundred|thousand|million|billion"
 _SPELLED = (
     rf"(?i:(?:{_TENS}|\b(?:an?|one|two|three|four|five|six|seven|eight|nine|ten) {_LARGE})(?:[\s-][a-z]+)?)"
+)
+# Before a large unit every word for a number is one.
+_OF_LARGE = (
+    r"(?i:(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|dozen)"
+    r"(?=[\s-](?:(?:kilo|kibi|mega|mebi|giga|gibi|tera|tebi)bytes?|[kmgt]i?b)(?![a-z])))"
 )
 _ROMAN = r"(?=[IVXLCDM]{2,})M*(?:C[MD]|D?C{0,3})(?:X[CL]|L?X{0,3})(?:I[XV]|V?I{0,3})"
 # Ideographs that stand for numbers; `参`, which Unicode counts among them, is a letter of `参数`.
@@ -230,10 +241,10 @@ def typed_pattern(unit_words: frozenset[str]) -> re.Pattern[str]:
         r"(?<![A-Za-z_.,\d])(?<![A-Za-z]-)(?!\d{4}s\b)\d[\d.,\u066b\u066c]*(?:[eE][+-]?\d+)?"
         rf"(?:\s?(?:[kKMG]|{_LARGE})(?=[\s-]))?"
     )
-    words = rf"(?<![A-Za-z\d-])(?:{_SPELLED}|{_ROMAN})(?=[\s-])"
+    words = rf"(?<![A-Za-z\d-])(?:{_SPELLED}|{_ROMAN}|{_OF_LARGE})(?=[\s-])"
     behind = r"\d(?:[\d.,]*\d)?"
     return re.compile(
-        rf"(?:{digits}|{words})[\s\-\u2010-\u2015]*\(?(?:{_units(unit_words, 1)}){_END}"
+        rf"(?:{digits}|{words})[\s\-\u2010-\u2015]*\(?(?:in )?(?:{_units(unit_words, 1)}){_END}"
         rf"|(?<![A-Za-z0-9])(?<!\d\s)×{behind}"
         rf"|(?<![A-Za-z])(?:{_units(unit_words, 2)})[)\]]?\s*[:=]\s*{behind}"
     )
