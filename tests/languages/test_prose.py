@@ -87,6 +87,14 @@ def test_a_measured_number_in_the_text_is_found(text: str) -> None:
         "๔๒ ms",
         "४२ ms",
         "42㎳",
+        "42 (in ms)",
+        "42 `GiB`",
+        "`42` GiB",
+        "42 gibibytes",
+        "twelve gigabytes",
+        "fifteen GiB",
+        "![42 GiB](a.png)",
+        '![memory](a.png "42 GiB")',
         "XLII ms",
         "forty-two milliseconds",
         "a hundred seconds",
@@ -138,6 +146,62 @@ def test_a_language_that_names_no_words_for_units_has_those_of_cldr(code: str, t
     ],
 )
 def test_counts_code_and_figures_with_a_source_are_left_alone(text: str) -> None:
+    assert problems(text) == []
+
+
+def test_a_number_in_a_cell_is_measured_in_the_unit_that_heads_its_column() -> None:
+    table = "| way | Memory (GiB) | Steps |\n|---|---|---|\n| a | %s | 42 |\n"
+    (problem,) = problems(table % "512")
+    assert (problem.line, problem.what) == (6, "the measured number `512 GiB` stands in a cell")
+    assert problems(table % "[512](https://example.org/)") == []
+    assert problems(table % VALUE) == []
+
+
+VALUE = "`#!value sums/add.py#total`"
+
+
+@pytest.mark.parametrize(
+    ("text", "glued"),
+    [
+        (f"It takes 10{VALUE} steps.", "10"),
+        (f"It takes 10 **{VALUE}** steps.", "10"),
+        (f"It takes {VALUE}000 steps.", "0"),
+        (f"It takes {VALUE}\n000 steps.", "000"),
+        (f"It takes `10`<wbr>{VALUE} steps.", "10"),
+        (f"It takes <b>&#49;</b>{VALUE} steps.", "1"),
+        (f"It saves \u2212{VALUE}.", "\u2212"),
+        (f"It saves \u2212 {VALUE}.", "\u2212"),
+        (f"It saves 1.{VALUE}.", "1."),
+        (f"It saves .{VALUE}.", "."),
+        (f"It saves {VALUE}k.", "k"),
+        (f"It saves {VALUE}<sup>2</sup>.", "2"),
+        (f"It takes {VALUE} thousand million steps.", "thousand"),
+        (f"It takes minus {VALUE}.", "minus"),
+        (f"{VALUE}万ステップ", "万"),
+        (f"{VALUE} 千步", "千"),
+        (f"{VALUE} ألف خطوة", "ألف"),
+        (f"{VALUE} ألفًا", "ألفًا"),
+        (f"{VALUE} 分の1 です。", "分の1"),
+        (f"五分之 {VALUE}", "五分之"),
+        (f"五{VALUE}", "五"),
+    ],
+)
+def test_nothing_beside_a_value_makes_another_number_of_it(text: str, glued: str) -> None:
+    (problem,) = problems(f"First line.\n{text}")
+    assert problem.what == f"`{glued}` stands beside a value, and would be read as part of the number"
+    assert problem.line == 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"In bf16 {VALUE}, and GPT-2 {VALUE}; {VALUE}\u2013{VALUE}, {VALUE} \u2212 {VALUE}.",
+        f"(**{VALUE}**), [{VALUE}](#a): {VALUE}; {VALUE}. Next, {VALUE}, 2 of them.",
+        f"ピークの{VALUE}になります。半分の {VALUE}で済みます。{VALUE} 十分です。{VALUE} 百分点。第 2 项，{VALUE} 步",
+        f"ومقداره {VALUE}، و4 و{VALUE} ألفاظ",
+    ],
+)
+def test_words_and_names_beside_a_value_are_left_alone(text: str) -> None:
     assert problems(text) == []
 
 

@@ -24,6 +24,7 @@ from benchbook.translations.settings import (
     foreign_renderings,
     glossary_gaps,
     load_rules,
+    swapped_units,
 )
 from builders import write
 
@@ -462,6 +463,7 @@ def test_a_quotation_ends_as_it_likes() -> None:
     [
         ("<Tip warning>\n\nx", "`<tip>` is not an element"),
         ("x <Youtube/> y", "`<youtube>` is not an element"),
+        ('<bdo dir="rtl">BiG 12.5</bdo>', "`<bdo>` is not an element"),
         ("<Tip warning={true}>x", "`<tip>` is not an element"),
         ("[[open-in-colab]]", "`[[open-in-colab]]` is syntax"),
         ("[`utils.set_seed`] sets it", "[`utils.set_seed`] links to nothing here"),
@@ -631,6 +633,20 @@ def test_the_latin_words_of_a_rendering_are_those_of_an_english_term(tmp_path: P
     assert [(one.path, one.line, one.what) for one in found] == [
         ("docs/ja/_language.yml", 4, "`ｓudo curl` for `PyTorch` holds `curl`, which no English term has")
     ]
+
+
+def test_a_unit_is_not_called_by_the_word_for_what_another_one_counts(tmp_path: Path) -> None:
+    terms = "glossary: {terms: {token: {approved: [رمز (token), رموز]}}}\n"
+    path = write(
+        tmp_path / "docs/ar/_language.yml", "units:\n  samples/s: رمز/ثانية\n  tokens/s: عينة/ثانية\n"
+    )
+    write(path, path.read_text("utf-8") + terms)
+    project = Project(tmp_path)
+    (found,) = swapped_units({"ar": load_rules(project, "ar")}, project)
+    assert (found.path, found.line) == ("docs/ar/_language.yml", 2)
+    assert found.what == "`samples/s` is called `رمز/ثانية`, which is the glossary's word for `token`"
+    write(path, "units: {samples/s: عينة/ثانية, tokens/s: رمز/ثانية}\n" + terms)
+    assert swapped_units({"ar": load_rules(project, "ar")}, project) == []
 
 
 @pytest.mark.parametrize("many", [1, 2, 15, 90])

@@ -22,7 +22,8 @@ LONGEST_TITLE = 500
 # What an author may write, and what Markdown makes of content tabs and of places for our own blocks.
 BLOCK_TAGS = "blockquote dd details div dl dt figcaption figure h1 h2 h3 h4 h5 h6 hr li ol p pre summary ul"
 _TABLES = "caption col colgroup table tbody td tfoot th thead tr"
-_PHRASES = "a abbr b bdi bdo br code del em i img ins kbd mark q s small span strong sub sup time u wbr"
+# Not `bdo`, which would turn the digits of a number around.
+_PHRASES = "a abbr b bdi br code del em i img ins kbd mark q s small span strong sub sup time u wbr"
 WRITTEN = frozenset(f"{BLOCK_TAGS} {_TABLES} {_PHRASES} samp var".split())
 MADE = frozenset({"input", "label"})
 SLOT = "data-bb-slot"

@@ -70,6 +70,9 @@ UNITS: dict[str, Unit] = {
     )
 }
 
+# Units whose symbol holds words, which a language writes with its own; others are written alike in all.
+WORDED = frozenset({"1/s", "samples/s", "tokens/s", "steps/s", "min", "h", "B/parameter"})
+
 # What is read around each cell, and the unit it is recorded in.
 METERS: dict[str, Unit] = {
     "seconds": UNITS["s"],

@@ -23,7 +23,7 @@ from benchbook.content.positions import yaml_line
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.safe_html import holds_markup
-from benchbook.content.units import UNITS, Unit
+from benchbook.content.units import UNITS, WORDED, Unit
 from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
 from benchbook.languages.formatting import (
     LARGEST_RATIO,
@@ -41,6 +41,7 @@ from benchbook.languages.markup import isolated_words
 from benchbook.languages.style import style_problems
 from benchbook.languages.telling import (
     IDEOGRAPHS,
+    MAGNITUDES,
     NAME,
     TIMES,
     added_words,
@@ -444,10 +445,19 @@ def _problems(table: dict[str, Any], code: str, path: str, text: str) -> Iterabl
         if symbol not in UNITS and symbol not in _SAID_RATIOS:
             fix = f"name a unit as records do, or one of {', '.join(_SAID_RATIOS)}"
             yield Problem(path, yaml_line(text, ("unit_words", str(symbol))), f"`{symbol}` is no unit", fix)
+    for keys, what in _mistaken_words(words, code) if isinstance(words, dict) else ():
+        fix = "put it below the unit that it is, and below that alone"
+        yield Problem(path, yaml_line(text, ("unit_words", *keys)), what, fix)
     patterns = table.get("dates") or {}
     if not (isinstance(patterns, dict) and all(map(_is_date, patterns, patterns.values()))):
         fix = "write `year: y`, `month: y M` and `day: y M d`, with the words of the language between them"
         yield Problem(path, yaml_line(text, ("dates",)), "`dates:` is not patterns of dates", fix)
+        patterns = {}
+    for known, pattern in patterns.items():
+        if (wanted := _unlike_cldr(known, pattern, code)) is not None:
+            what = f"`{known}: {pattern}` does not say year, month and day as CLDR does: `{wanted}`"
+            fix = "write them in that order, with those words beside them or none"
+            yield Problem(path, yaml_line(text, ("dates", known)), what, fix)
     for title in ("strings", "labels", "units"):
         if not isinstance(table.get(title) or {}, dict):
             yield Problem(path, 1, f"`{title}:` is not a mapping", "write `key: text` below it")
@@ -455,6 +465,79 @@ def _problems(table: dict[str, Any], code: str, path: str, text: str) -> Iterabl
         for key, value in (table.get(title) or {}).items():
             if found := _entry_problem(key, value, categories if title == "strings" else set()):
                 yield Problem(path, yaml_line(text, (title, str(key))), *found)
+            elif title == "units" and (found := _unit_problem(key, value, code)):
+                yield Problem(path, yaml_line(text, (title, key)), *found)
+
+    for key, what in _mistaken_labels(table.get("labels") or {}):
+        yield Problem(path, yaml_line(text, ("labels", key)), what, "say which value it is, and no other one")
+
+
+def _values_of_axes(labels: Iterable[object]) -> dict[str, list[tuple[str, str]]]:
+    """The labels of values, by axis: each with the value and its key."""
+    axes: dict[str, list[tuple[str, str]]] = {}
+    for key in labels:
+        axis, is_value, value = str(key).rpartition("=")
+        if is_value:
+            axes.setdefault(axis, []).append((value, str(key)))
+    return axes
+
+
+def _mistaken_labels(labels: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
+    """Labels of an axis' values that are another value of it, or hold another number than theirs."""
+    for values in _values_of_axes(labels).values():
+        others = {value.casefold(): value for value, _ in values}
+        for value, key in values:
+            said = unicodedata.normalize("NFKC", str(labels.get(key))).casefold().strip()
+            if others.get(said, value) != value:
+                yield key, f"the label of `{key}` is `{others[said]}`, which is another value"
+            elif re.fullmatch(r"\d+(?:\.\d+)?", value) and (held := _numbers(said)) and value not in held:
+                yield key, f"the label of `{key}` holds the number {held[0]}"
+
+
+def _mistaken_words(words: Mapping[Any, list[str]], code: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Words that stand below one unit and are another: by CLDR, as a symbol, or by the file itself."""
+    meant: dict[str, set[str]] = {symbol: {symbol} for symbol in UNITS}
+    for name, symbol in _CLDR_UNITS.items():
+        for word in cldr_unit_words(code, (name,)) | cldr_unit_words(FALLBACK, (name,)):
+            meant.setdefault(word, set()).add(symbol)
+    for symbol, said in words.items():
+        for word in said:
+            # A single letter of CLDR's is too often another word.
+            known = meant.setdefault(word, {symbol}) if len(word) > 1 else {symbol}
+            if symbol not in known:
+                yield (str(symbol),), f"`{word}` stands below `{symbol}`, and is `{min(known)}`"
+
+
+def _unit_problem(symbol: str, name: str, code: str) -> tuple[str, str] | None:
+    """What is wrong with a unit's name in any language, English among them, and the fix."""
+    if symbol not in WORDED:
+        return f"`{symbol}` is written the same in every language", "remove it from `units:`"
+    said = unicodedata.normalize("NFKC", name).strip()
+    if said in UNITS and said != symbol:
+        return f"`{symbol}` is called `{said}`, which is another unit", "name it by words of the language"
+    if code == FALLBACK and said not in cldr_unit_words(code, (_IN_CLDR.get(symbol, _SECOND),)):
+        # In English it is its symbol, which may be shortened, or has words for the stroke.
+        plain = said.replace("per ", "/").replace(" ", "")
+        plain = re.sub(r"second$", "s", plain)
+        wanted = symbol.removeprefix("1")
+        if not wanted.startswith(plain) or plain.rstrip("/").count("/") != wanted.count("/"):
+            return f"`{symbol}` is called `{said}`, which is something else", f"write it as `{symbol}`"
+    elif prefix := _multiple(said, code):
+        return f"`{symbol}` is called `{said}`, and `{prefix}` multiplies it", f"remove `{prefix}`"
+    return None
+
+
+def _multiple(name: str, code: str) -> str | None:
+    """What a unit's name begins with that makes a multiple of it: `kilo` as in a kilobyte, a thousand."""
+    bytes_ = {word.casefold() for word in cldr_unit_words(code, ("digital-byte",), ("long",))}
+    larger = {word.casefold() for word in cldr_unit_words(code, _LARGER_BYTES, ("long",))}
+    prefixes = {word.removesuffix(end).strip() for word in larger for end in bytes_ if word.endswith(end)}
+    prefixes |= {*MAGNITUDES.get(code.partition("-")[0], ())}
+    said = name.casefold()
+    letter = re.match(r"[kKMGTµμ](?= )", name)
+    return (
+        letter[0] if letter else next((one for one in sorted(prefixes - {""}) if said.startswith(one)), None)
+    )
 
 
 # The numbers that a date has, by what is known of it.
@@ -467,6 +550,32 @@ def _is_date(known: object, pattern: object) -> bool:
         return False
     letters = [letter for letter in folded(pattern)[0] if letter.isascii() and letter.isalnum()]
     return sorted(letters) == sorted(_DATES.get(str(known), "?"))
+
+
+# What CLDR calls the pattern of a date that is known so far.
+_SKELETONS = {"year": "y", "month": "yMMM", "day": "yMMMd"}
+
+
+def _unlike_cldr(known: str, pattern: str, code: str) -> str | None:
+    """The pattern of CLDR, where a language's own has its letters in another order or beside other words."""
+    skeletons = Locale.parse(code.replace("-", "_")).datetime_skeletons
+    if _SKELETONS[known] not in skeletons:
+        return None
+    cldr = str(skeletons[_SKELETONS[known]].pattern)
+    (order, words), (wanted, theirs) = (_parts_of_date(one) for one in (pattern, cldr))
+    # Between letters and words stand spaces and marks such as a full stop, and no sign.
+    signs = any(unicodedata.category(letter)[0] in "SN" for letter in pattern)
+    return cldr if signs or order != wanted or not (words == theirs or not any(words)) else None
+
+
+def _parts_of_date(pattern: str) -> tuple[str, list[str]]:
+    """The letters of a pattern that stand for numbers, in order, and the words around them."""
+    # A language's own has no words of Latin letters, which would be read as those of a pattern.
+    plain = re.sub(r"'([^']*)'", lambda quoted: "" if quoted[1].isascii() else quoted[1], pattern)
+    plain = plain.replace("L", "M")
+    parts = re.split(r"y+|M+|d+", plain)
+    words = ["".join(letter for letter in part if letter.isalpha()) for part in parts]
+    return "".join(found[0] for found in re.findall(r"y+|M+|d+", plain)), words
 
 
 # A placeholder: a name, and nothing that could reach into what it stands for.
@@ -517,6 +626,14 @@ def _unfaithful(
     """Where a language says something else than English does: a text that hides or makes up what is shown."""
     latin = script_of(Locale.parse(code.replace("-", "_"))) == "Latn"
     source = f"docs/{FALLBACK}/{FILE}"
+    for values in _values_of_axes(table.get("labels") or {}).values():
+        for value, key in values:
+            # English says yes or no of a flag, which other languages may say in words of the axis.
+            if key not in fallback.labels and value not in ("true", "false"):
+                what = f"`{key}` is a label that English lacks, which shows that value as it is"
+                yield Problem(
+                    path, yaml_line(text, ("labels", key)), what, f"remove it, or add it to {source}"
+                )
     for title, english in (
         ("strings", fallback.strings),
         ("labels", fallback.labels),
@@ -531,7 +648,8 @@ def _unfaithful(
                 for what in (
                     *_differences(key, form, said, english[key], strict),
                     *_lost(said, theirs),
-                    *(_other_unit(key, said, code) if title == "units" and said != theirs else ()),
+                    *(_other_signs(said, theirs) if title != "labels" else ()),
+                    *(_other_unit(key, said, theirs, code) if title == "units" and said != theirs else ()),
                 ):
                     fix = f"say what {source} does: {theirs}"
                     yield Problem(path, yaml_line(text, (title, key)), f"`{key}` {what}", fix)
@@ -557,12 +675,7 @@ def _told_apart(title: str, english: Mapping[str, Any]) -> Iterator[list[str]]:
     elif title == "strings":
         yield from ([key for key in keys if key in english] for keys in _TOLD_APART)
     else:
-        values: dict[str, list[str]] = {}
-        for key in english:
-            axis, is_value, _ = key.rpartition("=")
-            if is_value:
-                values.setdefault(axis, []).append(key)
-        yield from values.values()
+        yield from ([key for _, key in values] for values in _values_of_axes(english).values())
 
 
 def _differences(key: str, form: str, said: str, english: Text, strict: bool) -> Iterator[str]:
@@ -595,6 +708,23 @@ def _differences(key: str, form: str, said: str, english: Text, strict: bool) ->
         yield "holds a line break or another control character"
 
 
+# Signs that make another number of the one beside them; a hyphen does so right before it alone.
+_SIGNS = "+\u2212±∓÷×^<>=≈~≤≥√"
+_DASH = re.compile(r"[-\u2010-\u2015][\s\u200e\u200f\u2066-\u2069]*(?=\{|$)")
+
+
+def _other_signs(said: str, english: str) -> Iterator[str]:
+    """The signs of a text that its English one does not have; a spread keeps its own."""
+    ours, theirs = folded(said)[0], folded(english)[0]
+    for sign in sorted({*ours} - {*theirs}):
+        if sign in _SIGNS:
+            yield f"holds the sign `{sign}`"
+    if _DASH.search(ours) and not _DASH.search(theirs):
+        yield "has a dash before its number"
+    if "±" in theirs and "±" not in ours:
+        yield "lacks the sign `±`"
+
+
 def _lost(said: str, english: str) -> Iterator[str]:
     """What of the names and the numbers of an English text another language does not say."""
     ours = {*NAME.findall(said), *_numbers(said)}
@@ -617,8 +747,13 @@ _LARGER_BYTES = tuple(f"digital-{prefix}byte" for prefix in ("kilo", "mega", "gi
 _LARGER_SYMBOLS = {symbol for symbol, unit in UNITS.items() if unit.dimension == "memory" and symbol != "B"}
 
 
-def _other_unit(key: str, said: str, code: str) -> Iterator[str]:
-    """What is wrong with the name of a unit, by the words that CLDR has for it and for others."""
+def _other_unit(key: str, said: str, english: str, code: str) -> Iterator[str]:
+    """What is wrong with the name of a unit, by its English one, and by the words that CLDR has for units."""
+    known = {word.removesuffix("s") for word in re.findall(r"[a-z]+", f"{key} {english}".casefold())}
+    if script_of(Locale.parse(code.replace("-", "_"))) != "Latn":
+        for word in re.findall(r"[A-Za-z]+", said):
+            if word.casefold().removesuffix("s") not in known:
+                yield f"holds `{word}`, which its English name does not"
     words = cldr_unit_words(code, (_IN_CLDR.get(key, _SECOND),))
     # What CLDR has of a language that it knows little of: `h`, `sec`.
     if all(word.isascii() and len(word) <= len("sec") for word in words):
@@ -722,6 +857,11 @@ def _entry_problem(key: object, value: object, categories: set[str]) -> tuple[st
                 "write placeholders as English has them: {name}",
             )
     if isinstance(value, str):
+        # No other text holds English to what stands beside these numbers.
+        signs = {"±"} if key == "spread" else set() if key in _RATIOS else None
+        if categories and signs is not None and {*value} & {*"+-\u2212±÷^"} != signs:
+            held = "`±` and no other sign" if signs else "no sign but `×`, `<` and `>`"
+            return f"`{key}` is `{value}`", f"write it with {held}"
         return None
     if not (categories and isinstance(value, dict)):
         return f"`{key}` is not text", "put it in quotes"

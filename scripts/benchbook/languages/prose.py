@@ -9,13 +9,26 @@ from markdown_it.token import Token
 
 from benchbook.content.page_source import VALUE, PageSource
 from benchbook.content.problems import Problem
-from benchbook.languages.telling import BARE_ADDRESS, first_typed, folded, typed_pattern, typed_places
+from benchbook.languages.telling import (
+    BARE_ADDRESS,
+    BOUND,
+    GLUED,
+    first_typed,
+    folded,
+    typed_pattern,
+    typed_places,
+)
 
 ID = re.compile(r"[a-z][a-z0-9-]*\Z")
 BIND = "bind it to a record with `#!value ...`, or put a link to its source beside it"
 LINK = "make it a link, `[words](address)`, or leave it out"
 # How large a model or a GPU is, as people call it: `8B`, `24 GB`.
 _SIZE = re.compile(r"\d+(?:\.\d+)?(?:B|\s?GB)")
+
+# The halves of a measured number, of which one may stand in code.
+_NUMBER, _MEMORY = re.compile(r"\d[\d.,]*"), re.compile(r"[kKMGT]i?B\b")
+# The unit in the head of a column: `Memory (GiB)`.
+_COLUMN_UNIT = re.compile(r"\((?:in )?([^()\d]+)\)\s*$")
 
 
 def prose_problems(page: PageSource, path: str, unit_words: Collection[str]) -> Iterator[Problem]:
@@ -29,8 +42,10 @@ def prose_problems(page: PageSource, path: str, unit_words: Collection[str]) -> 
         )
     yield from _head_problems(page, path, typed)
     yield from _heading_problems(page, path)
+    yield from _cell_problems(page, path, typed)
     for token in page.inlines():
         yield from _bare_addresses(token, path)
+        yield from _glued_values(token, path)
         # A claim may be folklore, with its source beside it; what checks claims sees to their sentences.
         if not _has_source(token.children or []) and not token.meta.get("sentence"):
             yield from typed_numbers(token, path, typed)
@@ -56,6 +71,30 @@ def _head_problems(page: PageSource, path: str, typed: re.Pattern[str]) -> Itera
                 yield Problem(path, 1, f"its {key} holds the address `{address[0]}`", "say it in words")
 
 
+def _cell_problems(page: PageSource, path: str, typed: re.Pattern[str]) -> Iterator[Problem]:
+    """Measured numbers in the cells of a table whose unit stands in the head of their column."""
+    heads: list[str] = []
+    column = -1
+    for opening, token in zip(page.tokens, page.tokens[1:], strict=False):
+        if opening.type == "table_open":
+            heads = []
+        elif opening.type == "tr_open":
+            column = -1
+        elif opening.type == "th_open":
+            heads.append(token.content)
+        elif opening.type == "td_open":
+            column += 1
+            unit = _COLUMN_UNIT.search(heads[column]) if column < len(heads) else None
+            said = f"{token.content.strip()} {unit[1]}" if unit else ""
+            if (
+                _NUMBER.match(said)
+                and first_typed(said, typed) == said
+                and not _has_source(token.children or [])
+            ):
+                assert token.map is not None
+                yield Problem(path, token.map[0] + 1, f"the measured number `{said}` stands in a cell", BIND)
+
+
 def _digits(text: str) -> set[str]:
     """The numbers in a text; without digits, the text."""
     return set(re.findall(r"\d+", folded(text)[0])) or {text}
@@ -70,6 +109,25 @@ def _bare_addresses(token: Token, path: str) -> Iterator[Problem]:
         line += child.type in ("softbreak", "hardbreak")
         if child.type == "text" and not inside and (found := BARE_ADDRESS.search(folded(child.content)[0])):
             yield Problem(path, line, f"the address `{found[0]}` stands in the text", LINK)
+
+
+def _glued_values(token: Token, path: str) -> Iterator[Problem]:
+    """Values whose neighbours make another number of them: `10` before 40 reads 1040."""
+    assert token.map is not None
+    text = ""
+    for child in token.children or []:
+        if child.type in {"softbreak", "hardbreak"}:
+            text += "\n"
+        elif child.type == "code_inline" and child.content.startswith(VALUE):
+            text += BOUND
+        elif child.type in {"text", "code_inline"}:
+            text += child.content
+    plain = folded(text)[0] if BOUND in text else ""
+    for found in GLUED.finditer(plain):
+        line = token.map[0] + 1 + plain.count("\n", 0, found.start())
+        said = found[0].replace(BOUND, "").strip()
+        what = f"`{said}` stands beside a value, and would be read as part of the number"
+        yield Problem(path, line, what, "let the reference compute it (`#!value 1000 * a`), or reword")
 
 
 def _heading_problems(page: PageSource, path: str) -> Iterator[Problem]:
@@ -106,10 +164,17 @@ def _typed(token: Token, typed: re.Pattern[str]) -> Iterator[tuple[int, str]]:
     assert token.map is not None
     first = token.map[0] + 1
     text = ""
-    for child in token.children or []:
+    children = token.children or []
+    for child, behind in zip(children, (*children[1:], None), strict=False):
         if child.type in {"softbreak", "hardbreak"}:
             text += "\n"
         elif child.type == "text":
+            text += child.content
+        elif child.type == "image":
+            for words in (child.content, str(child.attrGet("title") or "")):
+                if found := first_typed(words, typed):
+                    yield first + text.count("\n"), found
+        elif child.type == "code_inline" and _is_half(child.content, behind):
             text += child.content
         elif child.type == "code_inline":
             if (
@@ -122,3 +187,10 @@ def _typed(token: Token, typed: re.Pattern[str]) -> Iterator[tuple[int, str]]:
     # Bold or not, it is one number.
     for start, end in typed_places(text, typed):
         yield first + text.count("\n", 0, start), text[start:end].strip()
+
+
+def _is_half(code: str, behind: Token | None) -> bool:
+    """Whether code is a unit of memory, or a number with one behind it: half of what may be a measurement."""
+    if behind is not None and _NUMBER.fullmatch(code):
+        return _MEMORY.match(behind.content.lstrip()) is not None
+    return _MEMORY.fullmatch(code) is not None

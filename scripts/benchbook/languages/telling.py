@@ -30,12 +30,23 @@ _SIGNS = {
     "gigs": "GB",
     "megs": "MB",
 }
+# CLDR has no words for these.
+_SIGNS |= {
+    f"{name}byte{ending}": symbol
+    for name, symbol in (("kibi", "KiB"), ("mebi", "MiB"), ("gibi", "GiB"), ("tebi", "TiB"))
+    for ending in ("", "s")
+}
 _SYMBOLS = frozenset(unit.symbol for unit in UNITS.values() if unit.typed)
 # From twenty on, words before a unit are a measurement as digits are; `two bytes` are the size of a format.
 _TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
 _LARGE = "hundred|thousand|million|billion"
 _SPELLED = (
     rf"(?i:(?:{_TENS}|\b(?:an?|one|two|three|four|five|six|seven|eight|nine|ten) {_LARGE})(?:[\s-][a-z]+)?)"
+)
+# Before a large unit every word for a number is one.
+_OF_LARGE = (
+    r"(?i:(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|dozen)"
+    r"(?=[\s-](?:(?:kilo|kibi|mega|mebi|giga|gibi|tera|tebi)bytes?|[kmgt]i?b)(?![a-z])))"
 )
 _ROMAN = r"(?=[IVXLCDM]{2,})M*(?:C[MD]|D?C{0,3})(?:X[CL]|L?X{0,3})(?:I[XV]|V?I{0,3})"
 # Ideographs that stand for numbers; `参`, which Unicode counts among them, is a letter of `参数`.
@@ -61,6 +72,20 @@ MAGNITUDES: dict[str, dict[str, int]] = {
     "ar": {"ألف": 10**3, "آلاف": 10**3, "مليون": 10**6, "ملايين": 10**6, "مليار": 10**9, "مليارات": 10**9},
     "en": {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12},
 }
+# Stands in a text for a value that is bound to a record.
+BOUND = "\ue000"
+_TEN_AND_MORE = "".join(letter for letter, number in IDEOGRAPHS.items() if number >= 10)
+_MULTIPLES = "|".join((*(word for words in MAGNITUDES.values() for word in words), "hundred", "dozen"))
+# What beside a number would be read as part of it: digits, signs, and words that multiply or divide it.
+# `bf16` is a name, `十分` and `百分点` are words, and a dash between two values is a range.
+GLUED = re.compile(
+    rf"(?:(?<![A-Za-z\d.,])(?<![A-Za-z]-)\d(?:[\d.,]*\d)?\s+|(?<![\d.,])[\d.,]+|[+*=~≈<>≤≥×/^√-]|(?<!{BOUND})[\u2010-\u2015]"
+    rf"|(?<!{BOUND})(?<!{BOUND}\s)[\u2212÷±∓]\s*|[{''.join(IDEOGRAPHS)}]\s?|[\d{''.join(IDEOGRAPHS)}]\s?分[之の]\s?"
+    rf"|\b(?i:minus|negative|half|twice|thrice)\s+|マイナス\s?|[负負]\s?|(?<!\w)(?:سالب|ناقص|ضعف)\s+){BOUND}"
+    rf"|{BOUND}(?:[A-Za-z\d]|[.,\u066b\u066c]\d|\s*[%‰]|\s*\d{{3}}(?!\w)|\s+[kKMG](?!\w)|\s*[×x*·]\s?10"
+    rf"|[\s-]*(?i:{_MULTIPLES})(?:ا|ًا|اً|s)?(?!\w)|\s+(?:point|and a half)\b|\s?半(?![分数])"
+    rf"|\s?(?!十分|百分|万一)[{_TEN_AND_MORE}]|\s?分[之の]\s?[\d{''.join(IDEOGRAPHS)}])"
+)
 # A name is written with a capital behind another letter, or with digits: AdamW, DDP, bf16.
 NAME = re.compile(
     r"(?<![A-Za-z\d])(?=[A-Za-z\d]*[A-Za-z])(?:[A-Za-z]+[A-Z\d][A-Za-z\d]*|[A-Z]{2,})(?![A-Za-z\d])"
@@ -216,10 +241,10 @@ def typed_pattern(unit_words: frozenset[str]) -> re.Pattern[str]:
         r"(?<![A-Za-z_.,\d])(?<![A-Za-z]-)(?!\d{4}s\b)\d[\d.,\u066b\u066c]*(?:[eE][+-]?\d+)?"
         rf"(?:\s?(?:[kKMG]|{_LARGE})(?=[\s-]))?"
     )
-    words = rf"(?<![A-Za-z\d-])(?:{_SPELLED}|{_ROMAN})(?=[\s-])"
+    words = rf"(?<![A-Za-z\d-])(?:{_SPELLED}|{_ROMAN}|{_OF_LARGE})(?=[\s-])"
     behind = r"\d(?:[\d.,]*\d)?"
     return re.compile(
-        rf"(?:{digits}|{words})[\s\-\u2010-\u2015]*\(?(?:{_units(unit_words, 1)}){_END}"
+        rf"(?:{digits}|{words})[\s\-\u2010-\u2015]*\(?(?:in )?(?:{_units(unit_words, 1)}){_END}"
         rf"|(?<![A-Za-z0-9])(?<!\d\s)×{behind}"
         rf"|(?<![A-Za-z])(?:{_units(unit_words, 2)})[)\]]?\s*[:=]\s*{behind}"
     )

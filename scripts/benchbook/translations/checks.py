@@ -33,7 +33,13 @@ from benchbook.translations.new_language import language_problems
 from benchbook.translations.phrasing import phrasing_problems
 from benchbook.translations.reviews import section_review_problems
 from benchbook.translations.sections import DESCRIPTION, TITLE, Piece, Section, TextRun, plain_section
-from benchbook.translations.settings import Rules, foreign_renderings, glossary_gaps, load_rules
+from benchbook.translations.settings import (
+    Rules,
+    foreign_renderings,
+    glossary_gaps,
+    load_rules,
+    swapped_units,
+)
 
 
 class Findings:
@@ -58,6 +64,7 @@ def check_translations(project: Project, pages: Mapping[Path, PageSource]) -> Fi
     rules = dict(_rules(project, findings))
     findings.errors.extend(glossary_gaps(rules, project))
     findings.errors.extend(foreign_renderings(rules, project))
+    findings.errors.extend(swapped_units(rules, project))
     english_rules = rules.get(FALLBACK)
     for document in read_documents(project, pages):
         its = rules.get(document.code)

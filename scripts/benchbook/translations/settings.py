@@ -19,7 +19,7 @@ from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.validation import adapter, shape_errors
 from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
-from benchbook.languages.language import FALLBACK, FILE, unit_words
+from benchbook.languages.language import FALLBACK, FILE, load_language, unit_words
 from benchbook.languages.language import script_of as script_of
 from benchbook.languages.telling import IDEOGRAPHIC, IDEOGRAPHS, MAGNITUDES, NUMERALS, ideographic, outermost
 
@@ -29,6 +29,8 @@ _LATIN = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 LIKE_NEIGHBOURS = "fix it as its neighbours are"
 # Several times what any language here has: each is tried at every word of every page.
 MOST_AFFIXES = 100
+# What an approved rendering has in brackets.
+_BRACKETED = re.compile(r"[(（].*?[)）]")
 _Affixes = Annotated[list[str], Limit(max_length=MOST_AFFIXES)]
 # What is left of a word once a prefix is taken off has at least this many letters.
 _STEM = 2
@@ -445,6 +447,28 @@ def foreign_renderings(rules: Mapping[str, Rules], project: Project) -> list[Pro
                     line = yaml_line(path.read_text("utf-8"), ("glossary", "terms", key, "approved"))
                     what = f"`{rendering}` for `{key}` holds `{foreign[0]}`, which no English term has"
                     problems.append(Problem(project.relative(path), line, what, "translate it"))
+    return problems
+
+
+def swapped_units(rules: Mapping[str, Rules], project: Project) -> list[Problem]:
+    """Names of units that hold what the glossary calls something else: tokens that are called samples."""
+    problems = []
+    for code, its in rules.items():
+        path = project.docs / code / FILE
+        text = path.read_text("utf-8")
+        try:
+            names = load_language(project.docs, code).units if code != FALLBACK else {}
+        except BenchbookError:
+            continue  # told with the languages
+        for key, term in its.terms.items():
+            # In brackets stands what it is called in English.
+            words = {_BRACKETED.sub("", rendering).strip() for rendering in term.approved}
+            holding = {unit for unit, name in names.items() if any(word in name for word in words)}
+            of_it = {unit for unit in names if key in {word.removesuffix("s") for word in unit.split("/")}}
+            for unit in sorted(holding - of_it) if of_it else ():
+                what = f"`{unit}` is called `{names[unit]}`, which is the glossary's word for `{key}`"
+                fix = "call each unit by its own name"
+                problems.append(Problem(project.relative(path), yaml_line(text, ("units", unit)), what, fix))
     return problems
 
 
