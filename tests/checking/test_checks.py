@@ -295,6 +295,29 @@ def test_a_tree_is_asked_of_a_machine_what_an_import_asks(
     assert [line for line in said if line.startswith(shown) and line.endswith(what)]
 
 
+@pytest.mark.parametrize(
+    ("name", "changes", "what"),
+    [
+        ("cpu-2core-24gb", {"title": "NVIDIA H200, 141 GB"}, "does not describe a H200"),
+        ("cpu-2core-24gb", {"cpu": MACHINE_JSON["cpu"] | {"cores": 64}}, "is called cpu-64core-24gb"),
+        ("cpu-2core-24gb-xeon", {"cpu": MACHINE_JSON["cpu"] | {"cores": 64}}, "is called cpu-64core-24gb"),
+        ("cpu-2core-24gb-xeon", {"memory_bytes": 2**40}, "is called cpu-2core-1024gb"),
+        ("cpu-2core-24gb-xeon", {}, None),
+        ("nvidia-h200-141gb", {}, "is called cpu-2core-24gb"),
+    ],
+)
+def test_a_machine_of_the_maintainers_is_what_its_name_and_its_words_say(
+    project: Project, name: str, changes: dict[str, object], what: str | None
+) -> None:
+    said = lend(
+        project, name, by="maintainers", **{"owner": None, "title": "A Xeon", "short": "Xeon"} | changes
+    )
+    shown = f"snippets/records/{name}/machine.json:1: {name} "
+    told = [line for line in said if line.startswith(shown) and ("called" in line or "listed" in line)]
+    assert told == [line for line in told if what is not None and line.endswith(what)]
+    assert bool(told) == (what is not None)
+
+
 def test_a_machine_is_lent_under_no_name_of_the_maintainers(project: Project) -> None:
     said = lend(project, f"{MACHINE}--maintainer5", "Maintainer5", owner="Maintainer5")
     assert any("belongs to Maintainer5, which is what the maintainers are called" in line for line in said)
