@@ -13,7 +13,7 @@ from benchbook.checking.checks import check_project
 from benchbook.content.formats import LARGEST_FILE, MOST_VALUES
 from benchbook.content.project import Project
 from builders import GPU_JSON, MACHINE, MACHINE_JSON, PAGE, SCRIPT, make_project, with_table, write
-from handbooks import GPU, copy_handbook
+from handbooks import GPU, copy_handbook, edit
 
 
 @pytest.fixture
@@ -108,6 +108,9 @@ def test_a_machine_that_no_guide_shows_owes_nothing_that_another_measured(projec
     described = json.loads((project.records / MACHINE / "machine.json").read_text())
     other = {"name": "cpu-other", "title": "Another processor", "short": "Another"}
     write(project.records / "cpu-other" / "machine.json", json.dumps(described | other))
+    edit(
+        project.root / "pyproject.toml", "[tool.benchbook]\n", '[tool.benchbook]\nmachines = ["cpu-other"]\n'
+    )
     report = check_project(Project(project.root))
     assert (report.problems, report.warnings) == ((), ())
     project.record_path(MACHINE, "sums/add.py").unlink()
@@ -316,6 +319,19 @@ def test_a_machine_of_the_maintainers_is_what_its_name_and_its_words_say(
     told = [line for line in said if line.startswith(shown) and ("called" in line or "listed" in line)]
     assert told == [line for line in told if what is not None and line.endswith(what)]
     assert bool(told) == (what is not None)
+
+
+def test_a_machine_that_nobody_measured_on_is_named_as_one_of_the_maintainers(project: Project) -> None:
+    called: dict[str, Any] = {"owner": None, "title": "Another", "short": "Another"}
+    (said,) = lend(project, "cpu-other", by="maintainers", **called)
+    assert said == (
+        "snippets/records/cpu-other/machine.json:1: cpu-other names nobody who measured, "
+        "and pyproject.toml names no such machine"
+    )
+    edit(
+        project.root / "pyproject.toml", "[tool.benchbook]\n", '[tool.benchbook]\nmachines = ["cpu-other"]\n'
+    )
+    assert lend(Project(project.root), "cpu-other", by="maintainers", **called) == []
 
 
 def test_a_machine_is_lent_under_no_name_of_the_maintainers(project: Project) -> None:

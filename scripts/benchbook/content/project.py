@@ -25,6 +25,7 @@ class Config:
         reference_machine: The machine whose records a guide shows by default.
         blocking_machines: Machines that CI can run, where a stale record is an error.
         translation_drift: Whether a translation that English has left behind is a "warning" or an "error".
+        machines: Machines that the maintainers measure on; those that pages show are so anyway.
         repository: The address of the source repository, for links that reproduce or question a number.
         guides: Overrides per guide; today only `reference_machine`.
         pattern: Digests of English pages that are older than the pattern that guides are held to
@@ -34,6 +35,7 @@ class Config:
 
     reference_machine: str = ""
     blocking_machines: tuple[str, ...] = ()
+    machines: tuple[str, ...] = ()
     translation_drift: str = "warning"
     repository: str = ""
     guides: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -42,6 +44,11 @@ class Config:
     def reference_for(self, guide: str) -> str:
         """The machine that `guide` shows by default."""
         return self.guides.get(guide, {}).get("reference_machine", self.reference_machine)
+
+    def is_maintained(self, machine: str) -> bool:
+        """Whether it is named as one that the maintainers measure on."""
+        shown = {self.reference_machine, *map(self.reference_for, self.guides)}
+        return machine in shown.union(self.blocking_machines, self.machines)
 
 
 @dataclass(frozen=True)
@@ -99,7 +106,8 @@ class Project:
         if table.get("translation_drift", "warning") not in ("warning", "error"):
             what = "`translation_drift` of [tool.benchbook] is neither `warning` nor `error`"
             raise BenchbookError(Problem("pyproject.toml", 1, what, "write one of the two"))
-        return Config(**{**table, "blocking_machines": tuple(table.get("blocking_machines", ()))})
+        lists = {name: tuple(table.get(name, ())) for name in ("blocking_machines", "machines")}
+        return Config(**table | lists)
 
     @property
     def languages(self) -> tuple[str, ...]:
