@@ -266,9 +266,9 @@ def lend(project: Project, name: str = LENT, by: str = "Ada", **changes: object)
     (campaign,) = table["campaigns"].values()
     campaign["recorded_by"] = by
     for variant in table["variants"].values():
-        for run in variant["runs"]:
+        for place, run in enumerate(variant["runs"]):
             for cell in run["cells"].values():
-                cell["seconds"] *= 1.37
+                cell["seconds"] *= 1.37 + place / 1000
     write(project.record_path(name, "sums/add.py"), json.dumps(table | {"machine": name}))
     return [line.partition(";")[0] for line in lines(project)]
 

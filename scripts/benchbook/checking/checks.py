@@ -225,8 +225,8 @@ def _record_problems(
         yield from _campaign_problems(project, record_from(table), script, shown)
     yield from committed_problems(project, table, script, path, text)
     add_sizes(sizes, table)
-    yield from copy_problems(table, samples, shown, text)
-    samples.update({(table["script"], one): str(table["machine"]) for _, one in samples_of(table)})
+    yield from copy_problems(table, samples, shown, text, script)
+    samples.update({(table["script"], one): str(table["machine"]) for _, one in samples_of(table, script)})
     if not (project.snippets / table["script"]).is_file():
         yield Problem(shown, 1, f"its script {table['script']} is not there", "remove the record")
 
