@@ -14,6 +14,7 @@ from benchbook.content.formats import LARGEST_FILE, MOST_VALUES
 from benchbook.content.project import Project
 from builders import GPU_JSON, MACHINE, MACHINE_JSON, PAGE, SCRIPT, make_project, with_table, write
 from handbooks import GPU, copy_handbook, edit
+from repositories import commit_all
 
 
 @pytest.fixture
@@ -371,3 +372,37 @@ def test_pins_that_may_be_of_a_script_that_cannot_be_read_are_left_alone(project
     write(project.root / "constraints-own.txt", "engine==0.32\n")
     write(project.snippets / "sums/add.py", OWN.replace("[]", "["))
     assert not [line for line in lines(project) if line.startswith("constraints")]
+
+
+def recorded(project: Project, **changes: object) -> list[str]:
+    """What check says once the only campaign of the reference machine says otherwise."""
+    path = project.record_path(MACHINE, "sums/add.py")
+    table = json.loads(path.read_text("utf-8"))
+    (campaign,) = table["campaigns"].values()
+    campaign.update(changes)
+    write(path, json.dumps(table))
+    return lines(project)
+
+
+def test_a_record_names_a_commit_that_was_there_when_its_session_began(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = commit_all(project.root)
+    (early,) = recorded(project, commit=commit)
+    assert f"started at 2026-01-02T03:04:05Z, before its commit {commit[:12]} was made" in early
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2026-01-02T03:00:00Z")
+    assert recorded(project, commit=commit_all(project.root)) == []
+    lost = "a" * 40
+    (unknown,) = recorded(project, commit=lost)
+    assert "was recorded from commit aaaaaaaaaaaa, which is not in this history" in unknown
+    edit(
+        project.root / "pyproject.toml",
+        "[tool.benchbook]\n",
+        f'[tool.benchbook]\nlost_commits = ["{lost}"]\n',
+    )
+    assert lines(project) == []
+
+
+def test_a_record_ran_on_a_python_that_its_script_admits(project: Project) -> None:
+    (line,) = recorded(project, packages={"python": "2.7.0"})
+    assert "ran on Python 2.7.0, where sums/add.py asks for >=3.11" in line

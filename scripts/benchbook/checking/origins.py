@@ -367,7 +367,21 @@ def record_origin_problems(
             yield Problem(path, 1, what, RECORD_AGAIN)
     kept = set(table["campaigns"]) - asked
     yield from measurer_problems(machine, table, path, kept)
-    for name in sorted(asked):
+    yield from python_problems(script, table, asked, path)
+
+
+def python_problems(
+    script: Script, table: Mapping[str, Any], campaigns: Collection[str], path: str
+) -> Iterator[Problem]:
+    """Sessions that ran on a Python which the script does not admit.
+
+    Parameters:
+        script: As it stands.
+        table: A record of it, of the right shape.
+        campaigns: Which of its sessions: none that are quoted.
+        path: The file, for messages.
+    """
+    for name in sorted(campaigns):
         campaign = table["campaigns"][name]
         python = campaign["packages"].get("python")
         if python is None or not _admits(script.metadata.requires_python, python):
@@ -403,7 +417,11 @@ def measurer_problems(
 
 
 def commit_problems(
-    repository: Path, record: Mapping[str, Any], path: str, reviewed: bool = False
+    repository: Path,
+    record: Mapping[str, Any],
+    path: str,
+    reviewed: bool = False,
+    lost: Collection[str] = (),
 ) -> Iterator[Problem]:
     """Sessions that began before the commit they name was made, or name one that this history does not hold.
 
@@ -412,6 +430,7 @@ def commit_problems(
         record: A record of the right shape.
         path: The file, for messages.
         reviewed: Whether they come from a commit that was reviewed, where older sessions are brought too.
+        lost: Commits of which is known that this history does not hold them.
     """
     used = {variant["campaign"] for variant in record["variants"].values()}
     commits = {name: record["campaigns"][name].get("commit") for name in sorted(used)}
@@ -420,7 +439,7 @@ def commit_problems(
         if commit is None or made is None:
             continue
         if commit not in made:
-            if not reviewed:
+            if not reviewed and commit not in lost:
                 what = f"campaign {name} was recorded from commit {commit[:12]}, which is not in this history"
                 yield Problem(path, 1, what, "fetch that commit, or record from one that is here")
             continue

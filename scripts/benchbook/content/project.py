@@ -26,6 +26,7 @@ class Config:
         blocking_machines: Machines that CI can run, where a stale record is an error.
         translation_drift: Whether a translation that English has left behind is a "warning" or an "error".
         machines: Machines that the maintainers measure on; those that pages show are so anyway.
+        lost_commits: Commits that records name, and that this history does not hold any more.
         repository: The address of the source repository, for links that reproduce or question a number.
         guides: Overrides per guide; today only `reference_machine`.
         pattern: Digests of English pages that are older than the pattern that guides are held to
@@ -36,6 +37,7 @@ class Config:
     reference_machine: str = ""
     blocking_machines: tuple[str, ...] = ()
     machines: tuple[str, ...] = ()
+    lost_commits: tuple[str, ...] = ()
     translation_drift: str = "warning"
     repository: str = ""
     guides: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -106,7 +108,9 @@ class Project:
         if table.get("translation_drift", "warning") not in ("warning", "error"):
             what = "`translation_drift` of [tool.benchbook] is neither `warning` nor `error`"
             raise BenchbookError(Problem("pyproject.toml", 1, what, "write one of the two"))
-        lists = {name: tuple(table.get(name, ())) for name in ("blocking_machines", "machines")}
+        lists = {
+            name: tuple(table.get(name, ())) for name in ("blocking_machines", "machines", "lost_commits")
+        }
         return Config(**table | lists)
 
     @property
