@@ -746,6 +746,11 @@ def test_times_that_are_those_of_another_machine_are_refused(project: Project, t
     path = write(tmp_path / "copied.json", packed(copied))
     with pytest.raises(BenchbookError, match="variant default: its times are those of cpu-test--ada"):
         import_bundles(project, [path])
+    # Half of each is no measurement either.
+    for run in variant(copied)["runs"]:
+        run["cells"]["add"]["seconds"] /= 2
+    with pytest.raises(BenchbookError, match="its times, but for one factor, are those of cpu-test--ada"):
+        import_bundles(project, [write(path, packed(copied))])
     for place, run in enumerate(variant(copied)["runs"]):
         run["cells"]["add"]["seconds"] *= 1.01 + place / 1000
     assert import_bundles(project, [write(path, packed(copied))]).written
@@ -803,13 +808,13 @@ def test_two_runs_may_agree_in_bytes_and_in_a_few_times(project: Project, tmp_pa
 
 
 def later(bundle: dict[str, Any], day: str = "2026-01-03") -> dict[str, Any]:
-    """The bundle as of another campaign, whose times are half of those."""
+    """The bundle as of another campaign, whose times are about half of those."""
     (name,) = bundle["records"][0]["campaigns"]
     moments = {"started": f"{day}T03:04:05Z", "finished": f"{day}T03:05:05Z"}
     bundle["records"][0]["campaigns"] = {"another": bundle["records"][0]["campaigns"][name] | moments}
     variant(bundle)["campaign"] = "another"
-    for run in variant(bundle)["runs"]:
-        run["cells"]["add"]["seconds"] /= 2
+    for place, run in enumerate(variant(bundle)["runs"]):
+        run["cells"]["add"]["seconds"] /= 2 + place / 1000
     return bundle
 
 
@@ -1577,6 +1582,42 @@ def test_one_bad_bundle_keeps_all_of_them_out(project: Project, tmp_path: Path) 
     with pytest.raises(BenchbookError, match=r"bad\.json:1: is not JSON"):
         import_bundles(project, paths)
     assert not project.records.exists()
+
+
+@pytest.mark.parametrize(
+    ("factor", "memory", "what"),
+    [
+        (1.0, 4096, "its metrics are those of"),
+        (0.5, 4096, "its metrics, but for one factor, are those of"),
+        (None, 0, "its readings of memory are those of"),
+        (None, 4096, None),
+    ],
+)
+def test_what_a_machine_measured_is_no_other_machine_s(
+    project: Project, tmp_path: Path, factor: float | None, memory: int, what: str | None
+) -> None:
+    """Whatever was made of the times of the cells."""
+    script = write(project.snippets / "sums/add.py", SCRIPT.replace('"count"', '"s"')).read_text("utf-8")
+
+    def measured(name: str, owner: str, more: int, moved: bool, factor: float | None) -> Path:
+        bundle = renamed(bundle_of(script), name, owner)
+        runs = [copy.deepcopy(variant(bundle)["runs"][0]) | {"place": place} for place in range(8)]
+        for place, run in enumerate(runs):
+            scatter = (1 + place**2 / 97) * (1 + moved * place**3 / 89)
+            run["metrics"]["total"] = (1 + place**2 / 97) * factor if factor else scatter
+            for cell in run["cells"].values():
+                cell["seconds"] *= scatter
+            run["cells"]["add"]["process_memory_peak"] = 2**28 + 4096 * place + more
+        variant(bundle)["runs"] = runs
+        return write(tmp_path / f"{name}.json", packed(bundle))
+
+    import_bundles(project, [measured(GUEST, "Ada", 0, False, 1.0)])
+    copied = measured(OTHER, "Bob", memory, True, factor)
+    if what is None:
+        assert import_bundles(project, [copied]).written
+        return
+    with pytest.raises(BenchbookError, match=f"variant default: {what} {GUEST}"):
+        import_bundles(project, [copied])
 
 
 def test_one_record_in_two_bundles_is_refused(project: Project, tmp_path: Path) -> None:

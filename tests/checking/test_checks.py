@@ -13,7 +13,8 @@ from benchbook.checking.checks import check_project
 from benchbook.content.formats import LARGEST_FILE, MOST_VALUES
 from benchbook.content.project import Project
 from builders import GPU_JSON, MACHINE, MACHINE_JSON, PAGE, SCRIPT, make_project, with_table, write
-from handbooks import GPU, copy_handbook
+from handbooks import GPU, copy_handbook, edit
+from repositories import commit_all
 
 
 @pytest.fixture
@@ -108,6 +109,9 @@ def test_a_machine_that_no_guide_shows_owes_nothing_that_another_measured(projec
     described = json.loads((project.records / MACHINE / "machine.json").read_text())
     other = {"name": "cpu-other", "title": "Another processor", "short": "Another"}
     write(project.records / "cpu-other" / "machine.json", json.dumps(described | other))
+    edit(
+        project.root / "pyproject.toml", "[tool.benchbook]\n", '[tool.benchbook]\nmachines = ["cpu-other"]\n'
+    )
     report = check_project(Project(project.root))
     assert (report.problems, report.warnings) == ((), ())
     project.record_path(MACHINE, "sums/add.py").unlink()
@@ -263,9 +267,9 @@ def lend(project: Project, name: str = LENT, by: str = "Ada", **changes: object)
     (campaign,) = table["campaigns"].values()
     campaign["recorded_by"] = by
     for variant in table["variants"].values():
-        for run in variant["runs"]:
+        for place, run in enumerate(variant["runs"]):
             for cell in run["cells"].values():
-                cell["seconds"] *= 1.37
+                cell["seconds"] *= 1.37 + place / 1000
     write(project.record_path(name, "sums/add.py"), json.dumps(table | {"machine": name}))
     return [line.partition(";")[0] for line in lines(project)]
 
@@ -293,6 +297,42 @@ def test_a_tree_is_asked_of_a_machine_what_an_import_asks(
     said = lend(project, **changes)
     shown = f"snippets/records/{LENT}/machine.json:1: {LENT} "
     assert [line for line in said if line.startswith(shown) and line.endswith(what)]
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "what"),
+    [
+        ("cpu-2core-24gb", {"title": "NVIDIA H200, 141 GB"}, "does not describe a H200"),
+        ("cpu-2core-24gb", {"cpu": MACHINE_JSON["cpu"] | {"cores": 64}}, "is called cpu-64core-24gb"),
+        ("cpu-2core-24gb-xeon", {"cpu": MACHINE_JSON["cpu"] | {"cores": 64}}, "is called cpu-64core-24gb"),
+        ("cpu-2core-24gb-xeon", {"memory_bytes": 2**40}, "is called cpu-2core-1024gb"),
+        ("cpu-2core-24gb-xeon", {}, None),
+        ("nvidia-h200-141gb", {}, "is called cpu-2core-24gb"),
+    ],
+)
+def test_a_machine_of_the_maintainers_is_what_its_name_and_its_words_say(
+    project: Project, name: str, changes: dict[str, object], what: str | None
+) -> None:
+    said = lend(
+        project, name, by="maintainers", **{"owner": None, "title": "A Xeon", "short": "Xeon"} | changes
+    )
+    shown = f"snippets/records/{name}/machine.json:1: {name} "
+    told = [line for line in said if line.startswith(shown) and ("called" in line or "listed" in line)]
+    assert told == [line for line in told if what is not None and line.endswith(what)]
+    assert bool(told) == (what is not None)
+
+
+def test_a_machine_that_nobody_measured_on_is_named_as_one_of_the_maintainers(project: Project) -> None:
+    called: dict[str, Any] = {"owner": None, "title": "Another", "short": "Another"}
+    (said,) = lend(project, "cpu-other", by="maintainers", **called)
+    assert said == (
+        "snippets/records/cpu-other/machine.json:1: cpu-other names nobody who measured, "
+        "and pyproject.toml names no such machine"
+    )
+    edit(
+        project.root / "pyproject.toml", "[tool.benchbook]\n", '[tool.benchbook]\nmachines = ["cpu-other"]\n'
+    )
+    assert lend(Project(project.root), "cpu-other", by="maintainers", **called) == []
 
 
 def test_a_machine_is_lent_under_no_name_of_the_maintainers(project: Project) -> None:
@@ -332,3 +372,37 @@ def test_pins_that_may_be_of_a_script_that_cannot_be_read_are_left_alone(project
     write(project.root / "constraints-own.txt", "engine==0.32\n")
     write(project.snippets / "sums/add.py", OWN.replace("[]", "["))
     assert not [line for line in lines(project) if line.startswith("constraints")]
+
+
+def recorded(project: Project, **changes: object) -> list[str]:
+    """What check says once the only campaign of the reference machine says otherwise."""
+    path = project.record_path(MACHINE, "sums/add.py")
+    table = json.loads(path.read_text("utf-8"))
+    (campaign,) = table["campaigns"].values()
+    campaign.update(changes)
+    write(path, json.dumps(table))
+    return lines(project)
+
+
+def test_a_record_names_a_commit_that_was_there_when_its_session_began(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = commit_all(project.root)
+    (early,) = recorded(project, commit=commit)
+    assert f"started at 2026-01-02T03:04:05Z, before its commit {commit[:12]} was made" in early
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2026-01-02T03:00:00Z")
+    assert recorded(project, commit=commit_all(project.root)) == []
+    lost = "a" * 40
+    (unknown,) = recorded(project, commit=lost)
+    assert "was recorded from commit aaaaaaaaaaaa, which is not in this history" in unknown
+    edit(
+        project.root / "pyproject.toml",
+        "[tool.benchbook]\n",
+        f'[tool.benchbook]\nlost_commits = ["{lost}"]\n',
+    )
+    assert lines(project) == []
+
+
+def test_a_record_ran_on_a_python_that_its_script_admits(project: Project) -> None:
+    (line,) = recorded(project, packages={"python": "2.7.0"})
+    assert "ran on Python 2.7.0, where sums/add.py asks for >=3.11" in line

@@ -281,7 +281,7 @@ def test_what_changed_since_must_be_said(project: Project) -> None:
 @pytest.mark.parametrize(
     "settings",
     [
-        f'reference_machine = "{OLD}"',
+        f'reference_machine = "{OLD}"\nmachines = ["{MACHINE}"]',
         f'reference_machine = "{MACHINE}"\n[tool.benchbook.guides.sums]\nreference_machine = "{OLD}"',
     ],
 )

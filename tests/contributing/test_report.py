@@ -22,6 +22,7 @@ from benchbook.contributing.report import (
     LISTS,
     Change,
     ChangeReport,
+    Direction,
     Moved,
     RecordChange,
     Timed,
@@ -88,6 +89,17 @@ def test_a_record_that_became_stale_is_named_with_the_reason(project: Project) -
     assert make_report(project.root, head, base).fresh == (
         RecordChange(MACHINE, "sums/add.py", "default", "stale: code changed"),
     )
+
+
+def test_a_metric_whose_better_end_is_another_is_named(project: Project) -> None:
+    path = project.snippets / "sums/add.py"
+    write(path, SCRIPT.replace('{ unit = "count" }', '{ unit = "count", better = "lower" }'))
+    base = commit_all(project.root)
+    write(path, SCRIPT.replace('{ unit = "count" }', '{ unit = "count", better = "higher" }'))
+    report = make_report(project.root, base, commit_all(project.root))
+    assert report.directions == (Direction("sums/add.py", "total", "lower", "higher"),)
+    assert "| `sums/add.py#total` | `lower` | `higher` |" in markdown(report)
+    assert make_report(project.root, base, base).directions == ()
 
 
 def test_records_that_come_and_go_are_named(project: Project) -> None:
@@ -256,6 +268,7 @@ FULL = ChangeReport(
     "a" * 40,
     "b" * 40,
     claims=tuple(moved(n) for n in range(600)),
+    directions=(Direction(LONG, LONG, "lower", None),) * 600,
     changes=CHANGES,
     undecided=CHANGES,
     came=MANY,
@@ -304,7 +317,7 @@ def test_whatever_is_written_can_be_read_and_keeps_its_counts(tmp_path: Path, wo
 def test_what_does_not_fit_is_left_out_from_the_end_and_named_with_its_count() -> None:
     said = markdown(FULL)
     assert len(said.encode()) <= LONGEST
-    assert HEADINGS.findall(said)[:2] == ["Claims that moved", "Numbers that changed"]
+    assert HEADINGS.findall(said)[:2] == ["Claims that moved", "Metrics whose better end is another"]
     assert said.endswith("Benchmarks of the package (600); What cannot be read (600).\n")
 
 

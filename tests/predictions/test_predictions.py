@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,6 +29,7 @@ from benchbook.predictor.room import ASSUMED_CONTEXT
 from builders import MACHINE, make_record, write
 from handbooks import edit
 from predicted import ADDING, DECLARED, H200, H200_ROOM, MADE, STAMP, adding, multiplied, predict, said
+from repositories import commit_all
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -599,31 +599,60 @@ def test_an_earlier_campaign_counts_as_having_measured_it(project: Project) -> N
 
 
 def test_the_commit_that_was_measured_must_hold_the_prediction(project: Project) -> None:
-    def git(*arguments: str) -> str:
-        command = [
-            "git",
-            "-C",
-            str(project.root),
-            "-c",
-            "user.name=a",
-            "-c",
-            "user.email=a@example.org",
-            *arguments,
-        ]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-
-    git("init", "--quiet")
-    git("add", "--all")
-    git("commit", "--quiet", "--message", "Before")
-    before = git("rev-parse", "HEAD")
+    before = commit_all(project.root)
     predict(project)
-    git("add", "--all")
-    git("commit", "--quiet", "--message", "Predict")
-    after = git("rev-parse", "HEAD")
+    after = commit_all(project.root)
     measure_on_h200(project, "2026-11-20T11:00:00Z", after)
     assert blind_problems(project) == []
     measure_on_h200(project, "2026-11-20T11:00:00Z", before)
     assert f"commit {before[:12]}, measured, lacks it" in blind_problems(project)[0]
+
+
+def test_where_the_measured_commit_is_not_known_an_earlier_one_must_hold_the_prediction(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    predict(project)
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2026-11-20T10:30:00Z")
+    commit_all(project.root)
+    measure_on_h200(project, "2026-11-20T11:00:00Z", "1" * 40)
+    assert blind_problems(project) == []
+    # An hour later nobody can say any more that it was blind.
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2026-11-20T12:00:00Z")
+    damage(h200(project), lambda table: resealed(table, made="2026-11-20T10:00:01Z"))
+    commit_all(project.root)
+    (problem,) = blind_problems(project)
+    assert problem.startswith(
+        "variant mode=plain says it was predicted blind; no commit holds it from before"
+    )
+
+
+def resealed(table: dict[str, Any], **changes: Any) -> None:
+    """Change what a prediction says, with the digest of that."""
+    one = table["variants"]["mode=plain"]
+    one.update(changes)
+    one["digest"] = digest_of(one, table["script"], "mode=plain", table["machine"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"values": {"peak": 9, "add.reserved_peak": 9}}, "peak is 9 B, and peak_allocated is not"),
+        ({"peak_allocated": 1, "peak_reserved": 1}, "peak_allocated is 1 B, and its moments say otherwise"),
+        ({"categories": {"weights": 1}}, "its categories add up to 1 B, and peak_allocated is"),
+        (
+            {"moments": {"backward": {"peak": 2**33 + 2**26, "held": 2**34}}},
+            "moments.backward holds 17179869184 B at its end, more than its peak",
+        ),
+    ],
+)
+def test_a_sealed_prediction_agrees_with_its_own_fields(
+    project: Project, changes: dict[str, Any], what: str
+) -> None:
+    predict(project)
+    damage(h200(project), lambda table: resealed(table, **changes))
+    assert any(
+        one.what.startswith(f"variant mode=plain: {what}") for one in predictions_found(project).problems
+    )
 
 
 @pytest.mark.parametrize(

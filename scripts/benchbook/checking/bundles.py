@@ -532,7 +532,7 @@ def _refusals(
         yield from plausibility_problems(table, machine, script, path)
         yield from entry_problems(table, script, path)
         elsewhere = _records_elsewhere(project, table["machine"], reference, before)
-        yield from copy_problems(table, _samples_in(elsewhere), path)
+        yield from copy_problems(table, _samples_in(elsewhere, script), path, script=script)
         yield from _kind_problems(table, elsewhere, path)
         yield from _speed_problems(project, script, machine, table, elsewhere, before, path)
     sizes: dict[str, int] = {}
@@ -585,10 +585,14 @@ def _kind_problems(table: dict[str, Any], elsewhere: Sequence[Record], path: str
                 yield Problem(path, 1, what, RECORD_AGAIN)
 
 
-def _samples_in(records: Sequence[Record]) -> dict[tuple[str, Samples], str]:
-    """Whose the times of some records are."""
+def _samples_in(records: Sequence[Record], script: Script) -> dict[tuple[str, Samples], str]:
+    """Whose the times and the memory of some records of a script are."""
     tables = [record_table(record) for record in records]
-    return {(table["script"], found): table["machine"] for table in tables for _, found in samples_of(table)}
+    return {
+        (table["script"], found): table["machine"]
+        for table in tables
+        for _, found in samples_of(table, script)
+    }
 
 
 def _merge(old: Record | None, new: Record) -> Record:

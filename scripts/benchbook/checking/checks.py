@@ -15,9 +15,11 @@ from benchbook.checking.links import anchors, link_problems
 from benchbook.checking.navigation import navigation_problems
 from benchbook.checking.origins import (
     alike_problems,
+    commit_problems,
     machine_origin_problems,
     measurer_problems,
     model_problems,
+    python_problems,
 )
 from benchbook.checking.plausibility import Samples, copy_problems, plausibility_problems, samples_of
 from benchbook.checking.predictions import predictions_found
@@ -224,10 +226,14 @@ def _record_problems(
     if script is not None and not mixed:
         yield from plausibility_problems(table, machine, script, shown, text)
         yield from _campaign_problems(project, record_from(table), script, shown)
+        yield from commit_problems(project.root, table, shown, lost=project.config.lost_commits)
+        # What another version of the script asked for, nobody knows.
+        current = [one for one in table["variants"].values() if one["code"] == script.code_digest]
+        yield from python_problems(script, table, {one["campaign"] for one in current}, shown)
     yield from committed_problems(project, table, script, path, text)
     add_sizes(sizes, table)
-    yield from copy_problems(table, samples, shown, text)
-    samples.update({(table["script"], one): str(table["machine"]) for _, one in samples_of(table)})
+    yield from copy_problems(table, samples, shown, text, script)
+    samples.update({(table["script"], one): str(table["machine"]) for _, one in samples_of(table, script)})
     if not os.path.isfile(project.snippets / table["script"]):
         yield Problem(shown, 1, f"its script {table['script']} is not there", "remove the record")
 

@@ -61,8 +61,9 @@ ALIKE = str.maketrans(
         for like in alike
     }
 )
-# What the recorder calls a processor; any other name that begins with `cpu-` says nothing of its size.
-SIZED_CPU = re.compile(r"cpu-\d+core(-\d+gb)?")
+# What the recorder calls a processor, behind which a person may say which of them it is; any other name that
+# begins with `cpu-` says nothing of its size.
+SIZED_CPU = re.compile(r"cpu-\d+core(-\d+gb)?(?=-|$)")
 
 
 def machine_origin_problems(
@@ -110,10 +111,14 @@ def machine_origin_problems(
             what = f"{name} belongs to {owner or 'the maintainers'}, and its name says otherwise"
             yield Problem(path, 1, what, f"{UNDER_A_NAME}, which becomes its ending")
         yield from _posing(project, machine, path, reviewed or (is_here and not is_lent))
-        if known is None and (is_lent or not is_here):
+        if is_here and not is_lent and owner is None and not project.config.is_maintained(name):
+            what = f"{name} names nobody who measured, and pyproject.toml names no such machine"
+            fix = f"{UNDER_A_NAME}; the maintainers add theirs to `machines` of [tool.benchbook]"
+            yield Problem(path, 1, what, fix)
+        if known is None:
             yield from _misnamed(machine, sheet, path)
         # What comes from outside is worded anew.
-        if is_here and is_lent:
+        if is_here:
             yield from _strange_words(machine, sheet, path)
     differing = differing_key(known, machine) if known else None
     if differing:
@@ -148,9 +153,11 @@ def _misnamed(machine: Mapping[str, Any], sheet: Sheet | None, path: str) -> Ite
         return
     makers = {slug(vendor) for vendor in VENDORS.values()}
     said = sheet_of({"accelerator": {"name": base.replace("-", " ")}})
+    is_cpu, sized = machine["accelerator"] is None, SIZED_CPU.match(base)
     if (
-        (machine["accelerator"] is None) != base.startswith("cpu-")
-        or SIZED_CPU.fullmatch(base)
+        # A person may call a processor of the maintainers otherwise.
+        (is_cpu != base.startswith("cpu-") and (not is_cpu or OWNER_MARK in machine["name"]))
+        or (sized is not None and (sized[0] == base or not f"{follows}-".startswith(f"{sized[0]}-")))
         or base.partition("-")[0] in makers
         or (said is not None and said != sheet)
     ):
@@ -208,13 +215,13 @@ def _is_capability(text: str) -> bool:
 
 
 def _strange_words(machine: Mapping[str, Any], sheet: Sheet | None, path: str) -> Iterator[Problem]:
-    """A machine whose words a person chose, and that is called as another model, or as the maintainers'."""
+    """Words that a person chose, and that call a machine another model, or falsely the maintainers'."""
     for key in WORDING:
         said = sheet_of({"accelerator": {"name": machine[key]}})
         if said is not None and said != sheet:
             what = f"{machine['name']} is called {machine[key]!r}, and does not describe a {said.model}"
             yield Problem(path, 1, what, "call it by what was measured")
-        if _is_maintainers(machine[key]):
+        if _is_maintainers(machine[key]) and (machine["owner"] is not None or machine["published"]):
             what = f"{machine['name']} is called {machine[key]!r}, and is not the maintainers'"
             yield Problem(path, 1, what, "call it by what was measured")
 
@@ -360,7 +367,21 @@ def record_origin_problems(
             yield Problem(path, 1, what, RECORD_AGAIN)
     kept = set(table["campaigns"]) - asked
     yield from measurer_problems(machine, table, path, kept)
-    for name in sorted(asked):
+    yield from python_problems(script, table, asked, path)
+
+
+def python_problems(
+    script: Script, table: Mapping[str, Any], campaigns: Collection[str], path: str
+) -> Iterator[Problem]:
+    """Sessions that ran on a Python which the script does not admit.
+
+    Parameters:
+        script: As it stands.
+        table: A record of it, of the right shape.
+        campaigns: Which of its sessions: none that are quoted.
+        path: The file, for messages.
+    """
+    for name in sorted(campaigns):
         campaign = table["campaigns"][name]
         python = campaign["packages"].get("python")
         if python is None or not _admits(script.metadata.requires_python, python):
@@ -396,7 +417,11 @@ def measurer_problems(
 
 
 def commit_problems(
-    repository: Path, record: Mapping[str, Any], path: str, reviewed: bool = False
+    repository: Path,
+    record: Mapping[str, Any],
+    path: str,
+    reviewed: bool = False,
+    lost: Collection[str] = (),
 ) -> Iterator[Problem]:
     """Sessions that began before the commit they name was made, or name one that this history does not hold.
 
@@ -405,6 +430,7 @@ def commit_problems(
         record: A record of the right shape.
         path: The file, for messages.
         reviewed: Whether they come from a commit that was reviewed, where older sessions are brought too.
+        lost: Commits of which is known that this history does not hold them.
     """
     used = {variant["campaign"] for variant in record["variants"].values()}
     commits = {name: record["campaigns"][name].get("commit") for name in sorted(used)}
@@ -413,7 +439,7 @@ def commit_problems(
         if commit is None or made is None:
             continue
         if commit not in made:
-            if not reviewed:
+            if not reviewed and commit not in lost:
                 what = f"campaign {name} was recorded from commit {commit[:12]}, which is not in this history"
                 yield Problem(path, 1, what, "fetch that commit, or record from one that is here")
             continue

@@ -54,6 +54,10 @@ MAGNITUDES: dict[Dimension, tuple[float, float]] = {
 FLAGS: frozenset[Dimension] = frozenset({"ratio", "count"})
 # Cells that take less do little else than read the clock, and two of them may agree.
 TELLING_SECONDS = 1e-4
+# The same, of the cell that takes longest, where nobody knows by which factor times were changed.
+TELLING_SHARE = 0.001
+# What a process held: pages of whatever was loaded, which no two machines have quite as many of.
+HELD = ("process_memory", "process_memory_peak")
 # How many times as fast as the reference machine another is at most, a tenfold to spare: the largest host
 # beside one core, and an accelerator in formats that a processor has to emulate.
 FASTEST_CPU, FASTEST = 1e4, 1e6
@@ -569,40 +573,93 @@ def _agree(values: Sequence[Any]) -> bool:
     return True
 
 
+# What they are of, for messages, and each of them, in an order that does not depend on that of the runs.
 Samples = tuple[str, ...]
 
 
-def samples_of(table: Mapping[str, Any]) -> Iterator[tuple[str, Samples]]:
-    """How long each cell took in each run of a variant, written so that a copy of it is the same."""
+def samples_of(table: Mapping[str, Any], script: Script | None = None) -> Iterator[tuple[str, Samples]]:
+    """What no two machines measure alike in all runs of a variant, written so that a copy of it is the same.
+
+    How long each cell took, and what each metric that is a time or a rate says; the same of one factor, by
+    which a copy may have been made faster; and the memory that the process held.
+
+    Parameters:
+        table: The record, already of the right shape.
+        script: The script as it stands; without it nothing is known of its metrics.
+    """
+    timed = timed_metrics(script) if script is not None else ()
     for name, variant in table["variants"].items():
-        if variant["outcome"] != "ok" or len(variant["runs"]) < 2:
+        runs = variant["runs"]
+        if variant["outcome"] != "ok" or len(runs) < 2:
             continue
-        times = [
-            (cell, meters.get("seconds"))
-            for run in variant["runs"]
-            for cell, meters in sorted(run["cells"].items())
-        ]
-        # Nine digits, the last of which rounding may move: times that agree so far were not measured twice.
-        told = [f"{cell} {seconds:.8g}" for cell, seconds in times if seconds and seconds > TELLING_SECONDS]
-        if len(told) >= SAMPLES_THAT_SCATTER:
-            yield name, tuple(sorted(told))
+        cells = [(cell, meters) for run in runs for cell, meters in run["cells"].items()]
+        seconds = [(cell, float(meters.get("seconds") or 0)) for cell, meters in cells]
+        said = [(metric, float(item)) for metric in timed for item in _items(runs, metric)]
+        held = [(f"{cell} {key}", meters.get(key) or 0) for cell, meters in cells for key in HELD]
+        for words, told in (
+            # Of nine digits rounding may move the last: times that agree so far were not measured twice.
+            ("times", [f"{cell} {took:.8g}" for cell, took in seconds if took > TELLING_SECONDS]),
+            ("times, but for one factor,", _shares(seconds)),
+            ("metrics", [f"{metric} {value:.8g}" for metric, value in said if _is_telling(value)]),
+            ("metrics, but for one factor,", _shares(said)),
+            ("readings of memory", [f"{where} {size}" for where, size in held if size]),
+        ):
+            if len(set(told)) >= SAMPLES_THAT_SCATTER:
+                yield name, (words, *sorted(told))
+
+
+def timed_metrics(script: Script) -> tuple[str, ...]:
+    """The metrics of a script that are a time or a rate."""
+    declared = script.metadata.metrics.items()
+    return tuple(name for name, metric in declared if UNITS[metric.unit].dimension in {"time", "rate"})
+
+
+def _is_telling(value: float) -> bool:
+    """Whether a number has so many digits that nobody measures it twice by chance."""
+    return len(f"{abs(value):.8e}".partition("e")[0].rstrip("0")) > len("1.000")
+
+
+def _shares(values: Sequence[tuple[str, float]]) -> list[str]:
+    """What each of some numbers is of the largest of its name; of many small ones nobody could tell.
+
+    Empty where fewer than three have many digits.
+    """
+    most: dict[str, float] = {}
+    for name, value in values:
+        most[name] = max(most.get(name, 0.0), value)
+    whole = max(most.values(), default=0.0)
+    told = [
+        (name, value / most[name])
+        for name, value in values
+        if most[name] > whole * TELLING_SHARE and 0 < value < most[name]
+    ]
+    if sum(_is_telling(share) for _, share in told) < SAMPLES_THAT_SCATTER:
+        return []
+    return [f"{name} {share:.5g}" for name, share in told]
 
 
 def copy_problems(
-    table: Mapping[str, Any], others: Mapping[tuple[str, Samples], str], path: str, text: str = ""
+    table: Mapping[str, Any],
+    others: Mapping[tuple[str, Samples], str],
+    path: str,
+    text: str = "",
+    script: Script | None = None,
 ) -> Iterator[Problem]:
-    """Variants whose times are those of another machine.
+    """Variants whose times, or readings of memory, are those of another machine.
 
     Parameters:
         table: The record, already of the right shape.
         others: The machine, by script and samples.
         path: The file, for messages.
         text: Its content, to find lines in.
+        script: The script as it stands.
     """
-    for name, samples in samples_of(table):
+    told: set[str] = set()
+    for name, samples in samples_of(table, script):
         other = others.get((table["script"], samples), table["machine"])
-        if other != table["machine"]:
-            what = f"variant {name}: its times are those of {other}"
+        if other != table["machine"] and name not in told:
+            told.add(name)
+            what = f"variant {name}: its {samples[0]} are those of {other}"
             yield Problem(path, json_line(text, ("variants", name)), what, RECORD_AGAIN)
 
 
@@ -619,8 +676,7 @@ def copied_run_problems(
         path: The file, for messages.
         text: Its content, to find lines in.
     """
-    declared = script.metadata.metrics.items()
-    timed = [name for name, metric in declared if UNITS[metric.unit].dimension in {"time", "rate"}]
+    timed = timed_metrics(script)
     seen: dict[Samples, tuple[str, int]] = {}
     for name, variant in table["variants"].items():
         if "source" in table["campaigns"][variant["campaign"]]:

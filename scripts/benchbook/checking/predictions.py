@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
-from benchbook.content.formats import from_table
+from benchbook.content.formats import MOMENT, from_table
 from benchbook.content.positions import json_line
 from benchbook.content.prediction_declarations import load_declarations
 from benchbook.content.predictions import (
     PredictionRecord,
     StoredPrediction,
+    contradictions,
     load_predictions,
 )
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import Campaign, Record, load_record
+from benchbook.content.revisions import git_answer
 from benchbook.content.validation import prediction_problems, read_json
 from benchbook.predictions.asking import Asked, Question, ask
 from benchbook.predictions.freshness import came_too_late, measured_at, stale_prediction
 from benchbook.predictions.making import read_questions
 from benchbook.query.freshness import State
+
+# What a prediction answered: a later version of a script may be written otherwise, and ask the same.
+ANSWER = (
+    "made",
+    "values",
+    "stands_for",
+    "moment",
+    "peak_allocated",
+    "peak_reserved",
+    "categories",
+    "moments",
+)
 
 
 @dataclass(frozen=True)
@@ -75,8 +93,13 @@ def _of_file(
     """What is wrong with the predictions of a file."""
     measured = _record(project, record)
     questions = asked.of(record.script, record.machine)
+    earlier = cache(partial(_committed_before, project.root, shown))
     for variant, prediction in record.variants.items():
         line = json_line(text, ("variants", variant))
+        for one in filter(None, (prediction, prediction.anew)):
+            for what in contradictions(one):
+                fix = "restore the file: predictions are not edited"
+                yield Problem(shown, line, f"variant {variant}: {what}", fix)
         when = measured_at(measured, variant)
         question = questions.get(variant)
         settled = prediction.blind and when is not None
@@ -89,7 +112,7 @@ def _of_file(
             what = f"its prediction of variant {variant} is stale: {reason}"
             yield Problem(shown, line, what, f"run `benchbook predictions {record.script}`")
         if settled and when is not None and measured is not None:
-            yield from _blind(project, record, variant, measured, shown, line, when)
+            yield from _blind(project, record, variant, measured, shown, line, when, earlier)
 
 
 def _record(project: Project, record: PredictionRecord) -> Record | None:
@@ -107,6 +130,7 @@ def _blind(
     shown: str,
     line: int,
     when: str,
+    earlier: Callable[[str], list[Any] | None],
 ) -> Iterator[Problem]:
     """What shows that a prediction which says it was blind came after what it predicts was measured."""
     prediction = record.variants[variant]
@@ -120,25 +144,45 @@ def _blind(
     campaign = measured.campaigns.get(measured.variants[variant].campaign)
     commit = campaign.commit if isinstance(campaign, Campaign) else None
     text = _at_commit(project.root, commit, shown) if commit else None
-    if text is not None and prediction.digest not in text:
+    if text is None:
+        before = earlier(when)
+        if before is not None and not any(_answers(one, variant, prediction) for one in before):
+            what = f"variant {variant} says it was predicted blind; no commit holds it from before {when}, "
+            yield Problem(shown, line, f"{what}when it was measured", fix)
+    elif prediction.digest not in text:
         what = f"variant {variant} says it was predicted blind; commit {str(commit)[:12]}, measured, lacks it"
         yield Problem(shown, line, what, fix)
 
 
+def _answers(table: Any, variant: str, prediction: StoredPrediction) -> bool:
+    """Whether an earlier state of a file holds the answer of a prediction."""
+    with suppress(KeyError, TypeError):
+        there, here = table["variants"][variant], json.loads(json.dumps(asdict(prediction)))
+        return bool(there["blind"]) and all(there[key] == here[key] for key in ANSWER)
+    return False
+
+
+def _committed_before(root: Path, path: str, when: str) -> list[Any] | None:
+    """What a file held in each commit of this history from before `when`, a day or a time.
+
+    None where nobody can tell: the history is not whole, or the file is of no repository.
+    """
+    if git_answer(root, "rev-parse", "--is-shallow-repository") != b"false\n":
+        return None
+    told = git_answer(root, "log", "--no-show-signature", "--full-history", "--format=%H %ct", "--", path)
+    states = []
+    for commit, seconds in (line.split() for line in (told or b"").decode().splitlines()):
+        if f"{datetime.fromtimestamp(int(seconds), UTC):{MOMENT}}"[: len(when)] <= when:
+            with suppress(ValueError):
+                states.append(json.loads(git_answer(root, "show", f"{commit}:./{path}") or b""))
+    return states
+
+
 def _at_commit(root: Path, commit: str, path: str) -> str | None:
     """What a file held at a commit, empty if it was not there; None where git does not know the commit."""
-
-    def git(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = ["git", "-C", str(root), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
-
-    try:
-        if git("cat-file", "-e", f"{commit}^{{commit}}").returncode:
-            return None
-        shown = git("show", f"{commit}:./{path}")
-    except OSError:
+    if git_answer(root, "cat-file", "-e", f"{commit}^{{commit}}") is None:
         return None
-    return "" if shown.returncode else shown.stdout
+    return (git_answer(root, "show", f"{commit}:./{path}") or b"").decode("utf-8", "replace")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -224,6 +224,30 @@ def predicted_quantity(quantity: str, answer: Mapping[str, Any]) -> int | None:
     for key in quantity.split("."):
         found = found.get(key) if isinstance(found, Mapping) else None
     return found if isinstance(found, int) else None
+
+
+def contradictions(prediction: StoredPrediction) -> Iterator[str]:
+    """Where the bytes of a prediction are not those that its own fields add up to."""
+    answer = asdict(prediction)
+    for name, value in prediction.values.items():
+        said = [part for part in prediction.stands_for[name] if not is_measured(part)]
+        parts = [predicted_quantity(part, answer) for part in said]
+        least = sum(part or 0 for part in parts)
+        # What the machine measured is added, and stands in its record.
+        whole = len(said) == len(prediction.stands_for[name])
+        if None in parts or value < least or (whole and value != least):
+            yield f"{name} is {value} B, and {' + '.join(prediction.stands_for[name])} is not"
+    peaks = {name: moment.peak for name, moment in prediction.moments.items()}
+    if (
+        prediction.peak_allocated != peaks[prediction.moment]
+        or max(peaks.values()) > prediction.peak_allocated
+    ):
+        yield f"peak_allocated is {prediction.peak_allocated} B, and its moments say otherwise"
+    for name, moment in prediction.moments.items():
+        if moment.held > moment.peak:
+            yield f"moments.{name} holds {moment.held} B at its end, more than its peak of {moment.peak} B"
+    if (held := sum(prediction.categories.values()) + prediction.unexplained) != prediction.peak_allocated:
+        yield f"its categories add up to {held} B, and peak_allocated is {prediction.peak_allocated} B"
 
 
 def parts_of(declared: object) -> tuple[str, ...]:

@@ -25,6 +25,8 @@ class Config:
         reference_machine: The machine whose records a guide shows by default.
         blocking_machines: Machines that CI can run, where a stale record is an error.
         translation_drift: Whether a translation that English has left behind is a "warning" or an "error".
+        machines: Machines that the maintainers measure on; those that pages show are so anyway.
+        lost_commits: Commits that records name, and that this history does not hold any more.
         repository: The address of the source repository, for links that reproduce or question a number.
         guides: Overrides per guide; today only `reference_machine`.
         pattern: Digests of English pages that are older than the pattern that guides are held to
@@ -34,6 +36,8 @@ class Config:
 
     reference_machine: str = ""
     blocking_machines: tuple[str, ...] = ()
+    machines: tuple[str, ...] = ()
+    lost_commits: tuple[str, ...] = ()
     translation_drift: str = "warning"
     repository: str = ""
     guides: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -42,6 +46,11 @@ class Config:
     def reference_for(self, guide: str) -> str:
         """The machine that `guide` shows by default."""
         return self.guides.get(guide, {}).get("reference_machine", self.reference_machine)
+
+    def is_maintained(self, machine: str) -> bool:
+        """Whether it is named as one that the maintainers measure on."""
+        shown = {self.reference_machine, *map(self.reference_for, self.guides)}
+        return machine in shown.union(self.blocking_machines, self.machines)
 
 
 def _is_text(value: object) -> bool:
@@ -52,13 +61,17 @@ def _are_texts(value: object) -> bool:
     return isinstance(value, dict) and all(map(_is_text, value.values()))
 
 
+def _is_list_of_texts(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+_LISTS = ("blocking_machines", "machines", "lost_commits")
 # What each setting must be: a test, and the words that say so.
 _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "reference_machine": (_is_text, "the name of a machine"),
-    "blocking_machines": (
-        lambda value: isinstance(value, list) and all(map(_is_text, value)),
-        "a list of names of machines",
-    ),
+    "blocking_machines": (_is_list_of_texts, "a list of names of machines"),
+    "machines": (_is_list_of_texts, "a list of names of machines"),
+    "lost_commits": (_is_list_of_texts, "a list of commits"),
     "translation_drift": (lambda value: value in ("warning", "error"), "`warning` or `error`"),
     "repository": (_is_text, "the address of the repository"),
     "guides": (
@@ -134,7 +147,7 @@ class Project:
                 line = toml_line(text, ("tool", "benchbook", key))
                 what, fix = f"`{key}` of [tool.benchbook] is {value!r}", f"make it {_RULES[key][1]}"
                 raise BenchbookError(Problem(path.name, line, what, fix))
-        return Config(**{**table, "blocking_machines": tuple(table.get("blocking_machines", ()))})
+        return Config(**table | {key: tuple(table.get(key, ())) for key in _LISTS})
 
     @property
     def languages(self) -> tuple[str, ...]:

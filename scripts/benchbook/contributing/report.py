@@ -31,7 +31,18 @@ MOST_LISTED = 500
 LONGEST_WORD = 160
 # The lists of a report, what matters most first: the last are the first to be cut.
 CLAIMS = "claims"
-LISTS = (CLAIMS, "changes", "undecided", "stale", "fresh", "came", "went", "benchmarks", "problems")
+LISTS = (
+    CLAIMS,
+    "directions",
+    "changes",
+    "undecided",
+    "stale",
+    "fresh",
+    "came",
+    "went",
+    "benchmarks",
+    "problems",
+)
 
 Tally = Annotated[int, Limit(ge=0, le=10**9)]
 
@@ -84,6 +95,23 @@ class Moved(Stored):
 
 
 @dataclass(frozen=True)
+class Direction(Stored):
+    """A metric of which a script calls another end the better one: tables and fronts turn, no number does.
+
+    Parameters:
+        script: "guide/script.py".
+        metric: Which of its metrics.
+        before: "lower", "higher" or None where neither was better.
+        after: What it is now.
+    """
+
+    script: str
+    metric: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True)
 class Timed(Stored):
     """What a benchmark of the package found before and after; None where it found nothing.
 
@@ -114,6 +142,7 @@ class ChangeReport(Stored):
         base: The commit before.
         head: The commit after.
         claims: Those whose outcome on a machine is another.
+        directions: Metrics whose better end is another.
         changes: Numbers that the samples show to have changed.
         undecided: Numbers that may have changed.
         same: How many were measured again and are the same.
@@ -129,6 +158,7 @@ class ChangeReport(Stored):
     base: str
     head: str
     claims: tuple[Moved, ...] = ()
+    directions: tuple[Direction, ...] = ()
     changes: tuple[Change, ...] = ()
     undecided: tuple[Change, ...] = ()
     same: Tally = 0
@@ -173,6 +203,7 @@ def make_report(root: Path, base: str, head: str) -> ChangeReport:
     return ChangeReport(
         *names,
         claims=tuple(_moved(before, after)),
+        directions=tuple(_directions(before, after)),
         changes=tuple(changes),
         undecided=tuple(undecided),
         same=same,
@@ -323,6 +354,15 @@ def _moved(before: _Side, after: _Side) -> list[Moved]:
     found = [Moved(*key, before.verdicts.get(key), after.verdicts.get(key)) for key in keys]
     moved = [one for one in found if one.before != one.after]
     return sorted(moved, key=lambda one: (one.before is None, one.after is None))
+
+
+def _directions(before: _Side, after: _Side) -> Iterator[Direction]:
+    """The metrics of a script, on both sides, of which it says otherwise what is better."""
+    for reference in sorted(before.scripts.keys() & after.scripts.keys()):
+        old, new = (side.scripts[reference].metadata.metrics for side in (before, after))
+        for name in sorted(old.keys() & new.keys()):
+            if old[name].better != new[name].better:
+                yield Direction(reference, name, old[name].better, new[name].better)
 
 
 def _timed(before: _Side, after: _Side) -> Iterator[Timed]:

@@ -14,6 +14,7 @@ from benchbook.contributing.report import (
     LONGEST_WORD,
     Change,
     ChangeReport,
+    Direction,
     Moved,
     RecordChange,
     Timed,
@@ -85,6 +86,7 @@ def _size(text: str) -> int:
 def _summary(report: ChangeReport) -> str:
     counts = (
         (report.count(CLAIMS), "claim(s) moved"),
+        (report.count("directions"), "metric(s) whose better end is another"),
         (report.count("changes"), "number(s) changed"),
         (report.same, "number(s) measured again and the same"),
         (report.count("came"), "new record(s)"),
@@ -119,6 +121,10 @@ def _section(report: ChangeReport, name: str, longest: int, room: float = math.i
 
 def _claim_row(moved: Moved) -> list[str]:
     return [moved.claim, moved.machine, moved.before or "", moved.after or ""]
+
+
+def _direction_row(turned: Direction) -> list[str]:
+    return [f"{turned.script}#{turned.metric}", turned.before or "neither", turned.after or "neither"]
 
 
 def _change_row(change: Change) -> list[str]:
@@ -168,6 +174,9 @@ class _Table:
 NUMBERS = ("machine", "quantity", "before", "after", "ratio")
 TABLES = {
     CLAIMS: _Table("Claims that moved", ("claim", "machine", "was", "is"), _claim_row),
+    "directions": _Table(
+        "Metrics whose better end is another", ("metric", "better was", "better is"), _direction_row
+    ),
     "changes": _Table("Numbers that changed", NUMBERS, _change_row),
     "undecided": _Table("Numbers that may have changed: too few samples to tell", NUMBERS, _change_row),
     "stale": _Table("Records that became stale", ("machine", "script", "why"), _record_row),
