@@ -563,7 +563,7 @@ def test_a_record_with_a_value_of_another_kind_is_named_and_not_read_on(
     table = json.loads(path.read_text("utf-8"))
     table["variants"][next(iter(table["variants"]))][key] = value
     write(path, json.dumps(table))
-    assert {problem.path for problem in check_project(project).problems} == {project.relative(path)}
+    assert project.relative(path) in {problem.path for problem in check_project(project).problems}
 
 
 @pytest.mark.parametrize("key", ["kind", "title", "short", "cpu", "accelerator", "published"])

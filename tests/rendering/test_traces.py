@@ -224,9 +224,9 @@ def test_lanes_are_named_in_the_language_of_the_page_and_time_runs_from_the_left
 
 def test_annotations_are_called_what_the_language_calls_them(tmp_path: Path) -> None:
     project = copy_handbook(tmp_path / "handbook")
-    edit(
-        project.docs / "ja/_language.yml", "labels:\n", 'labels:\n  "memory/losses.py#span=load": 読み込み\n'
-    )
+    for code, word in (("en", "loading"), ("ja", "読み込み")):
+        label = f'labels:\n  "memory/losses.py#span=load": {word}\n'
+        edit(project.docs / code / "_language.yml", "labels:\n", label)
     shown = render(start(project, "ja"), fence())
     assert "読み込み" in texts(drawing(shown))
     assert "読み込み 120 ms" in plain(shown)

@@ -226,7 +226,8 @@ def _record_problems(
     if script is not None and not mixed:
         yield from plausibility_problems(table, machine, script, shown, text)
         yield from _campaign_problems(project, record_from(table), script, shown)
-        yield from commit_problems(project.root, table, shown, lost=project.config.lost_commits)
+        # A history may have been squashed, or begin later: that it lacks a commit shows nothing.
+        yield from commit_problems(project.root, table, shown, reviewed=True)
         # What another version of the script asked for, nobody knows.
         current = [one for one in table["variants"].values() if one["code"] == script.code_digest]
         yield from python_problems(script, table, {one["campaign"] for one in current}, shown)

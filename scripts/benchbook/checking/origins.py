@@ -417,11 +417,7 @@ def measurer_problems(
 
 
 def commit_problems(
-    repository: Path,
-    record: Mapping[str, Any],
-    path: str,
-    reviewed: bool = False,
-    lost: Collection[str] = (),
+    repository: Path, record: Mapping[str, Any], path: str, reviewed: bool = False
 ) -> Iterator[Problem]:
     """Sessions that began before the commit they name was made, or name one that this history does not hold.
 
@@ -430,7 +426,6 @@ def commit_problems(
         record: A record of the right shape.
         path: The file, for messages.
         reviewed: Whether they come from a commit that was reviewed, where older sessions are brought too.
-        lost: Commits of which is known that this history does not hold them.
     """
     used = {variant["campaign"] for variant in record["variants"].values()}
     commits = {name: record["campaigns"][name].get("commit") for name in sorted(used)}
@@ -439,7 +434,7 @@ def commit_problems(
         if commit is None or made is None:
             continue
         if commit not in made:
-            if not reviewed and commit not in lost:
+            if not reviewed:
                 what = f"campaign {name} was recorded from commit {commit[:12]}, which is not in this history"
                 yield Problem(path, 1, what, "fetch that commit, or record from one that is here")
             continue

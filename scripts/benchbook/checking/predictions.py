@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -74,6 +74,7 @@ def predictions_found(project: Project) -> PredictionProblems:
             continue
         there |= {(record.script, record.machine, variant) for variant in record.variants}
         problems += _of_file(project, record, asked, shown, text)
+        warnings += _unproven(project, record, shown, text)
     # Where a declaration is wrong, what it lacks is not told apart from what it does not say.
     for question in () if asked.problems else asked.questions:
         if (question.script, question.machine, question.variant) not in there:
@@ -93,7 +94,6 @@ def _of_file(
     """What is wrong with the predictions of a file."""
     measured = _record(project, record)
     questions = asked.of(record.script, record.machine)
-    earlier = cache(partial(_committed_before, project.root, shown))
     for variant, prediction in record.variants.items():
         line = json_line(text, ("variants", variant))
         for one in filter(None, (prediction, prediction.anew)):
@@ -112,7 +112,7 @@ def _of_file(
             what = f"its prediction of variant {variant} is stale: {reason}"
             yield Problem(shown, line, what, f"run `benchbook predictions {record.script}`")
         if settled and when is not None and measured is not None:
-            yield from _blind(project, record, variant, measured, shown, line, when, earlier)
+            yield from _blind(project, record, variant, measured, shown, line, when)
 
 
 def _record(project: Project, record: PredictionRecord) -> Record | None:
@@ -130,7 +130,6 @@ def _blind(
     shown: str,
     line: int,
     when: str,
-    earlier: Callable[[str], list[Any] | None],
 ) -> Iterator[Problem]:
     """What shows that a prediction which says it was blind came after what it predicts was measured."""
     prediction = record.variants[variant]
@@ -141,17 +140,38 @@ def _blind(
         )
         yield Problem(shown, line, what, fix)
         return
-    campaign = measured.campaigns.get(measured.variants[variant].campaign)
-    commit = campaign.commit if isinstance(campaign, Campaign) else None
-    text = _at_commit(project.root, commit, shown) if commit else None
-    if text is None:
+    commit = _commit_of(measured, variant)
+    text = _at_commit(project.root, commit, shown)
+    if text is not None and prediction.digest not in text:
+        what = f"variant {variant} says it was predicted blind; commit {commit[:12]}, measured, lacks it"
+        yield Problem(shown, line, what, fix)
+
+
+def _unproven(project: Project, record: PredictionRecord, shown: str, text: str) -> Iterator[Problem]:
+    """The blind predictions of which this history does not show that they came before what they predict.
+
+    They may have: a history that was squashed, or that begins later, does not show it either.
+    """
+    measured = _record(project, record)
+    earlier = cache(partial(_committed_before, project.root, shown))
+    for variant, prediction in record.variants.items():
+        when = measured_at(measured, variant)
+        if measured is None or when is None or not prediction.blind or came_too_late(prediction, when):
+            continue
+        if _at_commit(project.root, _commit_of(measured, variant), shown) is not None:
+            continue
         before = earlier(when)
         if before is not None and not any(_answers(one, variant, prediction) for one in before):
             what = f"variant {variant} says it was predicted blind; no commit holds it from before {when}, "
+            fix = "merge predictions and records without squashing them"
+            line = json_line(text, ("variants", variant))
             yield Problem(shown, line, f"{what}when it was measured", fix)
-    elif prediction.digest not in text:
-        what = f"variant {variant} says it was predicted blind; commit {str(commit)[:12]}, measured, lacks it"
-        yield Problem(shown, line, what, fix)
+
+
+def _commit_of(measured: Record, variant: str) -> str:
+    """The commit that was measured; empty where none is told."""
+    campaign = measured.campaigns.get(measured.variants[variant].campaign)
+    return (campaign.commit or "") if isinstance(campaign, Campaign) else ""
 
 
 def _answers(table: Any, variant: str, prediction: StoredPrediction) -> bool:
@@ -180,7 +200,7 @@ def _committed_before(root: Path, path: str, when: str) -> list[Any] | None:
 
 def _at_commit(root: Path, commit: str, path: str) -> str | None:
     """What a file held at a commit, empty if it was not there; None where git does not know the commit."""
-    if git_answer(root, "cat-file", "-e", f"{commit}^{{commit}}") is None:
+    if not commit or git_answer(root, "cat-file", "-e", f"{commit}^{{commit}}") is None:
         return None
     return (git_answer(root, "show", f"{commit}:./{path}") or b"").decode("utf-8", "replace")
 

@@ -12,9 +12,8 @@ from rich.markup import escape
 
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
-from benchbook.content.records import is_published
+from benchbook.content.records import is_published, load_record
 from benchbook.content.script import Script, read_script
-from benchbook.content.validation import read_record
 from benchbook.query.freshness import State, Verdict, input_digests, judge_record, kinds_of
 
 
@@ -45,7 +44,7 @@ def script_status(project: Project, script: Script, machine: str, kinds: Sequenc
     variants = script.variants(kinds)
     digests = input_digests(script, project.snippets / script.guide)
     try:
-        record = read_record(path, project.relative(path))
+        record = load_record(path, project.relative(path))
     except BenchbookError as error:
         verdicts = [Verdict("invalid", error.problems[0].what)] * len(variants)
     else:

@@ -252,7 +252,7 @@ def json_text(path: Path) -> str:
 
 
 def from_table(kind: type[T], table: Mapping[str, Any]) -> T:
-    """The dataclass that `table` holds, with those below it; values are not looked at.
+    """The dataclass that `table` holds, with those below it; of values, only the kind is looked at.
 
     Raises:
         TypeError, ValueError, AttributeError: The table has not the shape of one.
@@ -279,19 +279,19 @@ def _build(hint: Any) -> Build:
         return lambda value: _known(value, args)
     if origin is tuple:
         item = _build(args[0])
-        return lambda values: tuple(item(value) for value in values)
+        return lambda values: tuple(item(value) for value in _of(list, values, tuple))
     if origin is dict:
         below = _build(args[1])
-        return below if below is _as_it_is else lambda table: {key: below(table[key]) for key in table}
+        return lambda table: {key: below(value) for key, value in _of(dict, table).items()}
     if origin in (Union, UnionType):
         some = [one for one in args if one is not NoneType]
         build = _build(some[0]) if len(some) == 1 else _as_it_is
         return lambda value: None if value is None else build(value)
-    return (
-        (lambda table: from_table(hint, table))
-        if isinstance(hint, type) and is_dataclass(hint)
-        else _as_it_is
-    )
+    if isinstance(hint, type) and is_dataclass(hint):
+        return lambda table: from_table(hint, _of(dict, table))
+    if hint is str:
+        return lambda value: _of(str, value)
+    return _as_it_is
 
 
 def _choice(by: KindBy, builds: list[Build]) -> Build:
@@ -302,6 +302,13 @@ def _known(value: object, known: tuple[object, ...]) -> object:
     if value not in known:
         raise ValueError(f"{value!r} is none of {', '.join(map(repr, known))}")
     return value
+
+
+def _of(kind: type[T], value: object, *also: type) -> T:
+    """`value`, which is of a kind, or of another that is as good."""
+    if not isinstance(value, (kind, *also)):
+        raise TypeError(f"{value!r:.40} is no {kind.__name__}")
+    return cast(T, value)
 
 
 def _as_it_is(value: object) -> object:

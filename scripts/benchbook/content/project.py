@@ -26,7 +26,6 @@ class Config:
         blocking_machines: Machines that CI can run, where a stale record is an error.
         translation_drift: Whether a translation that English has left behind is a "warning" or an "error".
         machines: Machines that the maintainers measure on; those that pages show are so anyway.
-        lost_commits: Commits that records name, and that this history does not hold any more.
         repository: The address of the source repository, for links that reproduce or question a number.
         guides: Overrides per guide; today only `reference_machine`.
         pattern: Digests of English pages that are older than the pattern that guides are held to
@@ -37,7 +36,6 @@ class Config:
     reference_machine: str = ""
     blocking_machines: tuple[str, ...] = ()
     machines: tuple[str, ...] = ()
-    lost_commits: tuple[str, ...] = ()
     translation_drift: str = "warning"
     repository: str = ""
     guides: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -65,13 +63,12 @@ def _is_list_of_texts(value: object) -> bool:
     return isinstance(value, list) and all(map(_is_text, value))
 
 
-_LISTS = ("blocking_machines", "machines", "lost_commits")
+_LISTS = ("blocking_machines", "machines")
 # What each setting must be: a test, and the words that say so.
 _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "reference_machine": (_is_text, "the name of a machine"),
     "blocking_machines": (_is_list_of_texts, "a list of names of machines"),
     "machines": (_is_list_of_texts, "a list of names of machines"),
-    "lost_commits": (_is_list_of_texts, "a list of commits"),
     "translation_drift": (lambda value: value in ("warning", "error"), "`warning` or `error`"),
     "repository": (_is_text, "the address of the repository"),
     "guides": (

@@ -17,8 +17,8 @@ from benchbook.content.identity import find
 from benchbook.content.machines import MachineDescription
 from benchbook.content.positions import json_line, repeated_json_key
 from benchbook.content.predictions import PREDICT_AGAIN, PredictionRecord, digest_of
-from benchbook.content.problems import BenchbookError, Problem
-from benchbook.content.records import PUBLISHED, Record, is_published, record_from
+from benchbook.content.problems import Problem
+from benchbook.content.records import PUBLISHED, Record, is_published
 
 # No description and no record has this many levels; what is below them is refused for its shape.
 DEEPEST = 20
@@ -143,33 +143,6 @@ def read_json(path: Path, shown: str) -> tuple[Any, str, list[Problem]]:
         return None, "", [Problem(shown, 1, f"cannot be read ({error})", RECORD_AGAIN)]
     value, problems = parse_json(text, shown)
     return value, text, problems
-
-
-def read_record(path: Path, shown: str) -> Record | None:
-    """The record in `path`, whoever wrote it; None if there is no such file.
-
-    Raises:
-        BenchbookError: It has not the form of a record.
-    """
-    if not path.is_file():
-        return None
-    table, text, problems = read_json(path, shown)
-    if problems := problems or record_problems(table, shown, text):
-        raise BenchbookError(*problems)
-    return record_from(table)
-
-
-def read_machine(path: Path, shown: str) -> dict[str, Any]:
-    """What the machine.json in `path` holds, whoever wrote it.
-
-    Raises:
-        BenchbookError: It has not the form of one.
-    """
-    table, text, problems = read_json(path, shown)
-    if problems := problems or machine_problems(table, shown, text):
-        raise BenchbookError(*problems)
-    found: dict[str, Any] = table
-    return found
 
 
 def _as_it_is(keys: Keys) -> tuple[Keys, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Hashable, Iterable
@@ -9,14 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from benchbook.content.formats import from_table, json_text
+from benchbook.content.machines import MachineDescription
 from benchbook.content.predictions import PredictionRecord, load_predictions
 from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
-from benchbook.content.records import Record, is_published
+from benchbook.content.records import Record, is_published, load_record
 from benchbook.content.references import UnresolvedError
 from benchbook.content.script import Script, Variant, machine_kinds, read_script
 from benchbook.content.traces import ProfilerTrace, TraceEntry, load_trace
-from benchbook.content.validation import read_machine, read_record
 from benchbook.machines.gpus import described
 from benchbook.query.freshness import Verdict, input_digests, judge_record
 
@@ -251,7 +253,7 @@ class Library:
         path = self.project.record_path(machine, script)
         if not os.path.isfile(path):
             return None
-        return self.read(path, lambda _: read_record(path, self.project.relative(path)))
+        return self.read(path, lambda _: load_record(path, self.project.relative(path)))
 
     def _predictions(self, machine: str, script: str) -> PredictionRecord | None:
         path = self.project.prediction_path(machine, script)
@@ -278,8 +280,14 @@ class Library:
 
     def _machine(self, name: str) -> Machine:
         path = self.project.records / name / "machine.json"
-        table = read_machine(path, self.project.relative(path))
-        return Machine(name, table["kind"], table["title"], table["short"], table)
+        try:
+            table = json.loads(json_text(path))
+            found = from_table(MachineDescription, table)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            what = f"does not describe a machine ({error})"
+            fix = "restore the file, or record on that machine again"
+            raise BenchbookError(Problem(self.project.relative(path), 1, what, fix)) from error
+        return Machine(name, found.kind, found.title or name, found.short or found.title or name, table)
 
     def read(self, path: Path, load: Callable[[Path], T]) -> T:
         """What `load` makes of a file, again only once it has changed; each file is read in one way."""
