@@ -9,9 +9,8 @@ ACTIONLINT := .venv/actionlint
 # Scripts whose dependencies clash with those of the others run in environments of their own: .venv/record-NAME and
 # .venv/test-NAME, each over the one that runs the others, and held to constraints-NAME.txt.
 VENVS := $(patsubst constraints-%.txt,%,$(wildcard constraints-*.txt))
-# Those with scripts, those with most of them first, so that none is left to run alone. Untimed, they run beside each
-# other, and their threads do not spin while they wait for a core.
-GUIDES := $(shell ls -d snippets/*/*.py | cut -d/ -f2 | uniq -c | sort -k1,1rn -k2 | sed 's/.* //')
+# Those with scripts. Untimed, they run beside each other, and their threads do not spin while they wait for a core.
+GUIDES := $(sort $(patsubst snippets/%/,%,$(dir $(wildcard snippets/*/*.py))))
 
 # What the workflows set, and anyone who tries here what they do. Recipes quote them: they come from outside.
 export BASE ?= main
