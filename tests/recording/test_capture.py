@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,6 +64,14 @@ def test_paths_of_libraries_are_the_libraries(monkeypatch: pytest.MonkeyPatch) -
     )
     scrub = Scrubber("/r", host="", user="")
     assert scrub("/opt/env/lib/python3.11/site-packages/torch/x.py") == "site-packages/torch/x.py"
+
+
+def test_paths_of_an_environment_below_are_the_libraries_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    below = "/opt/below/lib/python3.11/site-packages"
+    monkeypatch.setattr("benchbook.recording.capture.sys.path", [*sys.path, below])
+    assert (
+        Scrubber("/r", host="", user="")(f"{below}/torch/x.py:7: gone") == "site-packages/torch/x.py:7: gone"
+    )
 
 
 def test_names_of_host_and_user_are_replaced_as_words() -> None:

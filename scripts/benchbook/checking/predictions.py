@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -73,8 +73,9 @@ def predictions_found(project: Project) -> PredictionProblems:
             problems.append(Problem(shown, 1, what, f"move it to {project.relative(place)}"))
             continue
         there |= {(record.script, record.machine, variant) for variant in record.variants}
-        problems += _of_file(project, record, asked, shown, text)
-        warnings += _unproven(project, record, shown, text)
+        measured, held = _record(project, record), cache(partial(_at_commit, project.root, shown))
+        problems += _of_file(record, measured, held, asked, shown, text)
+        warnings += _unproven(project, record, measured, held, shown, text)
     # Where a declaration is wrong, what it lacks is not told apart from what it does not say.
     for question in () if asked.problems else asked.questions:
         if (question.script, question.machine, question.variant) not in there:
@@ -89,10 +90,14 @@ def _missing(question: Question) -> Problem:
 
 
 def _of_file(
-    project: Project, record: PredictionRecord, asked: Asked, shown: str, text: str
+    record: PredictionRecord,
+    measured: Record | None,
+    held: Callable[[str], str | None],
+    asked: Asked,
+    shown: str,
+    text: str,
 ) -> Iterator[Problem]:
     """What is wrong with the predictions of a file."""
-    measured = _record(project, record)
     questions = asked.of(record.script, record.machine)
     for variant, prediction in record.variants.items():
         line = json_line(text, ("variants", variant))
@@ -112,7 +117,7 @@ def _of_file(
             what = f"its prediction of variant {variant} is stale: {reason}"
             yield Problem(shown, line, what, f"run `benchbook predictions {record.script}`")
         if settled and when is not None and measured is not None:
-            yield from _blind(project, record, variant, measured, shown, line, when)
+            yield from _blind(record, variant, measured, held, shown, line, when)
 
 
 def _record(project: Project, record: PredictionRecord) -> Record | None:
@@ -123,10 +128,10 @@ def _record(project: Project, record: PredictionRecord) -> Record | None:
 
 
 def _blind(
-    project: Project,
     record: PredictionRecord,
     variant: str,
     measured: Record,
+    held: Callable[[str], str | None],
     shown: str,
     line: int,
     when: str,
@@ -141,24 +146,30 @@ def _blind(
         yield Problem(shown, line, what, fix)
         return
     commit = _commit_of(measured, variant)
-    text = _at_commit(project.root, commit, shown)
+    text = held(commit)
     if text is not None and prediction.digest not in text:
         what = f"variant {variant} says it was predicted blind; commit {commit[:12]}, measured, lacks it"
         yield Problem(shown, line, what, fix)
 
 
-def _unproven(project: Project, record: PredictionRecord, shown: str, text: str) -> Iterator[Problem]:
+def _unproven(
+    project: Project,
+    record: PredictionRecord,
+    measured: Record | None,
+    held: Callable[[str], str | None],
+    shown: str,
+    text: str,
+) -> Iterator[Problem]:
     """The blind predictions of which this history does not show that they came before what they predict.
 
     They may have: a history that was squashed, or that begins later, does not show it either.
     """
-    measured = _record(project, record)
     earlier = cache(partial(_committed_before, project.root, shown))
     for variant, prediction in record.variants.items():
         when = measured_at(measured, variant)
         if measured is None or when is None or not prediction.blind or came_too_late(prediction, when):
             continue
-        if _at_commit(project.root, _commit_of(measured, variant), shown) is not None:
+        if held(_commit_of(measured, variant)) is not None:
             continue
         before = earlier(when)
         if before is not None and not any(_answers(one, variant, prediction) for one in before):
@@ -198,7 +209,7 @@ def _committed_before(root: Path, path: str, when: str) -> list[Any] | None:
     return states
 
 
-def _at_commit(root: Path, commit: str, path: str) -> str | None:
+def _at_commit(root: Path, path: str, commit: str) -> str | None:
     """What a file held at a commit, empty if it was not there; None where git does not know the commit."""
     if not commit or git_answer(root, "cat-file", "-e", f"{commit}^{{commit}}") is None:
         return None

@@ -61,6 +61,8 @@ class Scrubber:
         for folder in folders:
             pairs += [(folder + "/", ""), (folder, ".")]
         libraries = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()}
+        # An environment may lie over another, whose packages its path names alone.
+        libraries |= {folder for folder in sys.path if Path(folder).name == "site-packages"}
         pairs += [(folder, "site-packages") for folder in libraries if folder]
         pairs += [
             (sysconfig.get_path("stdlib"), "python"),
