@@ -282,6 +282,8 @@ def _build(hint: Any) -> Build:
         return lambda values: tuple(item(value) for value in _of(list, values, tuple))
     if origin is dict:
         below = _build(args[1])
+        if below is _as_it_is:
+            return lambda table: _of(dict, table)
         return lambda table: {key: below(value) for key, value in _of(dict, table).items()}
     if origin in (Union, UnionType):
         some = [one for one in args if one is not NoneType]
