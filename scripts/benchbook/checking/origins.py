@@ -24,7 +24,7 @@ from benchbook.content.machines import (
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import CLOCK_SKEW, OWNER_MARK, Publication, load_record, record_from
-from benchbook.content.revisions import git_answer
+from benchbook.content.revisions import git_answer, has_whole_history
 from benchbook.content.script import Script, machine_kinds
 from benchbook.content.validation import RECORD_AGAIN
 from benchbook.machines.accelerators import VENDORS, model_words
@@ -446,7 +446,7 @@ def commit_problems(
 
 def _made(repository: Path, commits: Iterable[str]) -> dict[str, datetime] | None:
     """When each of some commits was made, of those that are here; None where the history is not whole."""
-    if git_answer(repository, "rev-parse", "--is-shallow-repository") != b"false\n":
+    if not has_whole_history(repository):
         return None
     lines = "".join(f"{commit}\n" for commit in commits)
     asked = ("--no-walk", "--no-show-signature", "--ignore-missing", "--stdin", "--format=%H %ct")

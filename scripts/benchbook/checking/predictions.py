@@ -23,7 +23,7 @@ from benchbook.content.predictions import (
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import Campaign, Record, load_record
-from benchbook.content.revisions import git_answer
+from benchbook.content.revisions import git_answer, has_whole_history
 from benchbook.content.validation import prediction_problems, read_json
 from benchbook.predictions.asking import Asked, Question, ask
 from benchbook.predictions.freshness import came_too_late, measured_at, stale_prediction
@@ -198,7 +198,7 @@ def _committed_before(root: Path, path: str, when: str) -> list[Any] | None:
 
     None where nobody can tell: the history is not whole, or the file is of no repository.
     """
-    if git_answer(root, "rev-parse", "--is-shallow-repository") != b"false\n":
+    if not has_whole_history(root):
         return None
     told = git_answer(root, "log", "--no-show-signature", "--full-history", "--format=%H %ct", "--", path)
     states = []

@@ -125,3 +125,8 @@ def git_answer(root: Path, *arguments: str, send: bytes = b"") -> bytes | None:
     except OSError:
         return None
     return answer.stdout if answer.returncode == 0 else None
+
+
+def has_whole_history(folder: Path) -> bool:
+    """Whether a folder is of a repository from whose history nothing was left out."""
+    return git_answer(folder, "rev-parse", "--is-shallow-repository") == b"false\n"

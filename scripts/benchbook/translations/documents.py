@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchbook.content.page_source import PageSource, parse_page
 from benchbook.content.project import Project
-from benchbook.content.revisions import git_answer
+from benchbook.content.revisions import git_answer, has_whole_history
 from benchbook.languages.language import FALLBACK
 from benchbook.translations.drift import Drift, drift_of, section_digest
 from benchbook.translations.sections import Section, sections_of
@@ -98,7 +98,7 @@ def _keys_at(commit: str, path: Path) -> set[str]:
 
 def _revisions(path: Path) -> list[str] | None:
     """Every text that a file has had, the newest first; None where git does not know it, or not all of it."""
-    if git_answer(path.parent, "rev-parse", "--is-shallow-repository") != b"false\n":
+    if not has_whole_history(path.parent):
         return None
     # Merges too, and what the file was called before.
     history = git_answer(
