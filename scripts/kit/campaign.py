@@ -10,6 +10,7 @@ options and scripts are those of `benchbook record`, which takes the scripts in 
 from __future__ import annotations
 
 import argparse
+import compileall
 import contextlib
 import fcntl
 import gzip
@@ -46,7 +47,7 @@ PATIENCE = 20.0
 BEGINNING = 60.0
 # Scripts set these themselves where they need them; a shell around must not.
 NOT_INHERITED = (
-    *("BENCHBOOK_PYTHON", "BENCHBOOK_ROOT", "PYTHONSTARTUP", "PYTHONHOME"),
+    *("BENCHBOOK_PYTHON", "BENCHBOOK_ROOT", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE"),
     *("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "CUDA_MODULE_LOADING"),
 )
 REFUSED = 2
@@ -225,6 +226,8 @@ def unpack(work: Path) -> None:
             with zipfile.ZipFile(wheel) as archive:
                 archive.extractall(part)
         part.rename(site)
+        # Once, with all cores: where nothing may be written beside them, each process would do so for itself.
+        compileall.compile_dir(site, quiet=2, workers=0)
     part = emptied(work / "handbook.part")
     with tarfile.open(KIT / "handbook.tar.gz") as archive:
         archive.extractall(part, filter="data")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -56,13 +57,17 @@ class Finder:
 sys.meta_path.insert(0, Finder())
 """
 
+# As the library of some drivers does.
 PYNVML = """
+import threading
+
+
 class NVMLError(Exception):
     pass
 
 
 def nvmlInit():
-    pass
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
 
 
 def nvmlShutdown():
@@ -123,19 +128,31 @@ def test_an_instance_has_the_capability_of_its_gpu() -> None:
     assert preload.capabilities(Nvml(FakeNvml(divided)), "MIG-dddd") == [(10, 0)]
 
 
-def test_torch_is_answered_by_nvml_only_while_it_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
-    library = FakeNvml(HOPPER)
-    library.nvmlInit()
-    cuda = SimpleNamespace(get_device_capability=lambda device=None: "by CUDA")
+def test_torch_is_answered_by_nvml_only_while_it_lasts_and_in_a_process_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked_here = []
+
+    def opened() -> Nvml:
+        asked_here.append(os.getpid())
+        return Nvml(FakeNvml(HOPPER))
+
+    own = {
+        "is_available": lambda: "by CUDA",
+        "device_count": lambda: "by CUDA",
+        "get_device_capability": lambda device=None: "by CUDA",
+    }
+    cuda = SimpleNamespace(**own)
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
-    monkeypatch.setattr(preload, "open_nvml", lambda: Nvml(library))
+    monkeypatch.setattr(preload, "open_nvml", opened)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    with preload.capability_by_nvml():
-        asked = (None, 0, SimpleNamespace(idx=0), SimpleNamespace(index=None), SimpleNamespace(index=0))
-        assert [cuda.get_device_capability(device) for device in asked] == [(9, 0)] * 5
+    with preload.answers_of_nvml():
+        assert (cuda.is_available(), cuda.device_count()) == (True, 1)
+        devices = (None, 0, SimpleNamespace(idx=0), SimpleNamespace(index=None), SimpleNamespace(index=0))
+        assert [cuda.get_device_capability(device) for device in devices] == [(9, 0)] * 5
         assert {cuda.get_device_capability(device) for device in (1, -1, "cuda", "cuda:0")} == {"by CUDA"}
-        assert not library.started
-    assert cuda.get_device_capability() == "by CUDA"
+    assert not asked_here
+    assert vars(cuda) == own
 
 
 def test_a_torch_that_cannot_be_imported_is_left_to_the_script(
@@ -151,7 +168,7 @@ def test_a_torch_that_cannot_be_imported_is_left_to_the_script(
 def test_a_machine_without_nvml_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preload, "open_nvml", lambda: None)
     monkeypatch.setitem(sys.modules, "torch", None)
-    with preload.capability_by_nvml():
+    with preload.answers_of_nvml():
         pass
 
 

@@ -24,6 +24,7 @@ import pytest
 
 from benchbook.content.problems import BenchbookError
 from benchbook.content.script import RANK_ENVIRONMENT
+from benchbook.machines.nvml import Identity
 from benchbook.machines.sampling import Sampler
 from benchbook.recording import supervision
 from benchbook.recording.capture import HEAD, TAIL
@@ -781,6 +782,21 @@ def test_an_import_that_starts_a_thread_is_refused_by_name(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with Hosts() as hosts, pytest.raises(BenchbookError, match="importing restless starts a thread"):
         hosts.host({}, ("restless",), "small.py")
+
+
+def test_beside_a_gpu_each_run_imports_for_itself_what_a_server_cannot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "restless.py").write_text(
+        "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    said: list[str] = []
+    with Hosts(devices=[Identity("GPU-aaaa", "1")], warn=said.append) as hosts:
+        host = hosts.host({}, ("restless",), "small.py")
+        assert run_in(host, tmp_path, "import restless").outcome == OK
+        assert hosts.host({}, ("restless",), "small.py") is host
+    assert [line.partition(",")[0] for line in said] == ["small.py: importing restless starts a thread"]
 
 
 def test_a_server_that_has_started_an_accelerator_would_be_noticed() -> None:

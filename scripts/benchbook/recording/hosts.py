@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import dataclasses
 import json
 import os
 import secrets
@@ -12,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -189,6 +190,7 @@ class Hosts:
         devices: The NVIDIA devices to watch.
         packages: Names whose versions are recorded.
         environment: Variables for every script, under those that it declares itself.
+        warn: Told what makes a session slower than it might be.
     """
 
     def __init__(
@@ -197,8 +199,10 @@ class Hosts:
         devices: Sequence[Identity] = (),
         packages: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
+        warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.python = python or interpreter()
+        self._warn = warn
         self._devices = devices
         self._packages = packages
         self._environment = dict(environment or {})
@@ -264,21 +268,31 @@ class Hosts:
         host.close()
 
     def _started(self, key: HostKey, shown: str, line: int) -> Host:
-        assert self._folder is not None
         python = interpreter_in(self.python, key.venv)
         if key.venv and not os.access(python, os.X_OK):
             what = f"its environment `{key.venv}` is not there ({python})"
             raise BenchbookError(Problem(shown, line, what, _how_to_make(Path(python), key.venv)))
+        host = self._fresh(key, python, shown)
+        if not host.unfit:
+            return host
+        host.close()
+        # What a process holds by itself would be another: where that is measured, there is no way around.
+        if self._devices and key.preload:
+            bare = self._fresh(dataclasses.replace(key, preload=()), python, shown)
+            if not bare.unfit:
+                self._warn(f"{shown}: {host.unfit}; each run imports for itself, which takes longer")
+                return bare
+            bare.close()
+        fix = "import it inside a cell that needs it, or remove the package behind it (datasets, often)"
+        raise BenchbookError(Problem(shown, 1, host.unfit, fix))
+
+    def _fresh(self, key: HostKey, python: str, shown: str) -> Host:
+        assert self._folder is not None
         try:
-            host = Host(key, python, self._folder, self._devices, self._packages)
+            return Host(key, python, self._folder, self._devices, self._packages)
         except (HostError, OSError) as error:
             fix = f"make sure that {Path(python).name} of the recording environment starts and has psutil"
             raise BenchbookError(Problem(shown, 1, f"its process does not start ({error})", fix)) from error
-        if host.unfit:
-            host.close()
-            fix = "import it inside a cell that needs it, or remove the package behind it (datasets, often)"
-            raise BenchbookError(Problem(shown, 1, host.unfit, fix))
-        return host
 
 
 def _path_of_scripts(inherited: str | None) -> str | None:

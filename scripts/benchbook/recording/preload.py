@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 import json
 import os
 import threading
@@ -29,7 +30,7 @@ def preload(names: Sequence[str]) -> None:
     """
     before = os.environ.get(COUNT_BY_NVML)
     os.environ[COUNT_BY_NVML] = "1"
-    with capability_by_nvml() if _uses_torch(names) else contextlib.nullcontext():
+    with answers_of_nvml() if _uses_torch(names) else contextlib.nullcontext():
         _import_all(names)
     if before is None:
         del os.environ[COUNT_BY_NVML]
@@ -42,47 +43,71 @@ def _uses_torch(names: Sequence[str]) -> bool:
 
 
 @contextlib.contextmanager
-def capability_by_nvml() -> Iterator[None]:
-    """Let NVML say which compute capability a device has, for as long as this lasts.
+def answers_of_nvml() -> Iterator[None]:
+    """Let NVML say how many devices there are and what they can, for as long as this lasts.
 
-    bitsandbytes asks torch for it as it is imported, and so whoever imports that: peft, and with it Trainer.
-    Torch would start CUDA to answer, and a server that has started CUDA cannot be forked.
+    bitsandbytes asks torch for both as it is imported, and so whoever imports that: peft, and with it
+    Trainer. Torch would start CUDA to answer, or NVML, which a server that is to be forked must not.
     """
-    nvml = open_nvml()
-    if nvml is None:
+    known = _known_apart()
+    if known is None:
         yield
         return
     try:
         cuda: Any = importlib.import_module("torch").cuda
-        known = capabilities(nvml, os.environ.get("CUDA_VISIBLE_DEVICES"))
     except Exception:
         # A torch that cannot be imported is the script's to meet.
         yield
         return
-    finally:
-        # What it keeps open is not the scripts' to inherit.
-        nvml.ask("nvmlShutdown")
-    ask = cuda.get_device_capability
+    asked = {name: getattr(cuda, name) for name in ("is_available", "device_count", "get_device_capability")}
 
-    def answer(device: Any = None) -> tuple[int, int]:
+    def capability(device: Any = None) -> tuple[int, int]:
         # A number, a torch.device or a torch.cuda.device; the first where none is named.
         place = getattr(device, "idx", getattr(device, "index", device))
         if place is None:
             place = 0
-        return known[place] if isinstance(place, int) and 0 <= place < len(known) else ask(device)
+        if isinstance(place, int) and 0 <= place < len(known) and (found := known[place]) is not None:
+            return found
+        answer: tuple[int, int] = asked["get_device_capability"](device)
+        return answer
 
-    cuda.get_device_capability = answer
+    cuda.is_available = lambda: bool(known)
+    cuda.device_count = lambda: len(known)
+    cuda.get_device_capability = capability
     try:
         yield
     finally:
-        cuda.get_device_capability = ask
+        for name, ask in asked.items():
+            setattr(cuda, name, ask)
 
 
-def capabilities(nvml: Nvml, visible: str | None) -> list[tuple[int, int]]:
-    """The compute capability of each device that CUDA would show; up to one that is unknown.
+def _known_apart() -> list[tuple[int, int] | None] | None:
+    """What `capabilities` finds, asked in a process of its own; None where there is no NVML to ask.
+
+    The threads that NVML starts and the devices that it opens end with that process.
+    """
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            nvml = open_nvml()
+            found = None if nvml is None else capabilities(nvml, os.environ.get("CUDA_VISIBLE_DEVICES"))
+            os.write(theirs, json.dumps(found).encode())
+        finally:
+            os._exit(0)
+    os.close(theirs)
+    with os.fdopen(ours, "rb") as stream:
+        said = stream.read()
+    os.waitpid(child, 0)
+    found = json.loads(said or "null")
+    return None if found is None else [None if one is None else (one[0], one[1]) for one in found]
+
+
+def capabilities(nvml: Nvml, visible: str | None) -> list[tuple[int, int] | None]:
+    """The compute capability of each device that CUDA would show, None where it is unknown.
 
     NVML counts devices along the bus, CUDA the fastest first: of devices that differ, only those that are
-    named by their UUID are told apart for sure.
+    named by their UUID are told apart for sure. CUDA shows none of those that follow a name that is nobody's.
 
     Parameters:
         nvml: A started library.
@@ -94,13 +119,12 @@ def capabilities(nvml: Nvml, visible: str | None) -> list[tuple[int, int]]:
             for index in range(nvml.ask("nvmlDeviceGetCount") or 0)
         ]
     else:
-        handles = [_handle(nvml, name.strip()) for name in visible.split(",")]
-    found: list[tuple[int, int]] = []
+        named = [_handle(nvml, name.strip()) for name in visible.split(",")]
+        handles = list(itertools.takewhile(lambda handle: handle is not None, named))
+    found: list[tuple[int, int] | None] = []
     for handle in handles:
         known = None if handle is None else nvml.ask("nvmlDeviceGetCudaComputeCapability", nvml.whole(handle))
-        if known is None:
-            break
-        found.append((int(known[0]), int(known[1])))
+        found.append(None if known is None else (int(known[0]), int(known[1])))
     return found
 
 

@@ -125,7 +125,7 @@ class Session:
         nvml = open_nvml() if self._devices else None
         if self._devices and nvml is None:
             unseen = "what the device holds, and who else uses it, stays unknown: install nvidia-ml-py"
-            self.console.print(f"[yellow]warning:[/] {unseen}", soft_wrap=True)
+            self._warn(unseen)
         watch = DeviceWatch(nvml, self._devices)
         foreign = watch.foreign()
         if foreign and not self.shared:
@@ -139,7 +139,7 @@ class Session:
         load = os.getloadavg()[0]
         if load > 0.5:
             busy = f"the machine is busy (load average {load:.1f}), which spoils every time"
-            self.console.print(f"[yellow]warning:[/] {busy}", soft_wrap=True)
+            self._warn(busy)
         at_commit = commit(self.project.root)
         problems: list[Problem] = []
         unfinished: dict[str, int] = {}
@@ -198,7 +198,12 @@ class Session:
 
     def _hosts(self, tasks: Sequence[Task]) -> Hosts:
         names = {name for task in tasks for name in _package_names(task.script)}
-        return Hosts(devices=self._devices, packages=sorted(names), environment=self.environment)
+        return Hosts(
+            devices=self._devices, packages=sorted(names), environment=self.environment, warn=self._warn
+        )
+
+    def _warn(self, what: str) -> None:
+        self.console.print(f"[yellow]warning:[/] {what}", soft_wrap=True)
 
     def _record_task(
         self, task: Task, hosts: Hosts, watch: DeviceWatch, at_commit: tuple[str | None, bool]
