@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from benchbook.content.units import METERS
@@ -13,6 +13,7 @@ from benchbook.machines import process_memory
 from benchbook.machines.accelerators import identity_of
 from benchbook.machines.allocators import Allocator, CpuAllocator, ModuleAllocator, find_allocator
 from benchbook.machines.nvml import Nvml, open_nvml
+from benchbook.machines.script_peaks import ScriptPeaks
 
 Reading = dict[str, float | int | None]
 
@@ -67,6 +68,7 @@ class CellMeters:
         self._open_nvml = nvml
         self._empty = empty or {}
         self._device: DeviceMeter | None = None
+        self._peaks = ScriptPeaks()
         self._cpu = CpuAllocator() if "cpu_allocator" in on_request else None
 
     @property
@@ -80,15 +82,12 @@ class CellMeters:
         before = self._find()
         if before is not None:
             before.synchronize()
-            before.reset()
+            self._peaks.set_aside(before.reset)
         peak_is_ours = process_memory.reset_peak()
         started = time.monotonic()
         clock = time.perf_counter()
-        if self._cpu is None:
+        with self._peaks.shown(), self._cpu.cell(cell) if self._cpu else nullcontext():
             yield
-        else:
-            with self._cpu.cell(cell):
-                yield
         after = self._find()
         if after is not None:
             after.synchronize()
