@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -13,8 +14,9 @@ from repositories import git
 
 ROOT = Path(__file__).resolve().parents[1]
 ENVIRONMENTS = ("site", "record", "test")
-# What a `make` around these tests would tell one within them.
+# What a `make` around these tests would tell one within them, and what that takes from around it.
 FROM_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "GNUMAKEFLAGS")
+TAKEN_BY_MAKE = re.findall(r"^export (\w+) \?=", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
 
 
 def fresh_clone(folder: Path) -> Path:
@@ -41,7 +43,7 @@ def shell(
     folder: Path, command: str, extra: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a command line in a clone, with the package of that clone and nothing from around the tests."""
-    kept = {name: text for name, text in os.environ.items() if name not in FROM_MAKE}
+    kept = {name: text for name, text in os.environ.items() if name not in {*FROM_MAKE, *TAKEN_BY_MAKE}}
     environment = {**kept, "PYTHONPATH": str(folder / "scripts"), **(extra or {})}
     return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", command],
