@@ -193,7 +193,7 @@ plan: $(SITE)/.installed
 kit: $(RECORD)/.installed
 	$(RECORD)/bin/benchbook kit .kit --python "$$KIT_PYTHON" --cuda "$$KIT_CUDA" \
 		--architecture "$$KIT_ARCHITECTURE" \
-		--at "$$COMMIT" $${KIT_STATE:+--state "$$KIT_STATE"}
+		--at "$$COMMIT" $${KIT_STATE:+--state "$$KIT_STATE"} $$SCRIPTS
 
 # With a Python that has PyTorch; nothing is installed. The scripts are names without blanks: each becomes one word.
 campaign:

@@ -80,6 +80,7 @@ def main() -> int:
                 log.tell(line)
             unpack(work)
             begun = restore(work, out, log)
+            passed_on += scripts_of(kit, passed_on)
             command = [sys.executable, "scripts/benchbook", "record", "--bundle", str(out), *passed_on]
             command += [word for bundle in begun for word in ("--begun", str(bundle))]
             left = options.budget - (time.monotonic() - began)
@@ -120,6 +121,19 @@ def read_kit() -> dict[str, Any]:
     if problem := unfit(kit):
         raise RefusedError(problem)
     return kit
+
+
+def scripts_of(kit: dict[str, Any], words: list[str]) -> list[str]:
+    """The scripts that the kit was packed for, where `words` name none.
+
+    Raises:
+        RefusedError: They name one whose packages were not packed.
+    """
+    named = [word for word in words if word.endswith(".py")]
+    packed: list[str] = kit.get("scripts", [])
+    if missing := [name for name in named if packed and name not in packed]:
+        raise RefusedError(f"the kit does not carry what {missing[0]} needs: pack one for it with `make kit`")
+    return [] if named else packed
 
 
 def unfit(kit: dict[str, Any]) -> str:

@@ -56,7 +56,8 @@ def test_a_kit_is_of_the_commit_that_is_checked_out(project: Project, tmp_path: 
         ["git", "-C", str(project.root), "rev-parse", "HEAD"], capture_output=True, text=True, check=True
     ).stdout.strip()
     assert len(table.pop("id")) == 64
-    assert table == {"commit": head, "python": "3.12", "cuda": "13.0", "architecture": "x86_64"}
+    expected = {"commit": head, "python": "3.12", "cuda": "13.0", "architecture": "x86_64", "scripts": []}
+    assert table == expected
     assert head[:12] in said
     assert {"mkdocs.yml", "snippets/sums/add.py", "scripts/kit/campaign.py"} <= set(packed(tmp_path / "kit"))
 
@@ -96,6 +97,22 @@ def test_a_kit_holds_no_environment_of_a_scripts_own_and_names_those_that_lack_i
     commit_all(project.root)
     said = kit.pack_kit(project, tmp_path / "kit", cuda=cuda)
     assert ("without the environment that sums/own.py runs in" in said) == told
+
+
+def test_a_kit_for_some_scripts_carries_what_they_need_and_no_more(project: Project, tmp_path: Path) -> None:
+    large = with_table('[tool.benchbook]\nneeds = ["accelerator"]')
+    (project.snippets / "sums/large.py").write_text(
+        large.replace("dependencies = []", 'dependencies = ["pyyaml>=6"]')
+    )
+    commit_all(project.root)
+    assert "pyyaml" in kit.packages(project, "3.12", "x86_64", "13.0")
+    few = kit.packages(project, "3.12", "x86_64", "13.0", ["sums/add.py"])
+    assert few == kit.closure(kit.RECORDER, kit.target_environment("3.12", "x86_64"), without=kit.THERE)
+    kit.pack_kit(project, tmp_path / "kit", scripts=["sums/add.py"])
+    assert json.loads((tmp_path / "kit/kit.json").read_text())["scripts"] == ["sums/add.py"]
+    with pytest.raises(BenchbookError, match=r"there is no script `sums/ad\.py`") as caught:
+        kit.pack_kit(project, tmp_path / "kit", scripts=["sums/ad.py"])
+    assert "sums/add.py" in str(caught.value)
 
 
 def no_kit(path: Path) -> None:
@@ -293,6 +310,15 @@ def test_a_machine_that_the_kit_is_not_for_is_told_so_at_once(
     problem = campaign.unfit(HERE | change)
     assert said in problem
     assert bool(said) == bool(problem)
+
+
+def test_a_campaign_records_what_its_kit_was_packed_for(campaign: ModuleType) -> None:
+    few = HERE | {"scripts": ["sums/add.py", "sums/double.py"]}
+    assert campaign.scripts_of(few, ["--machine", "lent"]) == ["sums/add.py", "sums/double.py"]
+    assert campaign.scripts_of(few, ["sums/add.py"]) == []
+    assert campaign.scripts_of(HERE, ["sums/large.py"]) == campaign.scripts_of(HERE, []) == []
+    with pytest.raises(campaign.RefusedError, match=r"does not carry what sums/large\.py needs"):
+        campaign.scripts_of(few, ["sums/add.py", "sums/large.py"])
 
 
 def test_a_python_without_pytorch_is_told_so(campaign: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

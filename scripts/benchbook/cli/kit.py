@@ -12,6 +12,10 @@ from benchbook.content.project import find_project
 
 def kit(
     folder: Annotated[Path, typer.Argument(help="where the kit goes, in the place of an earlier one")],
+    scripts: Annotated[
+        list[str] | None,
+        typer.Argument(help="carry what these need, and record them alone"),
+    ] = None,
     python: Annotated[str, typer.Option(help="the version of Python there, e.g. 3.12")] = "3.12",
     cuda: Annotated[
         str, typer.Option(help="the version of CUDA that PyTorch there was built for, or none")
@@ -28,5 +32,5 @@ def kit(
     from benchbook.recording.kit import pack_kit
 
     built_for = None if cuda in {"", "none"} else cuda
-    for line in pack_kit(find_project(), folder, python, built_for, architecture, state, at):
+    for line in pack_kit(find_project(), folder, python, built_for, architecture, state, at, scripts or ()):
         typer.echo(line)

@@ -12,14 +12,14 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
 from benchbook.content.revisions import commit_of, laid_out
 from benchbook.content.script import Script, machine_kinds, read_script
@@ -46,6 +46,7 @@ def pack_kit(
     architecture: str = "x86_64",
     state: Path | None = None,
     at: str | None = None,
+    scripts: Sequence[str] = (),
 ) -> list[str]:
     """Write a kit into `folder`, in the place of an earlier one; what it holds, for people.
 
@@ -57,6 +58,8 @@ def pack_kit(
         architecture: Of its processor, as `uname -m` names it.
         state: What earlier campaigns handed back, to go on from there.
         at: Another revision to pack, whose files are read as data; by default what is checked out.
+        scripts: Those that are to run there ("guide/script.py"), whose packages alone it then carries; by
+            default all.
 
     Raises:
         BenchbookError: The checkout differs from its commit, or a package is not to be had for that machine.
@@ -71,8 +74,8 @@ def pack_kit(
         raise BenchbookError(Problem(str(state), 1, what, "name what an earlier campaign handed back"))
     _refuse_to_replace(folder)
     with laid_out(project.root, packed) as there:
-        names = packages(there, python, architecture, cuda)
-        left_out = without_environment(there, cuda)
+        names = packages(there, python, architecture, cuda, scripts)
+        left_out = without_environment(there, cuda, scripts)
     folder.parent.mkdir(parents=True, exist_ok=True)
     # Beside the place it goes to: a kit is there whole, or the earlier one still is.
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
@@ -86,7 +89,7 @@ def pack_kit(
         _archive(project.root, packed, made / "handbook.tar.gz")
         shutil.copy(project.root / RUNNER, made / "campaign.py")
         table = {"id": _content(made), "commit": packed, "python": python, "cuda": cuda}
-        text = json.dumps(table | {"architecture": architecture}, indent=2) + "\n"
+        text = json.dumps(table | {"architecture": architecture, "scripts": list(scripts)}, indent=2) + "\n"
         (made / "kit.json").write_text(text, "utf-8")
         if folder.exists():
             folder.rename(Path(temporary) / "before")
@@ -136,16 +139,18 @@ def _content(made: Path) -> str:
     return digest.hexdigest()
 
 
-def packages(project: Project, python: str, architecture: str, cuda: str | None) -> dict[str, str]:
+def packages(
+    project: Project, python: str, architecture: str, cuda: str | None, scripts: Sequence[str] = ()
+) -> dict[str, str]:
     """What scripts and recorder need beside `THERE`, by name, each in the version that is installed here.
 
     Scripts that run in an environment of their own are left out.
 
     Raises:
-        BenchbookError: Something that such a machine needs is not installed here.
+        BenchbookError: Something that such a machine needs is not installed here, or there is no such script.
     """
     wanted = {canonicalize_name(name) for name in RECORDER}
-    for script in _scripts_for(project, cuda):
+    for script in _scripts_for(project, cuda, scripts):
         for text in script.metadata.dependencies if not script.metadata.venv else ():
             requirement = Requirement(text)
             if requirement.marker is None or requirement.marker.evaluate():
@@ -153,16 +158,21 @@ def packages(project: Project, python: str, architecture: str, cuda: str | None)
     return closure(wanted, target_environment(python, architecture), without=THERE)
 
 
-def without_environment(project: Project, cuda: str | None) -> list[str]:
+def without_environment(project: Project, cuda: str | None, scripts: Sequence[str] = ()) -> list[str]:
     """The scripts that such a machine would run, but in environments of their own: a kit holds none."""
-    return [script.reference for script in _scripts_for(project, cuda) if script.metadata.venv]
+    return [script.reference for script in _scripts_for(project, cuda, scripts) if script.metadata.venv]
 
 
-def _scripts_for(project: Project, cuda: str | None) -> list[Script]:
-    """The scripts that run on a machine with that version of CUDA, or without."""
+def _scripts_for(project: Project, cuda: str | None, scripts: Sequence[str]) -> list[Script]:
+    """Of `scripts`, or of all where none is named, those that run on a machine with that CUDA, or without."""
+    known = project.scripts()
+    for name in scripts:
+        if name not in known:
+            what = f"there is no script `{name}`"
+            raise BenchbookError(Problem("scripts", 1, what, did_you_mean(name, known, "script")))
     kinds = machine_kinds("cpu" if cuda is None else "cuda", "")
-    scripts = (read_script(path, project.root) for path in project.scripts().values())
-    return [script for script in scripts if script.runs_on(kinds)]
+    read = (read_script(path, project.root) for name, path in known.items() if name in scripts or not scripts)
+    return [script for script in read if script.runs_on(kinds)]
 
 
 def target_environment(python: str, architecture: str) -> dict[str, str]:
