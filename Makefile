@@ -10,7 +10,9 @@ ACTIONLINT := .venv/actionlint
 # .venv/test-NAME, each over the one that runs the others, and held to constraints-NAME.txt.
 VENVS := $(patsubst constraints-%.txt,%,$(wildcard constraints-*.txt))
 # Those with scripts. Untimed, they run beside each other, and their threads do not spin while they wait for a core.
-GUIDES := $(sort $(patsubst snippets/%/,%,$(dir $(wildcard snippets/*/*.py))))
+# Those that take longest at their smallest begin, so that no core waits for them in the end.
+LONGEST := memory_calculator perf_train_gpu_one perf_infer_cpu
+GUIDES := $(LONGEST) $(filter-out $(LONGEST),$(sort $(patsubst snippets/%/,%,$(dir $(wildcard snippets/*/*.py)))))
 
 # What the workflows set, and anyone who tries here what they do. Recipes quote them: they come from outside.
 export BASE ?= main
