@@ -61,6 +61,17 @@ def test_what_the_output_cannot_encode_is_escaped(
     assert r"\u56fe.py:1: is neither a script" in benchbook(tmp_path, "record", "--plan", "图.py").stderr
 
 
+def test_where_no_space_is_left_for_what_is_printed_one_line_says_so(tmp_path: Path) -> None:
+    make_project(tmp_path)
+    command = [sys.executable, str(ROOT / "scripts/benchbook"), "status"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr == "not all of it could be written: no space is left; free some, and run it again\n"
+
+
 def test_a_python_without_our_packages_gets_one_line(tmp_path: Path) -> None:
     make_project(tmp_path)
     command = [sys.executable, "-S", str(ROOT / "scripts/benchbook"), "status"]

@@ -58,6 +58,13 @@ def test_a_guide_is_listed_where_pages_are_listed(project: Project) -> None:
     assert (project.root / "mkdocs.yml").read_text("utf-8") == wanted
 
 
+def test_a_list_of_pages_that_is_not_utf_8_is_named(project: Project) -> None:
+    (project.root / "mkdocs.yml").write_bytes("# ä".encode("latin-1"))
+    with pytest.raises(BenchbookError, match=r"mkdocs.yml:1: cannot be read .*save it as UTF-8"):
+        new_guide(project, "adding_up")
+    assert not (project.docs / "en/adding_up.md").exists()
+
+
 def test_a_script_is_well_formed_and_runs_at_its_smallest(project: Project) -> None:
     assert new_script(project, "sums/other") == ["snippets/sums/other.py"]
     script = read_script(project.snippets / "sums/other.py", project.root)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -247,4 +249,11 @@ def main() -> None:
     except ModuleNotFoundError as error:
         # A machine that only records has less installed than the other commands need.
         typer.echo(lacking(error), err=True)
+        sys.exit(NOT_RIGHT)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        # What was to be printed, too: writing it again at the end would fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        typer.echo("not all of it could be written: no space is left; free some, and run it again", err=True)
         sys.exit(NOT_RIGHT)

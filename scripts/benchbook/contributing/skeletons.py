@@ -118,7 +118,11 @@ def _new_guide(project: Project, name: str) -> list[str]:
     }
     texts[page] = PAGE.substitute(words)
     config = project.root / "mkdocs.yml"
-    text = config.read_text("utf-8") if config.is_file() else ""
+    try:
+        text = config.read_text("utf-8") if config.is_file() else ""
+    except (OSError, UnicodeDecodeError) as error:
+        problem = Problem(config.name, 1, f"cannot be read ({error})", "save it as UTF-8")
+        raise BenchbookError(problem) from error
     # A site whose configuration lists no pages shows them all.
     if match := NAV.search(text):
         entries = match["entries"]
