@@ -1,7 +1,7 @@
 """What the files of a checkpoint hold, what its index says, and which of them can run code when they are loaded."""
 # /// script
 # requires-python = ">=3.11"
-# dependencies = ["torch>=2.11", "transformers>=5.23", "accelerate>=1.15", "safetensors>=0.5"]
+# dependencies = ["torch>=2.11", "transformers>=5.23", "accelerate>=1.15", "safetensors>=0.8"]
 #
 # [tool.benchbook]
 # needs = ["cpu"]

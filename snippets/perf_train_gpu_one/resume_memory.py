@@ -16,7 +16,7 @@ writes another and renames it, which also leaves the old checkpoint whole if the
 # /// script
 # requires-python = ">=3.11"
 # dependencies = [
-#   "torch>=2.11", "transformers>=5.23", "accelerate>=1.15", "safetensors>=0.5", "numpy>=2.0",
+#   "torch>=2.11", "transformers>=5.23", "accelerate>=1.15", "safetensors>=0.8", "numpy>=2.0",
 # ]
 #
 # [tool.benchbook]
