@@ -249,13 +249,13 @@ def test_what_ran_with_other_parameters_has_no_error(project: Project) -> None:
     assert shown(start(project), TABLE).count("peak_memory (error) —") == 2
 
 
-def test_on_a_machine_that_was_not_measured_it_shows_what_was_predicted(project: Project) -> None:
+def test_on_a_machine_that_was_not_measured_a_prediction_stands_in_its_own_column_alone(project: Project) -> None:
     build = start(project)
     render(build, TABLE)
     entries = on_machine(build, H200).split("</tr>")[0].split("<td")[1:]
     texts = [re.findall(r"<data [^>]*>([^<]*)</data>", entry)[0] for entry in entries]
-    assert texts == ["2.06\u00a0GiB", "2.06\u00a0GiB", "—", "—"]
-    assert ['data-kind="prediction"' in entry for entry in entries] == [True, True, False, False]
+    assert texts == ["—", "2.06\u00a0GiB", "—", "—"]
+    assert ['data-kind="prediction"' in entry for entry in entries] == [False, True, False, False]
 
 
 def test_a_ratio_compares_one_kind_alone(project: Project) -> None:
@@ -354,7 +354,7 @@ def test_a_table_says_so_in_each_cell_of_such_a_run(large: Project) -> None:
     render(build, TABLE)
     rows = on_machine(build, H200).split("</tr>")[:2]
     assert [["does not fit" in entry for entry in row.split("<td")[1:]] for row in rows] == [
-        [True, True, False, False],
+        [False, True, False, False],
         [False, False, False, False],
     ]
 
@@ -371,9 +371,9 @@ def test_a_table_says_so_in_each_cell_of_such_a_run(large: Project) -> None:
 def test_a_cell_says_in_every_language_that_it_does_not_fit(large: Project, code: str, words: str) -> None:
     build = start(large, code)
     html = render(build, TABLE.replace("rows: method", f"rows: method\nmachine: {H200}"))
-    assert plain(html).count(words) == 2
+    assert plain(html).count(words) == 1
     hint = load_language(large.docs, code).text("predicted_fits_not_hint")
-    assert html.count(f'<abbr class="bb-predicted" title="{hint}">') == 2
+    assert html.count(f'<abbr class="bb-predicted" title="{hint}">') == 1
 
 
 def test_the_details_say_what_room_there_was(large: Project) -> None:

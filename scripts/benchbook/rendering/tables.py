@@ -448,11 +448,23 @@ def _figures(library: Library, table: Table, machine: Machine) -> list[list[Figu
 
     def find() -> list[list[Figure | None]]:
         return [
-            [quantity.figure(library, table.script, row.variant, machine) for quantity in row.quantities]
+            [_figure(library, table.script, row, quantity, machine) for quantity in row.quantities]
             for row in table.rows
         ]
 
     return library.once(_FIGURES, (table.key, machine.name), find)
+
+
+def _figure(
+    library: Library, script: Script, row: TableRow, quantity: ShownQuantity, machine: Machine
+) -> Figure | None:
+    """What a cell shows; no prediction that has a column of its own beside it."""
+    found = quantity.figure(library, script, row.variant, machine)
+    if found is None or found.kind != "prediction" or quantity.show != "measured":
+        return found
+    same = (quantity.name, quantity.meter, quantity.index)
+    beside = (one for one in row.quantities if (one.name, one.meter, one.index) == same)
+    return None if any(one.show == "predicted" for one in beside) else found
 
 
 def _shown(library: Library, table: Table, machine: Machine) -> list[Figure]:
