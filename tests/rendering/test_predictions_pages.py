@@ -249,7 +249,9 @@ def test_what_ran_with_other_parameters_has_no_error(project: Project) -> None:
     assert shown(start(project), TABLE).count("peak_memory (error) —") == 2
 
 
-def test_on_a_machine_that_was_not_measured_a_prediction_stands_in_its_own_column_alone(project: Project) -> None:
+def test_on_a_machine_that_was_not_measured_a_prediction_stands_in_its_own_column_alone(
+    project: Project,
+) -> None:
     build = start(project)
     render(build, TABLE)
     entries = on_machine(build, H200).split("</tr>")[0].split("<td")[1:]

@@ -608,7 +608,7 @@ _TOLD_APART = (
     ("yes", "no"),
     ("fits", "fits_not"),
     ("measured", "predicted", "published", "not_measured"),
-    ("verdict_holds", "verdict_refuted", "verdict_too_close", "verdict_any"),
+    ("verdict_holds", "verdict_refuted", "verdict_too_close", "verdict_too_few", "verdict_any"),
     ("claim_holds", "claim_refuted", "claim_too_close", "claim_not_measured", "claim_not_applicable"),
     ("claim_limit_less", "claim_limit_greater", "claim_limit_equal"),
     ("outcome_out_of_memory", "outcome_timed_out", "outcome_crashed"),

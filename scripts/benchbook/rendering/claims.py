@@ -364,14 +364,17 @@ def _first(library: Library, guide: str, claim: Claim, known: Sequence[Judgement
 
 def _others(shown: Judgement, told: Sequence[Judgement], language: Language) -> str:
     """What the records of other machines say, those of one verdict together."""
-    groups = []
+    by_word: dict[str, list[str]] = {}
     for outcome in OUTCOMES:
-        names = [
-            machine_short(one.machine, language) for one in told if one.outcome == outcome and one != shown
-        ]
-        if names:
-            machines = language.text("comma").join(language.isolated(name) for name in names)
-            groups.append(f"{machines}{language.text('colon')}{outcome_word(outcome, language)}")
+        for one in told:
+            if one.outcome == outcome and one != shown:
+                few = one.doubt == "few pairs"
+                word = language.text("verdict_too_few") if few else outcome_word(outcome, language)
+                by_word.setdefault(word, []).append(language.isolated(machine_short(one.machine, language)))
+    groups = [
+        f"{language.text('comma').join(names)}{language.text('colon')}{word}"
+        for word, names in by_word.items()
+    ]
     return f"{NO_BREAK_SPACE}· ".join(groups)
 
 
