@@ -73,7 +73,7 @@ def work(model, workload, reference=None):
         return
     called = prepare(model, workload)
     trained = [parameter for parameter in called.parameters() if parameter.requires_grad]
-    optimizer = make_optimizer(workload.optimizer, trained)
+    optimizer = make_optimizer(workload.optimizer, trained, model)
     train(
         called,
         optimizer,

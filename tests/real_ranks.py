@@ -98,7 +98,7 @@ def _train(rank, folder, config, workload, sharding):
     prepare(model, workload)
     called = _divided(model, sharding)
     trained = list(model.parameters())
-    optimizer = make_optimizer(workload.optimizer, trained)
+    optimizer = make_optimizer(workload.optimizer, trained, model)
     train(called, optimizer, lambda asked: draw_batch(model, asked, "cpu"), workload, "cpu", _mark, STEPS)
 
 

@@ -5,7 +5,7 @@ import { gpuField, hasTensorCores, isOlder, remarkOnOlder } from "./gpu_field.js
 import { chosen, keep } from "./keeping.js";
 
 const words = settings.strings;
-const OUTCOMES = ["holds", "refuted", "too close to call", "not applicable", "not measured"];
+const OUTCOMES = ["holds", "refuted", "too close to call", "too few runs", "not applicable", "not measured"];
 const root = document.documentElement;
 const select = document.getElementById("bb-machine");
 const input = document.getElementById("bb-gpu");

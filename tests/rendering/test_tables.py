@@ -241,7 +241,7 @@ def test_labels_are_the_language_s_own_and_escaped(tmp_path: Path) -> None:
 
 def test_the_line_below_says_where_it_comes_from() -> None:
     shown = plain(render(start(Project(FIXTURE)), table(METHODS + "columns: step_time")))
-    assert "Fixture CPU · torch 2.12 · Nov 2026 · median of 3, ±0.5%" in shown
+    assert "Fixture CPU · torch 2.12 · Nov 2026 · median of 3, ±1%" in shown
 
 
 def test_other_machines_go_to_the_data_of_the_guide() -> None:

@@ -32,6 +32,6 @@ def test_a_difference_that_too_few_runs_show_is_not_called_close() -> None:
     plain = said.replace("\u2068", "").replace("\u2069", "").replace("\u00a0", " ")
     assert plain.split(" · ") == [
         "H200: refuted",
-        "H100, L40S: too few runs to decide",
         "L4: too close to call",
+        "H100, L40S: too few runs to decide",
     ]

@@ -38,6 +38,11 @@ def test_the_spread_is_half_the_interquartile_range_as_a_share() -> None:
     assert Summary(8, 0.1, -0.3, 0.2).spread is None
 
 
+@pytest.mark.parametrize(("samples", "spread"), [([90, 110], 0.1), ([90, 100, 120], 0.15), ([7], 0)])
+def test_of_few_samples_the_spread_is_half_the_range(samples: list[float], spread: float) -> None:
+    assert summary(samples).spread == pytest.approx(spread)
+
+
 def test_without_samples_there_is_no_median() -> None:
     with pytest.raises(ValueError, match="no samples"):
         median([])

@@ -169,7 +169,7 @@ def trace_optimizer(
         parameter.grad = torch.empty_like(parameter)
         trace.adopt(parameter, "weights")
         trace.adopt(parameter.grad, "gradients")
-    optimizer = make_optimizer(name, parameters)
+    optimizer = make_optimizer(name, parameters, model)
 
     def seen_states(*_: object) -> None:
         for state in optimizer.state.values():

@@ -200,7 +200,7 @@ def trace_training(
     if reference is not None:
         adopt_weights(trace, reference)
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    optimizer = make_optimizer(workload.optimizer, trained)
+    optimizer = make_optimizer(workload.optimizer, trained, model)
 
     def seen_gradient(parameter: torch.Tensor) -> None:
         if parameter.grad is not None:

@@ -28,6 +28,11 @@ class EightBitAdamW(torch.optim.Optimizer):
     (Dettmers et al. 2021, arXiv 2110.02861; bitsandbytes `optim/optimizer.py`: `Optimizer2State.init_state`,
     `min_8bit_size` 4096). Where it is paged, those of large parameters lie in memory that the driver moves
     between GPU and machine, which torch's allocator does not know (`get_state_buffer`).
+
+    Parameters:
+        parameters: In groups.
+        paged: Whether it is.
+        whole: Of these parameters, those that keep states of fp32 whatever their size.
     """
 
     BLOCK = 256
@@ -35,9 +40,15 @@ class EightBitAdamW(torch.optim.Optimizer):
     MAP = 256
     PAGED = 100_000
 
-    def __init__(self, parameters: Iterable[dict[str, Any]], paged: bool = False) -> None:
+    def __init__(
+        self,
+        parameters: Iterable[dict[str, Any]],
+        paged: bool = False,
+        whole: Iterable[torch.Tensor] = (),
+    ) -> None:
         super().__init__(parameters, {})
         self._paged = paged
+        self._whole = {id(parameter) for parameter in whole}
         self._maps: list[torch.Tensor] = []
 
     @torch.no_grad()
@@ -50,27 +61,32 @@ class EightBitAdamW(torch.optim.Optimizer):
 
     def _states(self, parameter: torch.Tensor) -> dict[str, torch.Tensor]:
         device = parameter.device
-        if parameter.numel() < self.SMALLEST:
-            names = ("state1", "state2")
+        away = self._paged and parameter.numel() >= self.PAGED
+        if parameter.numel() < self.SMALLEST or id(parameter) in self._whole:
+            names = () if away else ("state1", "state2")
             return {name: torch.zeros_like(parameter, dtype=torch.float32) for name in names}
         if not self._maps:
             self._maps = [torch.zeros(self.MAP, device=device) for _ in range(2)]
         blocks = -(-parameter.numel() // self.BLOCK)
         states = {}
         for number, quantization_map in enumerate(self._maps, start=1):
-            if not self._paged or parameter.numel() < self.PAGED:
+            if not away:
                 states[f"state{number}"] = torch.zeros_like(parameter, dtype=torch.uint8)
             states[f"qmap{number}"] = quantization_map
             states[f"absmax{number}"] = torch.zeros(blocks, device=device)
         return states
 
 
-def make_optimizer(name: Optimizer, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-    """A new optimizer of these parameters.
+def make_optimizer(
+    name: Optimizer, parameters: list[nn.Parameter], model: nn.Module
+) -> torch.optim.Optimizer:
+    """A new optimizer of these parameters of a model, as transformers' Trainer makes it.
 
     `fused`, `foreach` and `loop` differ in their temporaries: torch's AdamW over lists holds as much as the
-    gradients beside them, the loop as much as one parameter, the fused kernel nothing.
+    gradients beside them, the loop as much as one parameter, the fused kernel nothing. In 8 bits, the states
+    of embeddings stay in 32 (`Trainer.create_optimizer`, transformers 5.23).
     """
+    embeddings = [module.weight for module in model.modules() if isinstance(module, nn.Embedding)]
     groups: list[dict[str, Any]] = [{"params": group} for group in by_mesh(parameters)]
     makers: dict[str, Callable[[], torch.optim.Optimizer]] = {
         "adamw_fused": lambda: torch.optim.AdamW(groups, lr=RATE, fused=True),
@@ -81,8 +97,8 @@ def make_optimizer(name: Optimizer, parameters: list[nn.Parameter]) -> torch.opt
         "adafactor": lambda: Adafactor(
             groups, lr=RATE, relative_step=False, scale_parameter=False, warmup_init=False
         ),
-        "adamw_8bit": lambda: EightBitAdamW(groups),
-        "paged_adamw_8bit": lambda: EightBitAdamW(groups, paged=True),
+        "adamw_8bit": lambda: EightBitAdamW(groups, whole=embeddings),
+        "paged_adamw_8bit": lambda: EightBitAdamW(groups, paged=True, whole=embeddings),
     }
     return makers[name]()
 

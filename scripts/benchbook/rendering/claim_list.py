@@ -17,27 +17,33 @@ from pathlib import Path
 
 from markdown import Markdown
 
-from benchbook.content.claims import OUTCOMES, Claim, Outcome, claim_anchor, claim_parts
+from benchbook.content.claims import Claim, claim_anchor, claim_parts
 from benchbook.content.problems import BenchbookError, did_you_mean
 from benchbook.content.references import UnresolvedError
 from benchbook.languages.language import FALLBACK, Language
-from benchbook.query.judging import Judgement, claims_of, judgements, judging_machines
+from benchbook.query.judging import claims_of, judgements, judging_machines
 from benchbook.query.library import Cache, Library
 from benchbook.rendering.claims import (
     LIST,
     SIGNS,
+    VERDICTS,
+    Verdict,
     Words,
     claim_block,
     claim_list_page,
     listed_judgement,
     listed_on,
-    outcome_word,
+    verdict_of,
+    verdict_word,
     words_html,
 )
 from benchbook.rendering.context import Build, Rendering
 
 # In which order the claims of a page are listed, by the verdict: what contradicts a reader stands first.
-_FIRST: tuple[Outcome, ...] = ("refuted", "too close to call", "holds", "not applicable", "not measured")
+_FIRST: tuple[Verdict, ...] = (
+    *("refuted", "too close to call", "too few runs"),
+    *("holds", "not applicable", "not measured"),
+)
 _SAYS_A_CLAIM = re.compile(r"^ *```claim |^marks:", re.MULTILINE)
 _FENCE = re.compile(r"^```claims *\n(?:(\S+) *\n)?```", re.MULTILINE)
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#!|])")
@@ -183,7 +189,7 @@ def _blocks(
 ) -> Iterator[str]:
     """The claims of a page, what the machine shown at first refutes first; of them all, it shows `only`."""
     language = build.here.language
-    outcomes = {claim.id: _outcome(listed_judgement(build, claim)) for claim, _ in found}
+    outcomes = {claim.id: verdict_of(listed_judgement(build, claim)) for claim, _ in found}
     for claim, said in sorted(found, key=lambda one: _FIRST.index(outcomes[one[0].id])):
         sentence = _in_its_language(
             words_html(build, said.sentence, markdown, language), said, language, "div"
@@ -191,10 +197,6 @@ def _blocks(
         place = build.here.address(f"/{page}#{claim_anchor(claim.id)}")
         hidden = bool(only) and outcomes[claim.id] != only
         yield claim_block(build, claim, Words(sentence, "", place, hidden))
-
-
-def _outcome(found: Judgement | None) -> Outcome:
-    return found.outcome if found else "not measured"
 
 
 def _counts(build: Build, key: str, claims: Sequence[Claim]) -> str:
@@ -206,7 +208,7 @@ def _counts(build: Build, key: str, claims: Sequence[Claim]) -> str:
         found = [listed_judgement(build, claim, machine) for claim in claims]
         whose = [one.machine.name for one in found if one]
         elsewhere = len(whose) - whose.count(machine)
-        return _counted(Counter(map(_outcome, found)), elsewhere, language), elsewhere < len(whose)
+        return _counted(Counter(map(verdict_of, found)), elsewhere, language), elsewhere < len(whose)
 
     for machine in judging_machines(build.library):
         if machine.name != reference:
@@ -222,13 +224,13 @@ def _counts(build: Build, key: str, claims: Sequence[Claim]) -> str:
     )
 
 
-def _counted(outcomes: Mapping[Outcome, int], elsewhere: int, language: Language) -> str:
+def _counted(outcomes: Mapping[Verdict, int], elsewhere: int, language: Language) -> str:
     """The verdicts with how often each was given, and how many of them come from another machine."""
     colon = language.text("colon")
     counts = [
         f'<span class="bb-count"><span class="bb-sign" aria-hidden="true">{SIGNS[outcome]}</span> '
-        f"<bdi>{escape(outcome_word(outcome, language) + colon)}{outcomes[outcome]}</bdi></span>"
-        for outcome in OUTCOMES
+        f"<bdi>{escape(verdict_word(outcome, language) + colon)}{outcomes[outcome]}</bdi></span>"
+        for outcome in VERDICTS
         if outcomes.get(outcome)
     ]
     if elsewhere:
@@ -276,7 +278,7 @@ def _said_in(path: Path) -> list[tuple[str, str, str]]:
 def _filter(language: Language) -> str:
     """The choice of a verdict, which only a script can act on."""
     words = {"": language.text("verdict_any")}
-    words |= {outcome: outcome_word(outcome, language) for outcome in OUTCOMES}
+    words |= {outcome: verdict_word(outcome, language) for outcome in VERDICTS}
     options = "".join(f'<option value="{name}">{escape(word)}</option>' for name, word in words.items())
     label = escape(language.text("verdict"))
     return (

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Literal
 
 from markdown import Markdown
 
 from benchbook.content.claims import (
-    OUTCOMES,
     Claim,
     ClaimSource,
     Constant,
@@ -38,24 +38,39 @@ from benchbook.rendering.provenance import (
 from benchbook.rendering.security import clean
 from benchbook.statistics.comparison import Doubt
 
+# An outcome as readers are told it: what runs that are too few show may be anything but close.
+Verdict = Outcome | Literal["too few runs"]
+VERDICTS: tuple[Verdict, ...] = (
+    *("holds", "refuted", "too close to call", "too few runs"),
+    *("not applicable", "not measured"),
+)
+
 # The interface strings of a verdict: as a word, and with the machine.
-_WORDS: dict[Outcome, tuple[str, str]] = {
+_WORDS: dict[Verdict, tuple[str, str]] = {
     "holds": ("verdict_holds", "claim_holds"),
     "refuted": ("verdict_refuted", "claim_refuted"),
     "too close to call": ("verdict_too_close", "claim_too_close"),
+    "too few runs": ("verdict_too_few", "claim_too_few"),
     "not applicable": ("not_applicable", "claim_not_applicable"),
     "not measured": ("not_measured", "claim_not_measured"),
 }
 
 
-def outcome_word(outcome: Outcome, language: Language) -> str:
-    """The word for an outcome."""
-    return language.text(_WORDS[outcome][0])
+def verdict_of(judged: Judgement | None) -> Verdict:
+    """What readers are told of a judgement; of none, that nothing was measured."""
+    if judged is None:
+        return "not measured"
+    return "too few runs" if judged.doubt == "few pairs" else judged.outcome
 
 
-def outcome_line(judged: Judgement, language: Language) -> str:
+def verdict_word(verdict: Verdict, language: Language) -> str:
+    """The word for a verdict."""
+    return language.text(_WORDS[verdict][0])
+
+
+def verdict_line(judged: Judgement, language: Language) -> str:
     """The verdict on one machine: "Refuted on the H200"."""
-    return language.text(_WORDS[judged.outcome][1], machine=machine_short(judged.machine, language))
+    return language.text(_WORDS[verdict_of(judged)][1], machine=machine_short(judged.machine, language))
 
 
 def finding(judged: Judgement, language: Language) -> str:
@@ -174,10 +189,11 @@ def _doubt(doubt: Doubt, judged: Judgement, language: Language) -> str:
 
 # The page that counts every claim.
 LIST = "claims.md"
-SIGNS: dict[Outcome, str] = {
+SIGNS: dict[Verdict, str] = {
     "holds": "✓",
     "refuted": "✗",
     "too close to call": "≈",
+    "too few runs": "≈",
     "not applicable": "∅",
     "not measured": "—",
 }
@@ -264,8 +280,8 @@ def claim_mark(build: Build, claim: Claim, sentence: str, machine: Machine) -> s
     known = [one for one in judgements(library, claim) if one.parts]
     own = [one for one in known if one.machine == machine]
     shown = own[0] if own else _first(library, page.guide, claim, known)
-    outcome: Outcome = shown.outcome if shown else "not measured"
-    verdict = outcome_line(shown, page.language) if shown else page.language.text("claim_nowhere")
+    outcome = verdict_of(shown)
+    verdict = verdict_line(shown, page.language) if shown else page.language.text("claim_nowhere")
     # In a mark, code is words among words.
     plain = sentence.replace("`", "")
     words = page.language.words(plain)
@@ -321,7 +337,7 @@ def claim_block(build: Build, claim: Claim, words: Words) -> str:
         parts = {"verdict": verdict, "finding": "", "others": "", "origin": ""}
         return _whole(claim, words, "", "not measured", parts, page.language)
     rendering = _rendering(build, claim, shown, told, words)
-    return _whole(claim, words, shown.machine.name, shown.outcome, rendering.parts, page.language)
+    return _whole(claim, words, shown.machine.name, verdict_of(shown), rendering.parts, page.language)
 
 
 def _facts(library: Library, judged: Judgement, language: Language) -> str:
@@ -364,17 +380,16 @@ def _first(library: Library, guide: str, claim: Claim, known: Sequence[Judgement
 
 def _others(shown: Judgement, told: Sequence[Judgement], language: Language) -> str:
     """What the records of other machines say, those of one verdict together."""
-    by_word: dict[str, list[str]] = {}
-    for outcome in OUTCOMES:
-        for one in told:
-            if one.outcome == outcome and one != shown:
-                few = one.doubt == "few pairs"
-                word = language.text("verdict_too_few") if few else outcome_word(outcome, language)
-                by_word.setdefault(word, []).append(language.isolated(machine_short(one.machine, language)))
-    groups = [
-        f"{language.text('comma').join(names)}{language.text('colon')}{word}"
-        for word, names in by_word.items()
-    ]
+    groups = []
+    for verdict in VERDICTS:
+        names = [
+            machine_short(one.machine, language)
+            for one in told
+            if verdict_of(one) == verdict and one != shown
+        ]
+        if names:
+            machines = language.text("comma").join(language.isolated(name) for name in names)
+            groups.append(f"{machines}{language.text('colon')}{verdict_word(verdict, language)}")
     return f"{NO_BREAK_SPACE}· ".join(groups)
 
 
@@ -388,12 +403,12 @@ def _rendering(
         origin = build.keep_origin([part.source for part in judged.parts])
         details = render_details(*origin, repeats_text(judged.parts, language), language)
     parts = {
-        "verdict": _verdict(claim, judged.outcome, outcome_line(judged, language), language, words),
+        "verdict": _verdict(claim, verdict_of(judged), verdict_line(judged, language), language, words),
         "finding": _finding(build.library, judged, language),
         "others": escape(_others(judged, told, language)),
         "origin": details,
     }
-    return Rendering(parts, {"data-outcome": judged.outcome})
+    return Rendering(parts, {"data-outcome": verdict_of(judged)})
 
 
 def _finding(library: Library, judged: Judgement, language: Language) -> str:
@@ -402,7 +417,7 @@ def _finding(library: Library, judged: Judgement, language: Language) -> str:
     return library.once(_FINDINGS, key, lambda: escape(finding(judged, language)))
 
 
-def _verdict(claim: Claim, outcome: Outcome, text: str, language: Language, words: Words) -> str:
+def _verdict(claim: Claim, outcome: Verdict, text: str, language: Language, words: Words) -> str:
     """The HTML of a verdict, with a link to the claim where it stands here and not in a list."""
     name = escape(language.text("permalink"))
     permalink = f'<a class="headerlink" href="#{claim_anchor(claim.id)}" aria-label="{name}">#</a>'
@@ -424,7 +439,7 @@ def _whole(
     claim: Claim,
     words: Words,
     machine: str,
-    outcome: Outcome,
+    outcome: Verdict,
     parts: Mapping[str, str],
     language: Language,
 ) -> str:

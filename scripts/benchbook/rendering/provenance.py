@@ -20,6 +20,7 @@ from benchbook.languages.language import Language
 from benchbook.query.library import Machine
 from benchbook.query.measurements import Measurement, Predicted, RecordedVariant
 from benchbook.rendering.downloads import notebook_path, prediction_path, record_path, script_path
+from benchbook.statistics.summary import FEWEST
 
 # A row of the details: its key (`fact_<key>` in the language's strings), how to show it, and what.
 # The ways: "text", "code", "block" (code on lines of its own) and "links" (pairs of text and address).
@@ -355,7 +356,8 @@ def result_rows(
     counted = language.text("median_of_seeds" if measurement.seeds else "median_of", n=summary.count)
     rows.append(("result", "text", _with(language, text(summary.median), counted)))
     if summary.spread:
-        rows.append(("spread", "text", language.text("spread", spread=language.percent(summary.spread))))
+        what = "spread" if summary.count >= FEWEST else "half_range"
+        rows.append((what, "text", language.text("spread", spread=language.percent(summary.spread))))
     if within := measurement.within_runs:
         blocks = language.text("blocks", n=within.count)
         spread = language.text("spread", spread=language.percent(within.spread or 0.0))

@@ -6,6 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+# Of fewer samples, quartiles would be means of their extremes.
+FEWEST = 4
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -14,8 +17,8 @@ class Summary:
     Parameters:
         count: How many samples there are.
         median: Their median, in the unit of the samples.
-        lower: Their first quartile.
-        upper: Their third quartile.
+        lower: Their first quartile; of fewer than `FEWEST`, the smallest.
+        upper: Their third quartile; of fewer than `FEWEST`, the largest.
     """
 
     count: int
@@ -25,7 +28,7 @@ class Summary:
 
     @property
     def spread(self) -> float | None:
-        """Half the interquartile range as a share of the median (0.01 is ±1 %); None if it spans zero."""
+        """Half of what lies between both, as a share of the median (0.01 is ±1 %); None if it spans zero."""
         if self.upper == self.lower:
             return 0.0
         if self.median == 0 or self.lower < 0 < self.upper:
@@ -72,7 +75,8 @@ def summary(samples: Sequence[float]) -> Summary:
     Raises:
         ValueError: There is no sample.
     """
-    return Summary(len(samples), median(samples), quantile(samples, 0.25), quantile(samples, 0.75))
+    share = 0.25 if len(samples) >= FEWEST else 0.0
+    return Summary(len(samples), median(samples), quantile(samples, share), quantile(samples, 1 - share))
 
 
 def ratio(first: float, second: float) -> float | None:
