@@ -29,7 +29,7 @@ import tempfile
 import threading
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +80,8 @@ def main() -> int:
                 log.tell(line)
             unpack(work)
             begun = restore(work, out, log)
-            passed_on += scripts_of(kit, passed_on)
+            guides = [folder.name for folder in (work / "handbook/snippets").iterdir() if folder.is_dir()]
+            passed_on += scripts_of(kit, passed_on, guides)
             command = [sys.executable, "scripts/benchbook", "record", "--bundle", str(out), *passed_on]
             command += [word for bundle in begun for word in ("--begun", str(bundle))]
             left = options.budget - (time.monotonic() - began)
@@ -123,16 +124,24 @@ def read_kit() -> dict[str, Any]:
     return kit
 
 
-def scripts_of(kit: dict[str, Any], words: list[str]) -> list[str]:
+def scripts_of(kit: dict[str, Any], words: list[str], guides: Container[str]) -> list[str]:
     """The scripts that the kit was packed for, where `words` name none.
 
+    Parameters:
+        kit: What the kit says of itself.
+        words: Options, scripts and guides, as for `benchbook record`.
+        guides: Those of the commit.
+
     Raises:
-        RefusedError: They name one whose packages were not packed.
+        RefusedError: They name something whose packages were not packed.
     """
-    named = [word for word in words if word.endswith(".py")]
     packed: list[str] = kit.get("scripts", [])
-    if missing := [name for name in named if packed and name not in packed]:
-        raise RefusedError(f"the kit does not carry what {missing[0]} needs: pack one for it with `make kit`")
+    names = [word.removeprefix("snippets/").removesuffix(".py") for word in words]
+    named = [name for name in names if name.partition("/")[0] in guides]
+    if missing := [name for name in named if packed and f"{name}.py" not in packed]:
+        raise RefusedError(
+            f"the kit was not packed for {missing[0]}: name one of {', '.join(packed)}, or pack another"
+        )
     return [] if named else packed
 
 

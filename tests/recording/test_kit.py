@@ -113,6 +113,10 @@ def test_a_kit_for_some_scripts_carries_what_they_need_and_no_more(project: Proj
     with pytest.raises(BenchbookError, match=r"there is no script `sums/ad\.py`") as caught:
         kit.pack_kit(project, tmp_path / "kit", scripts=["sums/ad.py"])
     assert "sums/add.py" in str(caught.value)
+    with pytest.raises(
+        BenchbookError, match=r"sums/large\.py needs accelerator, and the kit is for a machine"
+    ):
+        kit.pack_kit(project, tmp_path / "kit", cuda=None, scripts=["sums/large.py"])
 
 
 def no_kit(path: Path) -> None:
@@ -312,13 +316,21 @@ def test_a_machine_that_the_kit_is_not_for_is_told_so_at_once(
     assert bool(said) == bool(problem)
 
 
-def test_a_campaign_records_what_its_kit_was_packed_for(campaign: ModuleType) -> None:
-    few = HERE | {"scripts": ["sums/add.py", "sums/double.py"]}
-    assert campaign.scripts_of(few, ["--machine", "lent"]) == ["sums/add.py", "sums/double.py"]
-    assert campaign.scripts_of(few, ["sums/add.py"]) == []
-    assert campaign.scripts_of(HERE, ["sums/large.py"]) == campaign.scripts_of(HERE, []) == []
-    with pytest.raises(campaign.RefusedError, match=r"does not carry what sums/large\.py needs"):
-        campaign.scripts_of(few, ["sums/add.py", "sums/large.py"])
+@pytest.mark.parametrize("word", ["sums/add.py", "sums/add", "snippets/sums/add.py"])
+def test_a_campaign_records_what_its_kit_was_packed_for(campaign: ModuleType, word: str) -> None:
+    few, guides = HERE | {"scripts": ["sums/add.py", "sums/double.py"]}, ["sums", "memory"]
+    assert campaign.scripts_of(few, ["--machine", "lent"], guides) == ["sums/add.py", "sums/double.py"]
+    assert campaign.scripts_of(few, ["--all", word], guides) == []
+    assert campaign.scripts_of(HERE, ["memory"], guides) == campaign.scripts_of(HERE, [], guides) == []
+
+
+@pytest.mark.parametrize("word", ["sums/large.py", "memory/methods", "memory", "sums"])
+def test_a_campaign_refuses_what_its_kit_was_not_packed_for(campaign: ModuleType, word: str) -> None:
+    few, guides = HERE | {"scripts": ["sums/add.py"]}, ["sums", "memory"]
+    with pytest.raises(
+        campaign.RefusedError, match=f"was not packed for {word.removesuffix('.py')}: name one"
+    ):
+        campaign.scripts_of(few, ["sums/add.py", word], guides)
 
 
 def test_a_python_without_pytorch_is_told_so(campaign: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

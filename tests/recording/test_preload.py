@@ -143,7 +143,8 @@ def test_torch_is_answered_by_nvml_only_while_it_lasts_and_in_a_process_of_its_o
         "get_device_capability": lambda device=None: "by CUDA",
     }
     cuda = SimpleNamespace(**own)
-    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+    torch = SimpleNamespace(cuda=cuda, version=SimpleNamespace(cuda="13.0"))
+    monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.setattr(preload, "open_nvml", opened)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     with preload.answers_of_nvml():
@@ -153,6 +154,10 @@ def test_torch_is_answered_by_nvml_only_while_it_lasts_and_in_a_process_of_its_o
         assert {cuda.get_device_capability(device) for device in (1, -1, "cuda", "cuda:0")} == {"by CUDA"}
     assert not asked_here
     assert vars(cuda) == own
+
+    torch.version.cuda = None
+    with preload.answers_of_nvml():
+        assert vars(cuda) == own
 
 
 def test_a_torch_that_cannot_be_imported_is_left_to_the_script(

@@ -171,7 +171,13 @@ def _scripts_for(project: Project, cuda: str | None, scripts: Sequence[str]) -> 
             what = f"there is no script `{name}`"
             raise BenchbookError(Problem("scripts", 1, what, did_you_mean(name, known, "script")))
     kinds = machine_kinds("cpu" if cuda is None else "cuda", "")
-    read = (read_script(path, project.root) for name, path in known.items() if name in scripts or not scripts)
+    read = [read_script(path, project.root) for name, path in known.items() if name in scripts or not scripts]
+    for script in read:
+        if scripts and not script.runs_on(kinds):
+            needs = ", ".join(script.metadata.needs)
+            there = ", ".join(kinds[:-1])
+            what = f"{script.reference} needs {needs}, and the kit is for a machine that is {there}"
+            raise BenchbookError(Problem("scripts", 1, what, "leave it out, or name another --cuda"))
     return [script for script in read if script.runs_on(kinds)]
 
 

@@ -54,9 +54,14 @@ def answers_of_nvml() -> Iterator[None]:
         yield
         return
     try:
-        cuda: Any = importlib.import_module("torch").cuda
+        torch: Any = importlib.import_module("torch")
+        cuda, built = torch.cuda, torch.version.cuda
     except Exception:
         # A torch that cannot be imported is the script's to meet.
+        yield
+        return
+    if built is None:
+        # Beside a driver, one for another accelerator or none.
         yield
         return
     asked = {name: getattr(cuda, name) for name in ("is_available", "device_count", "get_device_capability")}
