@@ -609,13 +609,51 @@ def test_bytes_of_a_device_that_nothing_used_are_not_believed(project: Project, 
     needing = with_table('[tool.benchbook]\nneeds = ["accelerator"]', HOLDING)
     write(project.snippets / "sums/add.py", needing)
     said = refusal(project, write(tmp_path / "bundle.json", packed(on_a_gpu(bundle_of(needing)))))
-    assert "total counts bytes of the device, and no cell used it" in said
+    assert "run 0 used no memory of the device, in no cell" in said
 
 
-def test_a_script_that_runs_anywhere_may_compute_bytes(project: Project, tmp_path: Path) -> None:
-    write(project.snippets / "sums/add.py", HOLDING)
-    path = write(tmp_path / "bundle.json", packed(on_a_gpu(bundle_of(HOLDING))))
+@pytest.mark.parametrize("script", [HOLDING, with_table('[tool.benchbook]\nneeds = ["accelerator"]')])
+def test_a_run_that_needs_or_counts_a_device_has_used_it(
+    project: Project, tmp_path: Path, script: str
+) -> None:
+    write(project.snippets / "sums/add.py", script)
+    said = refusal(project, write(tmp_path / "bundle.json", packed(on_a_gpu(bundle_of(script)))))
+    assert "run 0 used no memory of the device, in no cell" in said
+
+
+def test_a_script_that_runs_anywhere_may_leave_the_device_alone(project: Project, tmp_path: Path) -> None:
+    path = write(tmp_path / "bundle.json", packed(on_a_gpu(bundle_of())))
     assert import_bundles(project, [path]).written
+
+
+@pytest.mark.parametrize(("read", "taken"), [(7, True), (3, False)])
+def test_a_peak_is_no_more_than_what_was_read_of_the_device(
+    project: Project, tmp_path: Path, read: int, taken: bool
+) -> None:
+    script = SCRIPT.replace("total", "peak_total").replace(
+        'peak_total = { unit = "count" }', 'peak_total = { unit = "B", memory = "device" }'
+    )
+    write(project.snippets / "sums/add.py", script)
+    bundle = on_a_gpu(bundle_of(script))
+    for run in variant(bundle)["runs"]:
+        (value,) = run["metrics"].values()
+        run["cells"]["add"] |= {"allocated": 1, "allocated_peak": read, "reserved": read, "reserved_peak": read}
+    bundle["records"][0]["history"] = [own_line(bundle)]
+    path = write(tmp_path / "bundle.json", packed(bundle))
+    if taken:
+        assert import_bundles(project, [path]).written
+    else:
+        assert f"peak_total is {value} B, more than the {read} B that were read of the device" in refusal(project, path)
+
+
+@pytest.mark.parametrize("needs", ["accelerator", "cuda"])
+def test_a_machine_that_cannot_run_a_script_has_no_record_of_it(
+    project: Project, tmp_path: Path, needs: str
+) -> None:
+    script = with_table(f'[tool.benchbook]\nneeds = ["{needs}"]')
+    write(project.snippets / "sums/add.py", script)
+    said = refusal(project, write(tmp_path / "bundle.json", packed(bundle_of(script))))
+    assert f"its script needs {needs}, which cpu-test--ada is not" in said
 
 
 def other_ranks_of(run: dict[str, Any]) -> list[dict[str, Any]]:

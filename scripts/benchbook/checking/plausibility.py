@@ -31,6 +31,10 @@ ROUNDING_SECONDS = 2.0
 # The metric by which a script tells how many bytes its model's parameters take on the device.
 PARAMETER_BYTES = "parameter_bytes"
 DEVICE_PEAKS = ("allocated_peak", "reserved_peak", "device_memory_peak")
+# Accelerators of which torch reads what a process holds, and its peak.
+READ_BY_TORCH = ("cuda", "rocm", "xpu")
+# What a script calls the most that its device held.
+PEAK = re.compile(r"^peak|_peak$")
 # Times that agree so far are one time, written again: no two runs take the same.
 SAMPLES_THAT_SCATTER = 3
 AGREEMENT = 1e-9
@@ -98,6 +102,10 @@ def plausibility_problems(
     sheet = sheet_of(machine)
     kinds = machine_kinds(machine["kind"], machine["name"])
     variants = {one.name: one for one in script.variants(kinds)}
+    current = any(variant["code"] == script.code_digest for variant in table["variants"].values())
+    if current and not script.runs_on(kinds):
+        needs = ", ".join(script.metadata.needs)
+        yield Problem(path, 1, f"its script needs {needs}, which {machine['name']} is not", RECORD_AGAIN)
     for name, variant in table["variants"].items():
         line = json_line(text, ("variants", name))
         if variant["code"] == script.code_digest and (more := _undeclared(variant, script)):
@@ -418,13 +426,29 @@ def _odd_device(variant: Mapping[str, Any], script: Script, machine: Mapping[str
         known = {"allocated", "allocated_peak"} if "cpu_allocator" in variant["meters"] else set()
         if strange := [meter for meter in read if meter not in known]:
             yield f"it holds {', '.join(strange)}, which nothing reads on this machine"
-    # What runs on a processor too may compute bytes that it never holds.
-    elif not read and "cpu" not in script.metadata.needs:
-        for name, metric in script.metadata.metrics.items():
-            bytes_held = metric.memory == "device" and UNITS[metric.unit].dimension == "memory"
-            if bytes_held and any(_items(variant["runs"], name)):
-                yield f"{name} counts bytes of the device, and no cell used it"
+    elif machine["kind"] in READ_BY_TORCH and not machine["published"]:
+        yield from _odd_use(variant["runs"], script)
+
+
+def _odd_use(runs: Sequence[Mapping[str, Any]], script: Script) -> Iterator[str]:
+    """A run that never used the device; a peak that is above all that was read of it."""
+    of_device = [name for name, metric in script.metadata.metrics.items() if metric.memory == "device"]
+    # What runs on a processor too, and counts no memory, may leave the device alone.
+    if not of_device and "cpu" in script.metadata.needs:
+        return
+    peaks = [name for name in of_device if PEAK.search(name)]
+    for run in runs:
+        for rank in _ranks(run):
+            cells = rank["cells"].values()
+            most = max((meters.get(peak) or 0 for meters in cells for peak in DEVICE_PEAKS), default=0)
+            if not any(meters.get("allocated_peak") for meters in cells):
+                yield f"run {run['place']} used no memory of the device, in no cell"
                 return
+            for name in peaks:
+                value = rank["metrics"].get(name)
+                if isinstance(value, int | float) and value * SLACK > most:
+                    yield f"{name} is {value:.0f} B, more than the {most:.0f} B that were read of the device"
+                    return
 
 
 def _odd_peak(meter: str, meters: Mapping[str, Any], most: float) -> Iterator[str]:
