@@ -26,6 +26,7 @@ from benchbook.checking.plausibility import (
     Samples,
     copied_run_problems,
     copy_problems,
+    kind_problems,
     plausibility_problems,
     samples_of,
     speed_problems,
@@ -69,7 +70,7 @@ from benchbook.content.records import (
 from benchbook.content.revisions import laid_out
 from benchbook.content.script import Script, read_script
 from benchbook.content.unfinished import changing_records
-from benchbook.content.validation import RECORD_AGAIN, machine_problems, parse_json, record_problems
+from benchbook.content.validation import machine_problems, parse_json, record_problems
 
 # So much of a value is told.
 LONGEST_VALUE = 60
@@ -533,7 +534,7 @@ def _refusals(
         yield from entry_problems(table, script, path)
         elsewhere = _records_elsewhere(project, table["machine"], reference, before)
         yield from copy_problems(table, _samples_in(elsewhere, script), path, script=script)
-        yield from _kind_problems(table, elsewhere, path)
+        yield from kind_problems(table, map(record_table, elsewhere), path)
         yield from _speed_problems(project, script, machine, table, elsewhere, before, path)
     sizes: dict[str, int] = {}
     for table in records:
@@ -567,22 +568,6 @@ def _records_elsewhere(
     come = {place: record for one in before for place, record in one.records.items()}
     found = (record for record in (here | come).values() if record is not None)
     return [record for record in found if record.machine != machine and record.script == script]
-
-
-def _kind_problems(table: dict[str, Any], elsewhere: Sequence[Record], path: str) -> Iterator[Problem]:
-    """Metrics that are a series here and a number on every other machine, or the other way round.
-
-    What a page says of a metric, it says of all machines.
-    """
-    runs = (run for record in elsewhere for variant in record.variants.values() for run in variant.runs[:1])
-    known = {name: isinstance(value, list) for run in runs for name, value in run.metrics.items()}
-    for name, variant in table["variants"].items():
-        for metric, value in (variant["runs"][0]["metrics"] if variant["runs"] else {}).items():
-            series = isinstance(value, list)
-            if known.get(metric, series) != series:
-                here, there = ("a series", "one number") if series else ("one number", "a series")
-                what = f"variant {name}: {metric} is {here}, and {there} on other machines"
-                yield Problem(path, 1, what, RECORD_AGAIN)
 
 
 def _samples_in(records: Sequence[Record], script: Script) -> dict[tuple[str, Samples], str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from statistics import median
 from typing import Any
@@ -319,6 +319,7 @@ def speed_problems(
     known_machine: Mapping[str, Any],
     script: Script,
     path: str,
+    text: str = "",
 ) -> Iterator[Problem]:
     """Times and rates that are better than the reference machine's by more than machines differ.
 
@@ -329,6 +330,7 @@ def speed_problems(
         known_machine: That machine.
         script: The script as it stands.
         path: The file, for messages.
+        text: Its content, to find lines in.
     """
     most = FASTEST_CPU if machine["kind"] == known_machine["kind"] == "cpu" else FASTEST
     for name, variant in table["variants"].items():
@@ -349,7 +351,33 @@ def speed_problems(
                 what = (
                     f"{metric} is {times:.0e} times as good as on {known['machine']}, and none is {most:.0e}"
                 )
-                yield Problem(path, 1, f"variant {name}: {what}", RECORD_AGAIN)
+                yield Problem(
+                    path, json_line(text, ("variants", name)), f"variant {name}: {what}", RECORD_AGAIN
+                )
+
+
+def kind_problems(
+    table: Mapping[str, Any], others: Iterable[Mapping[str, Any]], path: str, text: str = ""
+) -> Iterator[Problem]:
+    """Metrics that are a series here and a number on every other machine, or the other way round.
+
+    What a page says of a metric, it says of all machines.
+
+    Parameters:
+        table: The record, already of the right shape.
+        others: Those of its script on other machines, likewise.
+        path: The file, for messages.
+        text: Its content, to find lines in.
+    """
+    runs = (run for other in others for variant in other["variants"].values() for run in variant["runs"][:1])
+    known = {name: isinstance(value, list) for run in runs for name, value in run["metrics"].items()}
+    for name, variant in table["variants"].items():
+        for metric, value in (variant["runs"][0]["metrics"] if variant["runs"] else {}).items():
+            series = isinstance(value, list)
+            if known.get(metric, series) != series:
+                here, there = ("a series", "one number") if series else ("one number", "a series")
+                what = f"variant {name}: {metric} is {here}, and {there} on other machines"
+                yield Problem(path, json_line(text, ("variants", name)), what, RECORD_AGAIN)
 
 
 def cell_seconds(run: Mapping[str, Any]) -> float:
