@@ -1285,6 +1285,40 @@ def test_what_a_machine_is_called_follows_from_what_it_is_and_who_measured(
     assert (table["title"], table["short"]) == ("2-core CPU, 24 GB (Ada)", "CPU 2-core (Ada)")
 
 
+@pytest.mark.parametrize(
+    ("device", "said"),
+    [
+        ({"name": "Graphics", "compute_capability": "H100"}, "H100 (Ada)', and does not describe a H100"),
+        ({"name": "ZZ MIG maintainers"}, "ZZ MIG maintainers (Ada)', and is not the maintainers'"),
+        ({"name": "Graphics", "compute_capability": "x" * 400}, "title: String should have at most"),
+    ],
+)
+def test_what_a_machine_is_called_on_its_import_is_what_check_lets_pass(
+    project: Project, tmp_path: Path, device: dict[str, Any], said: str
+) -> None:
+    bundle = on_a_gpu(bundle_of())
+    bundle["machine"] |= {"kind": "xpu"}
+    bundle["machine"]["accelerator"] |= {"vendor": None, "compute_capability": None} | device
+    renamed(bundle, "gpu-of-ada--ada", "Ada")
+    assert said in refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
+
+
+@pytest.mark.parametrize(("capability", "is_one"), [("gfx90a", True), ("gfx<b>942", False), ("9.0", False)])
+def test_a_compute_capability_of_amd_s_is_written_as_amd_writes_it(
+    project: Project, tmp_path: Path, capability: str, is_one: bool
+) -> None:
+    bundle = on_a_gpu(bundle_of())
+    bundle["machine"] |= {"kind": "rocm"}
+    bundle["machine"]["accelerator"] |= {"name": "AMD Radeon Graphics", "vendor": "AMD"}
+    bundle["machine"]["accelerator"] |= {"compute_capability": capability}
+    renamed(bundle, "gpu-of-ada--ada", "Ada")
+    path = write(tmp_path / "bundle.json", packed(bundle))
+    if is_one:
+        assert import_bundles(project, [path]).written
+    else:
+        assert f"has the compute capability {capability}, as no GPU has" in refusal(project, path)
+
+
 def test_of_two_machines_of_one_owner_the_second_has_its_name_behind_its_title(
     project: Project, tmp_path: Path
 ) -> None:

@@ -19,6 +19,7 @@ from benchbook.checking.origins import (
     machine_origin_problems,
     model_problems,
     record_origin_problems,
+    strange_words,
     worded,
 )
 from benchbook.checking.overlays import LATEST_STAYS, Changes, compare_records, few
@@ -334,6 +335,10 @@ def _laid_over(project: Project, path: str, bundle: dict[str, Any], before: Sequ
         shown = project.relative(project.records / machine.name / "machine.json")
         told = [f"{name} ({_short(old)} by {_short(new)})" for name, old, new in fields]
         found.replaced.append(f"{shown}: {few(told)}")
+    # In its own words it was judged already, and in these `check` reads it.
+    shown_as = json.loads(text_over(project.records / machine.name / "machine.json", machine))
+    strange = machine_problems(shown_as, path) or strange_words(shown_as, path)
+    found.refused += [(problem.what, problem.fix) for problem in strange]
     is_here = description_here(project, machine.name) is not None
     scripts, here = project.scripts(), _records_of(project, machine.name, before)
     known = {name: record.script for record in here.values() for name in record.campaigns}
@@ -358,8 +363,8 @@ def _laid_over(project: Project, path: str, bundle: dict[str, Any], before: Sequ
             whose = machine.owner or "the maintainers"
             found.joined.append(f"{title}, a machine of {whose} that is here already")
         # A session is of one script; those that are of one are compared with each other.
-        strange = new.campaigns.keys() - (old.campaigns.keys() if old is not None else set())
-        if borrowed := sorted(name for name in strange if known.get(name, new.script) != new.script):
+        unknown = new.campaigns.keys() - (old.campaigns.keys() if old is not None else set())
+        if borrowed := sorted(name for name in unknown if known.get(name, new.script) != new.script):
             found.added.append(f"{title}: to campaign {few(borrowed)}, which is here of another script")
     sizes: dict[str, int] = {}
     for record in (here | records).values():
