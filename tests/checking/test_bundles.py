@@ -776,6 +776,96 @@ def test_a_run_is_not_shorter_than_its_work_takes_by_the_data_sheet(project: Pro
     assert "a run took 0.102 s, and H200 needs 101.1 s at least for its work" in said
 
 
+# What Ada's device is, how many there are, what its script has to do, and what it says that it did each second.
+SPEEDS: dict[str, tuple[dict[str, Any], str, str, float, str | None]] = {
+    "of one process, on one of eight": (
+        {"count": 8},
+        "",
+        "TFLOP/s",
+        2000.0,
+        "total is 2000 TFLOP/s, more than the 1979 of H200's data sheet",
+    ),
+    "of two processes": ({"count": 8}, "[tool.benchbook]\nranks = 2", "TFLOP/s", 2000.0, None),
+    "of two processes on one": (
+        {},
+        "[tool.benchbook]\nranks = 2",
+        "TFLOP/s",
+        2000.0,
+        "more than the 1979 of H200's data sheet",
+    ),
+    "in a slow format": (
+        {},
+        "[tool.benchbook.work]\nfp32 = 1e9\nbf16 = 0\nseconds = 1",
+        "TFLOP/s",
+        300.0,
+        "total is 300 TFLOP/s, more than the 67 of H200's data sheet",
+    ),
+    "in two formats": ({}, "[tool.benchbook.work]\nfp32 = 1e9\nbf16 = 1e9", "TFLOP/s", 300.0, None),
+    "without a data sheet": (
+        {"name": "NVIDIA ZZ9"},
+        "",
+        "TFLOP/s",
+        30000.0,
+        "more than the 2.615e+04 of ten times the fastest GPU's data sheet",
+    ),
+    "without a data sheet, and possible": ({"name": "NVIDIA ZZ9"}, "", "TFLOP/s", 20000.0, None),
+    "samples of less than an operation": (
+        {},
+        "",
+        "samples/s",
+        9e20,
+        "total is 9e+20 samples/s, more than the 1.979e+15 of H200's data sheet",
+    ),
+    "samples": ({}, "", "samples/s", 9e9, None),
+}
+
+
+@pytest.mark.parametrize("speed", SPEEDS)
+def test_a_run_is_no_faster_than_the_devices_that_it_has(
+    project: Project, tmp_path: Path, speed: str
+) -> None:
+    device, table, unit, value, reason = SPEEDS[speed]
+    script = with_table(table, SCRIPT.replace('"count"', f'"{unit}"'))
+    write(project.snippets / "sums/add.py", script)
+    bundle = on_a_gpu(bundle_of(script, ranks=1))
+    bundle["machine"]["accelerator"] |= device
+    called = device.get("name", "NVIDIA H200").lower().replace(" ", "-")
+    many = f"-x{device['count']}" if "count" in device else ""
+    renamed(bundle, f"{called}-141gb{many}--ada", "Ada")
+    runs = variant(bundle)["runs"]
+    while len(runs) < 8:
+        runs.append(copy.deepcopy(runs[-1]) | {"place": len(runs)})
+        runs[-1]["cells"]["add"]["seconds"] += 0.01
+    for place, run in enumerate(runs):
+        run["metrics"]["total"] = value - place * value / 1e6
+        if "ranks" in table:
+            variant(bundle)["ranks"] = 2
+            run["other_ranks"] = other_ranks_of(run)
+    path = write(tmp_path / "bundle.json", packed(bundle))
+    if reason is None:
+        assert import_bundles(project, [path]).written
+    else:
+        assert reason in refusal(project, path)
+
+
+@pytest.mark.parametrize(
+    ("device", "said"),
+    [
+        ({"count": 8}, "H200 needs 101.1 s at least for its work"),
+        ({"name": "NVIDIA ZZ9"}, "ten times the fastest GPU needs 7.649 s at least for its work"),
+    ],
+)
+def test_the_work_of_one_process_is_done_by_one_device_of_whatever_model(
+    project: Project, tmp_path: Path, device: dict[str, Any], said: str
+) -> None:
+    script = with_table("[tool.benchbook.work]\nbf16 = 1e18\nbytes = 1e9")
+    write(project.snippets / "sums/add.py", script)
+    bundle = on_a_gpu(bundle_of(script))
+    bundle["machine"]["accelerator"] |= device
+    renamed(bundle, "gpu-of-ada--ada", "Ada")
+    assert said in refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
+
+
 def test_times_that_are_those_of_another_machine_are_refused(project: Project, tmp_path: Path) -> None:
     import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle_of()))])
     copied = renamed(bundle_of(), OTHER, "Bob")
@@ -1231,6 +1321,40 @@ def test_what_a_machine_is_called_follows_from_what_it_is_and_who_measured(
     import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle))])
     table = json.loads((project.records / GUEST / "machine.json").read_text("utf-8"))
     assert (table["title"], table["short"]) == ("2-core CPU, 24 GB (Ada)", "CPU 2-core (Ada)")
+
+
+@pytest.mark.parametrize(
+    ("device", "said"),
+    [
+        ({"name": "Graphics", "compute_capability": "H100"}, "H100 (Ada)', and does not describe a H100"),
+        ({"name": "ZZ MIG maintainers"}, "ZZ MIG maintainers (Ada)', and is not the maintainers'"),
+        ({"name": "Graphics", "compute_capability": "x" * 400}, "title: String should have at most"),
+    ],
+)
+def test_what_a_machine_is_called_on_its_import_is_what_check_lets_pass(
+    project: Project, tmp_path: Path, device: dict[str, Any], said: str
+) -> None:
+    bundle = on_a_gpu(bundle_of())
+    bundle["machine"] |= {"kind": "xpu"}
+    bundle["machine"]["accelerator"] |= {"vendor": None, "compute_capability": None} | device
+    renamed(bundle, "gpu-of-ada--ada", "Ada")
+    assert said in refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
+
+
+@pytest.mark.parametrize(("capability", "is_one"), [("gfx90a", True), ("gfx<b>942", False), ("9.0", False)])
+def test_a_compute_capability_of_amd_s_is_written_as_amd_writes_it(
+    project: Project, tmp_path: Path, capability: str, is_one: bool
+) -> None:
+    bundle = on_a_gpu(bundle_of())
+    bundle["machine"] |= {"kind": "rocm"}
+    bundle["machine"]["accelerator"] |= {"name": "AMD Radeon Graphics", "vendor": "AMD"}
+    bundle["machine"]["accelerator"] |= {"compute_capability": capability}
+    renamed(bundle, "gpu-of-ada--ada", "Ada")
+    path = write(tmp_path / "bundle.json", packed(bundle))
+    if is_one:
+        assert import_bundles(project, [path]).written
+    else:
+        assert f"has the compute capability {capability}, as no GPU has" in refusal(project, path)
 
 
 def test_of_two_machines_of_one_owner_the_second_has_its_name_behind_its_title(

@@ -255,6 +255,7 @@ def test_records_of_a_machine_that_nothing_describes_are_a_problem(project: Proj
     )
 
 
+TIMED = with_table("[tool.benchbook]\nrepeats = 3", SCRIPT.replace('"count"', '"samples/s"'))
 LENT = f"{MACHINE}--ada"
 OF_ADA = {"name": LENT, "owner": "Ada", "title": "2-core CPU, 24 GB (Ada)", "short": "CPU 2-core (Ada)"}
 
@@ -352,6 +353,43 @@ def test_a_gpu_in_the_tree_is_what_is_known_of_its_model(project: Project) -> No
     name = "nvidia-h200-141gb--ada"
     said = lend(project, name, **called, kind="cuda", accelerator=gpu)
     assert any("has the compute capability 8.0, and NVIDIA H200" in line for line in said)
+
+
+def test_too_few_runs_in_the_tree_are_named_as_those_of_a_bundle(project: Project) -> None:
+    path = project.record_path(MACHINE, "sums/add.py")
+    table = json.loads(path.read_text("utf-8"))
+    del table["variants"]["default"]["runs"][1:]
+    write(path, json.dumps(table, indent=2))
+    (line,) = lines(project)
+    where = r"snippets/records/cpu-test/sums/add\.json:\d\d+: "
+    assert re.match(f"{where}variant default: holds 1 runs where 2 are asked for; ", line)
+    # What was measured before the script changed is stale, and no more.
+    write(project.snippets / "sums/add.py", SCRIPT.replace("range(steps)", "range(1, steps)"))
+    assert not [line for line in lines(project) if "are asked for" in line]
+
+
+def test_what_differs_in_the_tree_from_the_reference_machine_is_named_as_of_a_bundle(tmp_path: Path) -> None:
+    project = make_project(tmp_path, TIMED)
+    # The lent one has the earlier name.
+    name = "cpu-1core--ada"
+    assert lend(project, name, cpu=MACHINE_JSON["cpu"] | {"cores": 1}, memory_bytes=None) == []
+    path = project.record_path(name, "sums/add.py")
+    table = json.loads(path.read_text("utf-8"))
+    where = rf"snippets/records/{name}/sums/add\.json:\d\d+: variant default: "
+
+    def said(value: Any) -> list[str]:
+        for place, run in enumerate(table["variants"]["default"]["runs"]):
+            run["metrics"]["total"] = value(1 + place / 100)
+        write(path, json.dumps(table, indent=2))
+        return [line for line in lines(project) if "docs/" not in line]
+
+    (line,) = said(lambda size: 1e12 * size)
+    assert re.match(f"{where}total is .* times as good as on {MACHINE}, and none is 1e.04; ", line)
+    (line,) = said(lambda size: [6 * size, 7 * size])
+    assert re.match(f"{where}total is a series, and one number on other machines; ", line)
+    # Of another version of the script, nothing can be said.
+    write(project.snippets / "sums/add.py", TIMED.replace("range(steps)", "range(1, steps)"))
+    assert not [line for line in lines(project) if "on other machines" in line]
 
 
 OWN = with_table('[tool.benchbook]\nvenv = "own"')

@@ -19,6 +19,7 @@ from benchbook.checking.origins import (
     machine_origin_problems,
     model_problems,
     record_origin_problems,
+    strange_words,
     worded,
 )
 from benchbook.checking.overlays import LATEST_STAYS, Changes, compare_records, few
@@ -26,6 +27,7 @@ from benchbook.checking.plausibility import (
     Samples,
     copied_run_problems,
     copy_problems,
+    kind_problems,
     plausibility_problems,
     samples_of,
     speed_problems,
@@ -69,7 +71,7 @@ from benchbook.content.records import (
 from benchbook.content.revisions import laid_out
 from benchbook.content.script import Script, read_script
 from benchbook.content.unfinished import changing_records
-from benchbook.content.validation import RECORD_AGAIN, machine_problems, parse_json, record_problems
+from benchbook.content.validation import machine_problems, parse_json, record_problems
 
 # So much of a value is told.
 LONGEST_VALUE = 60
@@ -333,6 +335,10 @@ def _laid_over(project: Project, path: str, bundle: dict[str, Any], before: Sequ
         shown = project.relative(project.records / machine.name / "machine.json")
         told = [f"{name} ({_short(old)} by {_short(new)})" for name, old, new in fields]
         found.replaced.append(f"{shown}: {few(told)}")
+    # In its own words it was judged already, and in these `check` reads it.
+    shown_as = json.loads(text_over(project.records / machine.name / "machine.json", machine))
+    strange = machine_problems(shown_as, path) or strange_words(shown_as, path)
+    found.refused += [(problem.what, problem.fix) for problem in strange]
     is_here = description_here(project, machine.name) is not None
     scripts, here = project.scripts(), _records_of(project, machine.name, before)
     known = {name: record.script for record in here.values() for name in record.campaigns}
@@ -357,8 +363,8 @@ def _laid_over(project: Project, path: str, bundle: dict[str, Any], before: Sequ
             whose = machine.owner or "the maintainers"
             found.joined.append(f"{title}, a machine of {whose} that is here already")
         # A session is of one script; those that are of one are compared with each other.
-        strange = new.campaigns.keys() - (old.campaigns.keys() if old is not None else set())
-        if borrowed := sorted(name for name in strange if known.get(name, new.script) != new.script):
+        unknown = new.campaigns.keys() - (old.campaigns.keys() if old is not None else set())
+        if borrowed := sorted(name for name in unknown if known.get(name, new.script) != new.script):
             found.added.append(f"{title}: to campaign {few(borrowed)}, which is here of another script")
     sizes: dict[str, int] = {}
     for record in (here | records).values():
@@ -533,7 +539,7 @@ def _refusals(
         yield from entry_problems(table, script, path)
         elsewhere = _records_elsewhere(project, table["machine"], reference, before)
         yield from copy_problems(table, _samples_in(elsewhere, script), path, script=script)
-        yield from _kind_problems(table, elsewhere, path)
+        yield from kind_problems(table, map(record_table, elsewhere), path)
         yield from _speed_problems(project, script, machine, table, elsewhere, before, path)
     sizes: dict[str, int] = {}
     for table in records:
@@ -567,22 +573,6 @@ def _records_elsewhere(
     come = {place: record for one in before for place, record in one.records.items()}
     found = (record for record in (here | come).values() if record is not None)
     return [record for record in found if record.machine != machine and record.script == script]
-
-
-def _kind_problems(table: dict[str, Any], elsewhere: Sequence[Record], path: str) -> Iterator[Problem]:
-    """Metrics that are a series here and a number on every other machine, or the other way round.
-
-    What a page says of a metric, it says of all machines.
-    """
-    runs = (run for record in elsewhere for variant in record.variants.values() for run in variant.runs[:1])
-    known = {name: isinstance(value, list) for run in runs for name, value in run.metrics.items()}
-    for name, variant in table["variants"].items():
-        for metric, value in (variant["runs"][0]["metrics"] if variant["runs"] else {}).items():
-            series = isinstance(value, list)
-            if known.get(metric, series) != series:
-                here, there = ("a series", "one number") if series else ("one number", "a series")
-                what = f"variant {name}: {metric} is {here}, and {there} on other machines"
-                yield Problem(path, 1, what, RECORD_AGAIN)
 
 
 def _samples_in(records: Sequence[Record], script: Script) -> dict[tuple[str, Samples], str]:

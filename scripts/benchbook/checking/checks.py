@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from benchbook.calculator.checking import coefficient_problems
 from benchbook.checking.claims import claim_problems
@@ -20,14 +21,23 @@ from benchbook.checking.origins import (
     measurer_problems,
     model_problems,
     python_problems,
+    too_few_runs,
 )
-from benchbook.checking.plausibility import Samples, copy_problems, plausibility_problems, samples_of
+from benchbook.checking.plausibility import (
+    Samples,
+    copy_problems,
+    kind_problems,
+    plausibility_problems,
+    samples_of,
+    speed_problems,
+)
 from benchbook.checking.predictions import predictions_found
 from benchbook.checking.quotations import quotation_problems
 from benchbook.checking.status import StatusRow, script_status
 from benchbook.checking.traces import add_sizes, committed_problems, guide_problems, unnamed_file_problems
 from benchbook.content.page_limits import too_deep, unreadable_pages
 from benchbook.content.page_source import CLAIM, PageSource, parse_page
+from benchbook.content.positions import json_line
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import (
@@ -42,7 +52,7 @@ from benchbook.content.records import (
 from benchbook.content.script import Script, read_script
 from benchbook.content.site_files import site_file_problems, tree_problems
 from benchbook.content.unfinished import kept_drawing_problems, own_folder_problems, unfinished_problems
-from benchbook.content.validation import machine_problems, read_json, record_problems
+from benchbook.content.validation import RECORD_AGAIN, machine_problems, read_json, record_problems
 from benchbook.languages.language import FALLBACK, FILE, load_language, missing_strings, unit_words
 from benchbook.languages.prose import prose_problems
 from benchbook.query.freshness import kinds_of
@@ -68,6 +78,23 @@ class CheckReport:
     warnings: tuple[Problem, ...]
 
 
+@dataclass(frozen=True)
+class _Measured:
+    """A record as far as it was measured with its script as it stands.
+
+    Parameters:
+        path: The file, for messages.
+        text: Its content, to find lines in.
+        table: What it holds, without the variants of other code and those that are quoted.
+        machine: The description of its machine.
+    """
+
+    path: str
+    text: str
+    table: dict[str, Any]
+    machine: dict[str, Any]
+
+
 def check_project(project: Project) -> CheckReport:
     """Hold the whole tree to its promises; one with links, pipes or pages without end in it is not read."""
     if unreadable := _finest(list(tree_problems(project))) or _finest(list(unreadable_pages(project))):
@@ -82,8 +109,9 @@ def check_project(project: Project) -> CheckReport:
     warnings: list[Problem] = []
     samples: dict[tuple[str, Samples], str] = {}
     described: dict[str, dict[str, object]] = {}
+    measured: list[_Measured] = []
     for machine in project.machines:
-        broken = list(_machine_problems(project, machine, scripts, samples, described))
+        broken = list(_machine_problems(project, machine, scripts, samples, described, measured))
         problems += broken
         if not any(problem.path.endswith("machine.json") for problem in broken):
             reported = {problem.path for problem in broken}
@@ -95,6 +123,7 @@ def check_project(project: Project) -> CheckReport:
                 blocks = machine in project.config.blocking_machines and not elsewhere
                 (problems if blocks else warnings).append(problem)
     problems += alike_problems(described)
+    problems += _strange_beside_others(project, scripts, measured)
     for folder in sorted({path.parents[1] for path in project.records.glob("*/*/*.json")}):
         if folder.name not in project.machines:
             fix = "restore its machine.json, or record on the machine again"
@@ -174,10 +203,12 @@ def _machine_problems(
     scripts: dict[str, Script],
     samples: dict[tuple[str, Samples], str],
     described: dict[str, dict[str, object]],
+    measured: list[_Measured],
 ) -> Iterator[Problem]:
     """What is wrong with a machine and its records.
 
-    `samples` are the times known, `described` the machines by their files; both take in what is here.
+    `samples` are the times known, `described` the machines by their files, `measured` the records; all take
+    in what is here.
     """
     folder = project.records / machine
     path = folder / "machine.json"
@@ -196,7 +227,7 @@ def _machine_problems(
     yield from model_problems(description, shown)
     sizes: dict[str, int] = {}
     for record in sorted(folder.glob("*/*.json")):
-        yield from _record_problems(project, record, description, scripts, samples, sizes)
+        yield from _record_problems(project, record, description, scripts, samples, measured, sizes)
     yield from guide_problems(sizes, machine, shown)
 
 
@@ -206,9 +237,14 @@ def _record_problems(
     machine: dict[str, object],
     scripts: dict[str, Script],
     samples: dict[tuple[str, Samples], str],
+    measured: list[_Measured],
     sizes: dict[str, int],
 ) -> Iterator[Problem]:
-    """What is wrong with a record; `sizes` takes in the bytes of its traces, by guide."""
+    """What is wrong with a record.
+
+    `measured` takes it in, as far as it is of the script as it stands, and `sizes` the bytes of its traces,
+    by guide.
+    """
     shown = project.relative(path)
     table, text, unreadable = read_json(path, shown)
     misshapen = unreadable or record_problems(table, shown, text)
@@ -225,18 +261,49 @@ def _record_problems(
     yield from mixed or measurer_problems(machine, table, shown)
     if script is not None and not mixed:
         yield from plausibility_problems(table, machine, script, shown, text)
-        yield from _campaign_problems(project, record_from(table), script, shown)
+        record = record_from(table)
+        yield from _campaign_problems(project, record, script, shown)
         # A history may have been squashed, or begin later: that it lacks a commit shows nothing.
         yield from commit_problems(project.root, table, shown, reviewed=True)
         # What another version of the script asked for, nobody knows.
-        current = [one for one in table["variants"].values() if one["code"] == script.code_digest]
-        yield from python_problems(script, table, {one["campaign"] for one in current}, shown)
+        current = {name: one for name, one in table["variants"].items() if one["code"] == script.code_digest}
+        yield from python_problems(script, table, {one["campaign"] for one in current.values()}, shown)
+        asked = {one.name: one for one in script.variants(kinds_of(project, record.machine))}
+        for name in sorted(current.keys() & asked.keys()):
+            if (few := too_few_runs(record.variants[name], asked[name])) is not None:
+                line = json_line(text, ("variants", name))
+                yield Problem(shown, line, f"variant {name}: {few}", RECORD_AGAIN)
+        measured.append(_Measured(shown, text, table | {"variants": current}, machine))
     yield from committed_problems(project, table, script, path, text)
     add_sizes(sizes, table)
     yield from copy_problems(table, samples, shown, text, script)
     samples.update({(table["script"], one): str(table["machine"]) for _, one in samples_of(table, script)})
     if not os.path.isfile(project.snippets / table["script"]):
         yield Problem(shown, 1, f"its script {table['script']} is not there", "remove the record")
+
+
+def _strange_beside_others(
+    project: Project, scripts: dict[str, Script], measured: Sequence[_Measured]
+) -> Iterator[Problem]:
+    """Metrics that are of another kind than on the machines before, or far better than on the reference one.
+
+    The reference machine comes first, and what is lent last.
+    """
+    lent_last = sorted(measured, key=lambda one: OWNER_MARK in one.machine["name"])
+    for reference, script in scripts.items():
+        name = project.config.reference_for(script.guide)
+        records = [one for one in lent_last if one.table["script"] == reference]
+        first = [one for one in records if one.machine["name"] == name]
+        before = [one.table for one in first]
+        for one in records:
+            if one in first:
+                continue
+            yield from kind_problems(one.table, before, one.path, one.text)
+            before.append(one.table)
+            for known in first:
+                yield from speed_problems(
+                    one.table, one.machine, known.table, known.machine, script, one.path, one.text
+                )
 
 
 def _campaign_problems(project: Project, record: Record, script: Script, shown: str) -> Iterator[Problem]:

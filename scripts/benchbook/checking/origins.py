@@ -23,9 +23,16 @@ from benchbook.content.machines import (
 )
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
-from benchbook.content.records import CLOCK_SKEW, OWNER_MARK, Publication, load_record, record_from
+from benchbook.content.records import (
+    CLOCK_SKEW,
+    OWNER_MARK,
+    Publication,
+    VariantRecord,
+    load_record,
+    record_from,
+)
 from benchbook.content.revisions import git_answer, has_whole_history
-from benchbook.content.script import Script, machine_kinds
+from benchbook.content.script import Script, Variant, machine_kinds
 from benchbook.content.validation import RECORD_AGAIN
 from benchbook.machines.accelerators import VENDORS, model_words
 from benchbook.machines.description import MAINTAINERS, gigabytes, named, slug
@@ -104,7 +111,7 @@ def machine_origin_problems(
         )
         yield Problem(path, 1, what, "correct the description, or bring the data sheet up to date")
     if machine["published"]:
-        yield from _quoted_words(machine, sheet, path)
+        yield from _quoted_words(machine, path)
     else:
         _, _, suffix = name.partition(OWNER_MARK)
         if suffix != slug(owner or ""):
@@ -119,7 +126,7 @@ def machine_origin_problems(
             yield from _misnamed(machine, sheet, path)
         # What comes from outside is worded anew.
         if is_here:
-            yield from _strange_words(machine, sheet, path)
+            yield from strange_words(machine, path)
     differing = differing_key(known, machine) if known else None
     if differing:
         what = f"{name} is here already and is another machine (its {differing} differs)"
@@ -176,7 +183,7 @@ def model_problems(machine: Mapping[str, Any], path: str) -> Iterator[Problem]:
     if accelerator is None or machine["published"]:
         return
     told = accelerator["compute_capability"]
-    if machine["kind"] == "cuda" and told is not None and not _is_capability(told):
+    if told is not None and not _is_capability(told, machine["kind"]):
         yield Problem(path, 1, f"{name} has the compute capability {told}, as no GPU has", WRITTEN)
     model = " ".join(model_words(accelerator["name"]))
     rows = [gpu for gpu in known_gpus() if gpu.model.casefold() == model.casefold()]
@@ -208,14 +215,22 @@ def model_problems(machine: Mapping[str, Any], path: str) -> Iterator[Problem]:
         yield Problem(path, 1, what, WRITTEN)
 
 
-def _is_capability(text: str) -> bool:
-    """Whether a GPU of these years may have this compute capability: less than twice the newest."""
+def _is_capability(text: str, kind: str) -> bool:
+    """Whether a GPU of these years may have this compute capability: NVIDIA's less than twice the newest."""
+    if kind != "cuda":
+        return kind != "rocm" or re.fullmatch("gfx[0-9a-f]{3,8}", text) is not None
     newest = max(gpu.capability[0] for gpu in known_gpus() if gpu.capability is not None)
     return re.fullmatch(r"[1-9][0-9]?\.[0-9]", text) is not None and float(text) < 2 * newest
 
 
-def _strange_words(machine: Mapping[str, Any], sheet: Sheet | None, path: str) -> Iterator[Problem]:
-    """Words that a person chose, and that call a machine another model, or falsely the maintainers'."""
+def strange_words(machine: Mapping[str, Any], path: str) -> Iterator[Problem]:
+    """Words that call a machine another model, or falsely the maintainers'.
+
+    Parameters:
+        machine: A description of the right shape, in the words in which it is shown.
+        path: The file, for messages.
+    """
+    sheet = sheet_of(machine)
     for key in WORDING:
         said = sheet_of({"accelerator": {"name": machine[key]}})
         if said is not None and said != sheet:
@@ -226,9 +241,9 @@ def _strange_words(machine: Mapping[str, Any], sheet: Sheet | None, path: str) -
             yield Problem(path, 1, what, "call it by what was measured")
 
 
-def _quoted_words(machine: Mapping[str, Any], sheet: Sheet | None, path: str) -> Iterator[Problem]:
+def _quoted_words(machine: Mapping[str, Any], path: str) -> Iterator[Problem]:
     """A machine of quoted figures that is called as another model, or as the maintainers'."""
-    yield from _strange_words(machine, sheet, path)
+    yield from strange_words(machine, path)
     if machine["owner"] is not None and _is_maintainers(machine["owner"]):
         what = f"{machine['name']} is quoted, and says that the maintainers measured it"
         yield Problem(path, 1, what, "name who is said to have measured it")
@@ -362,12 +377,18 @@ def record_origin_problems(
         if longest > known[name].timeout + ROUNDING_SECONDS:
             what = f"{title}: a run took {longest:.0f} s, and is ended after {known[name].timeout:g} s"
             yield Problem(path, 1, what, RECORD_AGAIN)
-        if variant.outcome == "ok" and len(variant.runs) < known[name].repeats:
-            what = f"{title}: holds {len(variant.runs)} runs where {known[name].repeats} are asked for"
-            yield Problem(path, 1, what, RECORD_AGAIN)
+        if (few := too_few_runs(variant, known[name])) is not None:
+            yield Problem(path, 1, f"{title}: {few}", RECORD_AGAIN)
     kept = set(table["campaigns"]) - asked
     yield from measurer_problems(machine, table, path, kept)
     yield from python_problems(script, table, asked, path)
+
+
+def too_few_runs(measured: VariantRecord, asked: Variant) -> str | None:
+    """That a variant was measured in fewer runs than its script asks for; None if it was not."""
+    if measured.outcome == "ok" and len(measured.runs) < asked.repeats:
+        return f"holds {len(measured.runs)} runs where {asked.repeats} are asked for"
+    return None
 
 
 def python_problems(

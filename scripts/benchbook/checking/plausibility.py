@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from statistics import median
 from typing import Any
@@ -18,7 +18,7 @@ from benchbook.content.records import CLOCK_SKEW, FIRST_DAY, measured_days
 from benchbook.content.script import Script, Variant, machine_kinds
 from benchbook.content.units import DEVICE_METERS, UNITS, Dimension
 from benchbook.content.validation import RECORD_AGAIN
-from benchbook.machines.gpus import Sheet, sheet_of
+from benchbook.machines.gpus import Sheet, ceilings_of
 from benchbook.recording.estimate import WIDER, work_of
 from benchbook.recording.jobs import MOST_SEEDS
 
@@ -99,7 +99,6 @@ def plausibility_problems(
     yield from _shared_places(table, path, text)
     yield from _odd_history(table, machine, script, path, text, now or datetime.now(UTC))
     declared = script.metadata.metrics
-    sheet = sheet_of(machine)
     kinds = machine_kinds(machine["kind"], machine["name"])
     variants = {one.name: one for one in script.variants(kinds)}
     current = any(variant["code"] == script.code_digest for variant in table["variants"].values())
@@ -137,19 +136,17 @@ def plausibility_problems(
                 what = f"a run lacks the cells {', '.join(sorted(lacking))}"
                 yield Problem(path, line, f"variant {name}: {what}", RECORD_AGAIN)
         known = {metric: declared[metric] for metric in sorted(measured & set(declared))}
+        is_current = name in variants and variant["code"] == script.code_digest
+        work = _work(script, variants[name]) if is_current else {}
         for what in (
             *_odd_memory(variant["runs"], machine, table["campaigns"][variant["campaign"]]),
             *(_odd_device(variant, script, machine) if variant["code"] == script.code_digest else ()),
             *_odd_parameters(variant["runs"]),
             *_odd_seeds(variant["runs"], known),
             *_odd_numbers(variant["runs"], known),
-            *_odd_metrics(variant["runs"], known, machine, sheet),
+            *_odd_metrics(variant["runs"], known, machine),
             *_odd_times(variant["runs"], known, table["campaigns"][variant["campaign"]]),
-            *(
-                _odd_work(variant["runs"], script, variants[name], machine, sheet)
-                if sheet is not None and name in variants and variant["code"] == script.code_digest
-                else ()
-            ),
+            *_odd_speed(variant, known, work, machine),
             *_odd_seconds(variant["runs"], "source" in table["campaigns"][variant["campaign"]]),
             *_odd_blocks(variant["runs"], known),
         ):
@@ -294,30 +291,58 @@ def _odd_times(
             yield f"{name} is {longest:.4g} s, and the session lasted {lasted:.0f} s"
 
 
-def _odd_work(
-    runs: Sequence[Mapping[str, Any]],
-    script: Script,
-    variant: Variant,
-    machine: Mapping[str, Any],
-    sheet: Sheet,
-) -> Iterator[str]:
-    """A run that took less than the device needs for what its script says that it does."""
+def _work(script: Script, variant: Variant) -> dict[str, float]:
+    """What one run of a variant does, empty where its script does not say."""
     try:
-        amounts = work_of(script, variant)
+        return work_of(script, variant)
     except BenchbookError:
+        return {}  # reported with the script
+
+
+def _odd_speed(
+    variant: Mapping[str, Any],
+    declared: Mapping[str, Metric],
+    work: Mapping[str, float],
+    machine: Mapping[str, Any],
+) -> Iterator[str]:
+    """More than the devices of a run do at most, by what it says itself and by what its work takes."""
+    sheet = ceilings_of(machine)
+    count = (machine.get("accelerator") or {}).get("count", 1)
+    # Each process has one device; who publishes figures may have added up those of all.
+    devices = count if machine["published"] else min(count, variant["ranks"])
+    needed = {key: amount for key, amount in work.items() if amount and _fastest(key, sheet)}
+    computes = max((_fastest(key, sheet) for key in needed), default=sheet.most_tflops * 1e12)
+    for name, metric in declared.items():
+        unit = UNITS[metric.unit]
+        if unit.symbol == "TFLOP/s":
+            ceiling = computes
+        elif unit.symbol in {"B/s", "GB/s"}:
+            ceiling = sheet.gigabytes_per_second * 1e9 if metric.memory == "device" else math.inf
+        # Whatever is counted, each takes an operation at least.
+        else:
+            ceiling = computes if unit.dimension == "rate" else math.inf
+        most = max(_items(variant["runs"], name), default=0) * unit.factor
+        if most > ceiling * devices:
+            shown, limit = most / unit.factor, ceiling * devices / unit.factor
+            yield (
+                f"{name} is {shown:.4g} {metric.unit}, "
+                f"more than the {limit:.4g} of {sheet.model}'s data sheet ({sheet.source})"
+            )
+    if machine["kind"] == "cpu":
         return
-    computing = 0.0
-    for key, amount in amounts.items():
-        fastest = key
-        while fastest in WIDER and fastest not in sheet.tflops:
-            fastest = WIDER[fastest]
-        if fastest in sheet.tflops:
-            computing += amount / (sheet.tflops[fastest] * 1e12)
-    moving = amounts.get("bytes", 0.0) / (sheet.gigabytes_per_second * 1e9)
-    least = max(computing, moving) / machine["accelerator"]["count"] * SHARE_OF_WORK
-    took = min(cell_seconds(run) for run in runs)
+    computing = sum(amount / _fastest(key, sheet) for key, amount in needed.items())
+    moving = work.get("bytes", 0.0) / (sheet.gigabytes_per_second * 1e9)
+    least = max(computing, moving) / devices * SHARE_OF_WORK
+    took = min(cell_seconds(run) for run in variant["runs"])
     if took < least:
         yield f"a run took {took:.4g} s, and {sheet.model} needs {least:.4g} s at least for its work"
+
+
+def _fastest(number_format: str, sheet: Sheet) -> float:
+    """How many operations of a format a device does in a second at most; 0 for what is no format."""
+    while number_format in WIDER and number_format not in sheet.tflops:
+        number_format = WIDER[number_format]
+    return sheet.tflops.get(number_format, 0.0) * 1e12
 
 
 def speed_problems(
@@ -327,6 +352,7 @@ def speed_problems(
     known_machine: Mapping[str, Any],
     script: Script,
     path: str,
+    text: str = "",
 ) -> Iterator[Problem]:
     """Times and rates that are better than the reference machine's by more than machines differ.
 
@@ -337,6 +363,7 @@ def speed_problems(
         known_machine: That machine.
         script: The script as it stands.
         path: The file, for messages.
+        text: Its content, to find lines in.
     """
     most = FASTEST_CPU if machine["kind"] == known_machine["kind"] == "cpu" else FASTEST
     for name, variant in table["variants"].items():
@@ -357,7 +384,33 @@ def speed_problems(
                 what = (
                     f"{metric} is {times:.0e} times as good as on {known['machine']}, and none is {most:.0e}"
                 )
-                yield Problem(path, 1, f"variant {name}: {what}", RECORD_AGAIN)
+                yield Problem(
+                    path, json_line(text, ("variants", name)), f"variant {name}: {what}", RECORD_AGAIN
+                )
+
+
+def kind_problems(
+    table: Mapping[str, Any], others: Iterable[Mapping[str, Any]], path: str, text: str = ""
+) -> Iterator[Problem]:
+    """Metrics that are a series here and a number on every other machine, or the other way round.
+
+    What a page says of a metric, it says of all machines.
+
+    Parameters:
+        table: The record, already of the right shape.
+        others: Those of its script on other machines, likewise.
+        path: The file, for messages.
+        text: Its content, to find lines in.
+    """
+    runs = (run for other in others for variant in other["variants"].values() for run in variant["runs"][:1])
+    known = {name: isinstance(value, list) for run in runs for name, value in run["metrics"].items()}
+    for name, variant in table["variants"].items():
+        for metric, value in (variant["runs"][0]["metrics"] if variant["runs"] else {}).items():
+            series = isinstance(value, list)
+            if known.get(metric, series) != series:
+                here, there = ("a series", "one number") if series else ("one number", "a series")
+                what = f"variant {name}: {metric} is {here}, and {there} on other machines"
+                yield Problem(path, json_line(text, ("variants", name)), what, RECORD_AGAIN)
 
 
 def cell_seconds(run: Mapping[str, Any]) -> float:
@@ -516,11 +569,9 @@ def _odd_metrics(
     runs: Sequence[Mapping[str, Any]],
     declared: Mapping[str, Metric],
     machine: Mapping[str, Any],
-    sheet: Sheet | None,
 ) -> Iterator[str]:
-    """What declared metrics cannot be: times that never scatter, more than the device has or can do."""
+    """What declared metrics cannot be: times that never scatter, more than the device has."""
     device = _devices(machine)
-    count = (machine.get("accelerator") or {}).get("count", 1)
     for name, metric in declared.items():
         unit = UNITS[metric.unit]
         values = [run["metrics"][name] for run in runs]
@@ -538,19 +589,6 @@ def _odd_metrics(
         most = max(items) * unit.factor
         if unit.dimension == "memory" and metric.memory == "device" and most > device:
             yield f"{name} is {most:.0f} B, more than the machine's {device:.0f} B"
-        if sheet is None:
-            continue
-        ceiling = None
-        if metric.unit == "TFLOP/s":
-            ceiling = sheet.most_tflops * 1e12
-        elif metric.memory == "device" and metric.unit in {"B/s", "GB/s"}:
-            ceiling = sheet.gigabytes_per_second * 1e9
-        if ceiling is not None and most > ceiling * count:
-            shown, limit = most / unit.factor, ceiling * count / unit.factor
-            yield (
-                f"{name} is {shown:.4g} {metric.unit}, "
-                f"more than the {limit:.4g} of {sheet.model}'s data sheet ({sheet.source})"
-            )
 
 
 def _odd_seconds(runs: Sequence[Mapping[str, Any]], quoted: bool) -> Iterator[str]:

@@ -23,6 +23,8 @@ from typing import Any
 from benchbook.machines.accelerators import VENDORS, model_words
 from benchbook.machines.description import slug
 
+# So many times as fast as the fastest that a sheet is of, none is that nobody knows a sheet of.
+BEYOND = 10
 FILE = Path(__file__).with_name("gpus.json")
 
 
@@ -159,6 +161,28 @@ def sheet_of(machine: Mapping[str, Any]) -> Sheet | None:
         if words[: len(wanted)] == wanted:
             return sheet
     return None
+
+
+def ceilings_of(machine: Mapping[str, Any]) -> Sheet:
+    """What a machine's devices do at most: their sheet; where there is none, `BEYOND` times the best of all.
+
+    Parameters:
+        machine: A machine description of the right shape.
+    """
+    return sheet_of(machine) or _beyond_all()
+
+
+@cache
+def _beyond_all() -> Sheet:
+    formats = dict.fromkeys(key for sheet in sheets() for key in sheet.tflops)
+    return Sheet(
+        "ten times the fastest GPU",
+        max(sheet.memory_gb for sheet in sheets()) * BEYOND,
+        None,
+        max(sheet.gigabytes_per_second for sheet in sheets()) * BEYOND,
+        {key: max(sheet.tflops.get(key, 0.0) for sheet in sheets()) * BEYOND for key in formats},
+        "scripts/benchbook/machines/gpus.json",
+    )
 
 
 _NAME = re.compile(r"(?P<vendor>[a-z]+)-(?P<model>[a-z0-9-]+)-(?P<size>\d+)gb")
