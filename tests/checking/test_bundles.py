@@ -626,24 +626,28 @@ def test_a_script_that_runs_anywhere_may_leave_the_device_alone(project: Project
     assert import_bundles(project, [path]).written
 
 
-@pytest.mark.parametrize(("read", "taken"), [(7, True), (3, False)])
+@pytest.mark.parametrize(("read", "taken"), [(8, True), (3, False)])
 def test_a_peak_is_no_more_than_what_was_read_of_the_device(
     project: Project, tmp_path: Path, read: int, taken: bool
 ) -> None:
-    script = SCRIPT.replace("total", "peak_total").replace(
-        'peak_total = { unit = "count" }', 'peak_total = { unit = "B", memory = "device" }'
-    )
+    script = HOLDING.replace("total", "peak_total")
     write(project.snippets / "sums/add.py", script)
     bundle = on_a_gpu(bundle_of(script))
     for run in variant(bundle)["runs"]:
-        (value,) = run["metrics"].values()
-        run["cells"]["add"] |= {"allocated": 1, "allocated_peak": read, "reserved": read, "reserved_peak": read}
-    bundle["records"][0]["history"] = [own_line(bundle)]
+        run["cells"]["add"] |= {
+            "allocated": 1,
+            "allocated_peak": read,
+            "reserved": read,
+            "reserved_peak": read,
+        }
+    line = line_of("2026-01-02", peak_total=7.0) | {"campaign": variant(bundle)["campaign"]}
+    bundle["records"][0]["history"] = [line]
     path = write(tmp_path / "bundle.json", packed(bundle))
     if taken:
         assert import_bundles(project, [path]).written
     else:
-        assert f"peak_total is {value} B, more than the {read} B that were read of the device" in refusal(project, path)
+        said = "peak_total is 6 B, more than the 3 B that were read of the device"
+        assert said in refusal(project, path)
 
 
 @pytest.mark.parametrize("needs", ["accelerator", "cuda"])
