@@ -112,14 +112,18 @@ def test_the_overview_shows_what_the_machine_refutes_and_leads_to_all_claims(
 def test_the_list_begins_with_its_counts_which_follow_the_machine(page: Page, fixture_url: str) -> None:
     page.goto(fixture_url + LIST)
     counts = page.locator(".bb-claims > .bb-counts").first
-    expect(counts.locator(".bb-count")).to_have_text(["✓ holds: 3", "✗ refuted: 1", "≈ too close to call: 1"])
+    expect(counts.locator(".bb-count")).to_have_text(
+        ["✓ holds: 3", "✗ refuted: 1", "≈ too few runs to decide: 1"]
+    )
     expect(counts.locator(".bb-elsewhere")).to_have_text("of these, from another machine: 1")
     expect(page.locator(".bb-counts + .bb-by")).to_have_text(
         "Prompted by others, and quoted with their source: 2 of 5"
     )
     assert shown(page)[0] == "the-difference-is-large"
     choose_machine(page, GPU)
-    expect(counts.locator(".bb-count")).to_have_text(["✓ holds: 2", "✗ refuted: 2", "≈ too close to call: 1"])
+    expect(counts.locator(".bb-count")).to_have_text(
+        ["✓ holds: 2", "✗ refuted: 2", "≈ too few runs to decide: 1"]
+    )
     expect(counts.locator(".bb-elsewhere")).to_have_count(0)
 
 

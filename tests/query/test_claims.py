@@ -199,7 +199,7 @@ def test_a_number_without_a_unit_is_called_by_its_name(tmp_path: Path) -> None:
 
 def test_a_claim_left_open_says_why() -> None:
     text = plain(render(start(Project(FIXTURE)), fence("checkpointing-costs-time")))
-    assert "≈ Too close to call on the Fixture CPU" in text
+    assert "≈ Too few runs to decide on the Fixture CPU" in text
     assert "3 pairs · fewer than the eight pairs that decide" in text
 
 
@@ -487,6 +487,7 @@ def test_the_list_of_claims_uses_the_sentences_of_its_language(project: Project)
         "holds",
         "refuted",
         "too close to call",
+        "too few runs",
         "not applicable",
         "not measured",
     ]
