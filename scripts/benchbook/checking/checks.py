@@ -269,7 +269,10 @@ def _record_problems(
         current = {name: one for name, one in table["variants"].items() if one["code"] == script.code_digest}
         yield from python_problems(script, table, {one["campaign"] for one in current.values()}, shown)
         asked = {one.name: one for one in script.variants(kinds_of(project, record.machine))}
-        for name in sorted(current.keys() & asked.keys()):
+        # A machine that is lent to the maintainers cannot run more as soon as more is asked for.
+        config = project.config
+        lent = record.machine in config.machines and record.machine not in config.blocking_machines
+        for name in () if lent else sorted(current.keys() & asked.keys()):
             if (few := too_few_runs(record.variants[name], asked[name])) is not None:
                 line = json_line(text, ("variants", name))
                 yield Problem(shown, line, f"variant {name}: {few}", RECORD_AGAIN)
