@@ -101,9 +101,9 @@ def test_blocks_that_no_clock_can_have_read_are_refused(
 @pytest.mark.parametrize(
     ("language", "said"),
     [
-        ("en", "3 timed blocks, ±5.0%"),
-        ("zh", "3 个计时段，±5.0%"),
-        ("ja", "計時区間 3 個、±5.0%"),
+        ("en", "3 timed blocks, ±10%"),
+        ("zh", "3 个计时段，±10%"),
+        ("ja", "計時区間 3 個、±10%"),
     ],
 )
 def test_a_page_shows_how_blocks_scatter_beside_how_processes_do(language: str, said: str) -> None:
