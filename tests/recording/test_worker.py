@@ -773,29 +773,27 @@ def test_a_script_that_kills_its_host_does_not_take_the_recorder_down(tmp_path: 
         assert run_in(hosts.host({}, (), "small.py"), tmp_path, "pass").outcome == OK
 
 
-def test_an_import_that_starts_a_thread_is_refused_by_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def restless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a module that starts a thread as it is imported."""
     (tmp_path / "restless.py").write_text(
         "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    return "restless"
+
+
+def test_an_import_that_starts_a_thread_is_refused_by_name(restless: str) -> None:
     with Hosts() as hosts, pytest.raises(BenchbookError, match="importing restless starts a thread"):
-        hosts.host({}, ("restless",), "small.py")
+        hosts.host({}, (restless,), "small.py")
 
 
-def test_beside_a_gpu_each_run_imports_for_itself_what_a_server_cannot(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "restless.py").write_text(
-        "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"
-    )
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+def test_beside_a_gpu_each_run_imports_for_itself_what_a_server_cannot(tmp_path: Path, restless: str) -> None:
     said: list[str] = []
     with Hosts(devices=[Identity("GPU-aaaa", "1")], warn=said.append) as hosts:
-        host = hosts.host({}, ("restless",), "small.py")
-        assert run_in(host, tmp_path, "import restless").outcome == OK
-        assert hosts.host({}, ("restless",), "small.py") is host
+        host = hosts.host({}, (restless,), "small.py")
+        assert run_in(host, tmp_path, f"import {restless}").outcome == OK
+        assert hosts.host({}, (restless,), "small.py") is host
     assert [line.partition(",")[0] for line in said] == ["small.py: importing restless starts a thread"]
 
 

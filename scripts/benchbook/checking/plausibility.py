@@ -107,7 +107,8 @@ def plausibility_problems(
         yield Problem(path, 1, f"its script needs {needs}, which {machine['name']} is not", RECORD_AGAIN)
     for name, variant in table["variants"].items():
         line = json_line(text, ("variants", name))
-        if variant["code"] == script.code_digest and (more := _undeclared(variant, script)):
+        is_current = variant["code"] == script.code_digest
+        if is_current and (more := _undeclared(variant, script)):
             what = f"it holds {', '.join(more)}, which are no cells of the script"
             yield Problem(path, line, f"variant {name}: {what}", RECORD_AGAIN)
         if variant["outcome"] != "ok":
@@ -115,20 +116,20 @@ def plausibility_problems(
         measured = set(variant["runs"][0]["metrics"])
         held = [set(rank["metrics"]) for run in variant["runs"] for rank in _ranks(run)]
         differing = next((names for names in held if names != set(declared)), None)
-        if differing is not None and variant["code"] == script.code_digest:
+        if differing is not None and is_current:
             odd = ", ".join(sorted(differing ^ set(declared)))
             yield Problem(
                 path, line, f"variant {name}: its metrics differ from the declared ones ({odd})", RECORD_AGAIN
             )
         timed = {metric.name for metric in declared.values() if metric.blocks}
-        if variant["code"] == script.code_digest and any(
+        if is_current and any(
             set(rank.get("blocks", {})) != timed for run in variant["runs"] for rank in _ranks(run)
         ):
             what = (
                 f"its runs do not hold blocks of {', '.join(sorted(timed)) or 'nothing'} alone, as declared"
             )
             yield Problem(path, line, f"variant {name}: {what}", RECORD_AGAIN)
-        if variant["code"] == script.code_digest:
+        if is_current:
             cells = {cell.name for cell in script.cells}
             ranks = [rank for run in variant["runs"] for rank in _ranks(run)]
             lacking = {cell for rank in ranks for cell in cells - set(rank["cells"])}
@@ -136,11 +137,10 @@ def plausibility_problems(
                 what = f"a run lacks the cells {', '.join(sorted(lacking))}"
                 yield Problem(path, line, f"variant {name}: {what}", RECORD_AGAIN)
         known = {metric: declared[metric] for metric in sorted(measured & set(declared))}
-        is_current = name in variants and variant["code"] == script.code_digest
-        work = _work(script, variants[name]) if is_current else {}
+        work = _work(script, variants[name]) if is_current and name in variants else {}
         for what in (
             *_odd_memory(variant["runs"], machine, table["campaigns"][variant["campaign"]]),
-            *(_odd_device(variant, script, machine) if variant["code"] == script.code_digest else ()),
+            *(_odd_device(variant, script, machine) if is_current else ()),
             *_odd_parameters(variant["runs"]),
             *_odd_seeds(variant["runs"], known),
             *_odd_numbers(variant["runs"], known),

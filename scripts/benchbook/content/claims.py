@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 from benchbook.content.formats import on_calendar
 from benchbook.content.machines import CAPABILITIES
 from benchbook.content.positions import parse_toml, toml_line
-from benchbook.content.problems import BenchbookError, Problem, did_you_mean
+from benchbook.content.problems import BenchbookError, Problem, did_you_mean, unreadable
 from benchbook.content.project import Project
 from benchbook.content.records import is_published
 from benchbook.content.references import Reference, UnresolvedError, parse_reference
@@ -164,9 +164,7 @@ def load_claims(project: Project) -> Claims:
         try:
             found, wrong = parse_claims(path.read_text("utf-8"), project.relative(path), path.parent.name)
         except (OSError, UnicodeDecodeError) as error:
-            problems.append(
-                Problem(project.relative(path), 1, f"cannot be read ({error})", "save it as UTF-8")
-            )
+            problems.append(unreadable(project.relative(path), error))
             continue
         problems += wrong
         for claim in found:

@@ -43,7 +43,7 @@ from pydantic import BeforeValidator, ValidationError
 from benchbook.content.formats import Limit, MachineName, Many, Name, Short, Some, Stored, Value
 from benchbook.content.positions import parse_toml, toml_line
 from benchbook.content.predictions import ValueName, parts_of
-from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.problems import BenchbookError, Problem, unreadable
 from benchbook.content.project import Project
 from benchbook.content.validation import adapter, shape_errors
 
@@ -123,7 +123,7 @@ def load_declarations(project: Project) -> tuple[list[Declaration], list[Problem
         try:
             found.append(parse_declaration(path.read_text("utf-8"), shown, path.parent.name))
         except (OSError, UnicodeDecodeError) as error:
-            problems.append(Problem(shown, 1, f"cannot be read ({error})", "save it as UTF-8"))
+            problems.append(unreadable(shown, error))
         except BenchbookError as error:
             problems += error.problems
     return found, problems

@@ -29,6 +29,11 @@ class Problem:
         return f"{self.path}:{self.line}: {self.what}; {self.fix}"
 
 
+def unreadable(path: str, error: OSError | UnicodeDecodeError) -> Problem:
+    """That a text cannot be read; `path` is how messages name its file."""
+    return Problem(path, 1, f"cannot be read ({error})", "save it as UTF-8")
+
+
 class BenchbookError(Exception):
     """Something in the project's content is not right; carries every problem found."""
 

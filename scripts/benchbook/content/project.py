@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.content.positions import parse_toml, toml_line
-from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.problems import BenchbookError, Problem, unreadable
 from benchbook.content.traces import file_name
 
 # Folders below snippets/ that hold data, and no guide.
@@ -128,8 +128,7 @@ class Project:
         except FileNotFoundError:
             return Config()
         except (OSError, UnicodeDecodeError) as error:
-            problem = Problem(path.name, 1, f"cannot be read ({error})", "save it as UTF-8")
-            raise BenchbookError(problem) from error
+            raise BenchbookError(unreadable(path.name, error)) from error
         table: Any = parse_toml(text, path.name)
         for name in ("tool", "benchbook"):
             table = table.get(name, {}) if isinstance(table, dict) else None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 
-from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.problems import BenchbookError, Problem, unreadable
 from benchbook.content.project import DATA_FOLDERS, Project
 from benchbook.content.records import write_together, writing
 from benchbook.content.unfinished import alone
@@ -121,8 +121,7 @@ def _new_guide(project: Project, name: str) -> list[str]:
     try:
         text = config.read_text("utf-8") if config.is_file() else ""
     except (OSError, UnicodeDecodeError) as error:
-        problem = Problem(config.name, 1, f"cannot be read ({error})", "save it as UTF-8")
-        raise BenchbookError(problem) from error
+        raise BenchbookError(unreadable(config.name, error)) from error
     # A site whose configuration lists no pages shows them all.
     if match := NAV.search(text):
         entries = match["entries"]

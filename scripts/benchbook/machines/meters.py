@@ -84,14 +84,17 @@ class CellMeters:
             before.synchronize()
             self._peaks.set_aside(before.reset)
         peak_is_ours = process_memory.reset_peak()
-        started = time.monotonic()
-        clock = time.perf_counter()
-        with self._peaks.shown(), self._cpu.cell(cell) if self._cpu else nullcontext():
-            yield
-        after = self._find()
-        if after is not None:
-            after.synchronize()
-        seconds = time.perf_counter() - clock
+        marked = self._cpu.cell(cell) if self._cpu else nullcontext()
+        # What the script is shown is set up, and taken back, outside of what is timed.
+        with self._peaks.shown():
+            started = time.monotonic()
+            clock = time.perf_counter()
+            with marked:
+                yield
+            after = self._find()
+            if after is not None:
+                after.synchronize()
+            seconds = time.perf_counter() - clock
         self.spans[cell] = (started, time.monotonic())
         reading: Reading = dict.fromkeys(METERS)
         reading["seconds"] = seconds

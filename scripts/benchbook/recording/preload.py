@@ -50,18 +50,8 @@ def answers_of_nvml() -> Iterator[None]:
     Trainer. Torch would start CUDA to answer, or NVML, which a server that is to be forked must not.
     """
     known = _known_apart()
-    if known is None:
-        yield
-        return
-    try:
-        torch: Any = importlib.import_module("torch")
-        cuda, built = torch.cuda, torch.version.cuda
-    except Exception:
-        # A torch that cannot be imported is the script's to meet.
-        yield
-        return
-    if built is None:
-        # Beside a driver, one for another accelerator or none.
+    cuda = None if known is None else _cuda_of_torch()
+    if known is None or cuda is None:
         yield
         return
     asked = {name: getattr(cuda, name) for name in ("is_available", "device_count", "get_device_capability")}
@@ -84,6 +74,16 @@ def answers_of_nvml() -> Iterator[None]:
     finally:
         for name, ask in asked.items():
             setattr(cuda, name, ask)
+
+
+def _cuda_of_torch() -> Any:
+    """`torch.cuda`; None of a torch that was built for another accelerator, or that cannot be imported."""
+    try:
+        torch: Any = importlib.import_module("torch")
+        return torch.cuda if torch.version.cuda is not None else None
+    except Exception:
+        # That is the script's to meet.
+        return None
 
 
 def _known_apart() -> list[tuple[int, int] | None] | None:
