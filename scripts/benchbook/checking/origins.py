@@ -19,7 +19,7 @@ from benchbook.content.machines import (
     description_here,
     differing_key,
     machine_table,
-    unreadable,
+    unreadable_description,
 )
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
@@ -322,7 +322,7 @@ def changed_fields(
     try:
         here = _fields(machine_table(from_table(MachineDescription, known)))
     except (TypeError, ValueError, AttributeError) as error:
-        raise BenchbookError(unreadable(project, machine.name, error)) from error
+        raise BenchbookError(unreadable_description(project, machine.name, error)) from error
     there = _fields(machine_table(machine))
     # A key with nothing in it says no more than none.
     pairs = ((key, here.get(key), there.get(key)) for key in {**here, **there} if key not in WORDING)

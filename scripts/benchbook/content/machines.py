@@ -170,13 +170,13 @@ def description_here(project: Project, name: str) -> Mapping[str, Any] | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, RecursionError) as error:
-        raise BenchbookError(unreadable(project, name, error)) from error
+        raise BenchbookError(unreadable_description(project, name, error)) from error
     if not isinstance(table, dict):
-        raise BenchbookError(unreadable(project, name, "it is no table"))
+        raise BenchbookError(unreadable_description(project, name, "it is no table"))
     return table
 
 
-def unreadable(project: Project, name: str, error: object) -> Problem:
+def unreadable_description(project: Project, name: str, error: object) -> Problem:
     """That the machine.json of a machine cannot be read."""
     shown = project.relative(project.records / name / "machine.json")
     return Problem(shown, 1, f"cannot be read ({error})", "restore the file")
