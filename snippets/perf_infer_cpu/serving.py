@@ -10,6 +10,15 @@
 # timeout = 300
 # repeats = 3
 # environment = { OMP_NUM_THREADS = "2", HF_HUB_OFFLINE = "1" }
+# matrix = [
+#     { continuous_batching = false, arrivals_per_second = 4 },
+#     { continuous_batching = false, arrivals_per_second = 8 },
+#     { continuous_batching = false, arrivals_per_second = 16 },
+#     { continuous_batching = true, arrivals_per_second = 4 },
+#     { continuous_batching = true, arrivals_per_second = 8 },
+#     { continuous_batching = true, arrivals_per_second = 16 },
+#     { continuous_batching = true, arrivals_per_second = 32 },
+# ]
 # [tool.benchbook.metrics]
 # median_seconds = { unit = "s", better = "lower", repeats = 3 }
 # p95_seconds = { unit = "s", better = "lower", repeats = 3 }
@@ -18,9 +27,6 @@
 # answered_per_second = { unit = "1/s", better = "higher", repeats = 3 }
 # requests = { unit = "count" }
 # start_seconds = { unit = "s", better = "lower", repeats = 3 }
-# [tool.benchbook.matrix]
-# continuous_batching = [false, true]
-# arrivals_per_second = [4, 8, 16]
 # [tool.benchbook.smallest]
 # continuous_batching = false
 # load_seconds = 1
