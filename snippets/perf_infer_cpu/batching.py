@@ -16,7 +16,7 @@
 # key_value_cache = { unit = "B", better = "lower" }
 # [tool.benchbook.matrix]
 # number_format = ["float32", "bfloat16"]
-# sequences = [1, 4, 16, 32, 64, 128]
+# sequences = [1, 4, 16, 32, 64]
 # [tool.benchbook.smallest]
 # layers = 1
 # width = 256
