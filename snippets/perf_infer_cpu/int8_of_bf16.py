@@ -33,13 +33,11 @@ model = LlamaForCausalLM(config).eval().to(torch.bfloat16)
 prompt = torch.randint(100, (1, 16))
 
 # %% refused
+smaller = torch.ao.quantization.quantize_dynamic(
+    model, {torch.nn.Linear}, dtype=torch.qint8
+)
 try:
-    # region refused_lines
-    smaller = torch.ao.quantization.quantize_dynamic(
-        model, {torch.nn.Linear}, dtype=torch.qint8
-    )
     smaller(prompt)
-    # endregion
 except RuntimeError as error:
     told = str(error)
     print(f"{type(error).__name__}: {told}")

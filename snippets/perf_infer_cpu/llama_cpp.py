@@ -200,7 +200,8 @@ print(f"{requests} requests at once: {written_per_second:.0f} tokens a second")
 assert both > prefill_seconds
 right = scores.log_softmax(-1)
 off = abs(first["logprob"] - right[first["id"]].item()) / scores.std().item()
-most = {"F32": 1e-3, "F16": 0.01, "Q8_0": 0.1, "Q4_0": 1}[number_format]
+# It keeps the keys and values in F16, unless it is told otherwise.
+most = {"F32": 0.01, "F16": 0.01, "Q8_0": 0.1, "Q4_0": 1}[number_format]
 assert off < most, f"its score is off by {off:.2g} of their spread"
 if number_format == "F32":
     assert first["id"] == token.item()
