@@ -22,6 +22,7 @@ torch.set_grad_enabled(False)
 warnings.filterwarnings(
     "ignore", "torch.ao.quantization is deprecated", DeprecationWarning
 )
+warnings.filterwarnings("ignore", "torch.quantize_per_tensor", UserWarning)
 config = LlamaConfig(
     hidden_size=64,
     intermediate_size=128,
