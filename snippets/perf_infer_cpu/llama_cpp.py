@@ -25,8 +25,8 @@
 # width = 256
 # vocabulary = 1000
 # prompt_tokens = 16
-# timed = 1
-# written = 4
+# timed = 3
+# written = 64
 # ///
 
 # %% parameters
