@@ -89,7 +89,7 @@ class Half(torch.nn.Module):
 
 half = Half().eval()
 ids = torch.randint(vocabulary, (1, prompt_tokens))
-positions = torch.arange(prompt_tokens + timed + 1)[None]
+positions = torch.arange(prompt_tokens + 2)[None]
 prompt = (ids, positions[:, :prompt_tokens])
 shorter = tuple(tensor[:, : prompt_tokens * 3 // 4] for tensor in prompt)
 scores, *cached = half(*prompt)
@@ -167,16 +167,12 @@ def seconds_of(work, *inputs):
     return median(taken[1:])
 
 
-def seconds_of_writing(decode):
-    """The median of several tokens behind one another, after one: the cache of each is longer by one."""
-    taken = []
+def write(decode, tokens):
+    """So many tokens behind one another: the cache of each is longer by one."""
     token, _, *kept = given(step)
-    for place in range(prompt_tokens, prompt_tokens + timed + 1):
+    for place in range(prompt_tokens, prompt_tokens + tokens):
         (position,) = given((positions[:, place : place + 1],))
-        start = time.perf_counter()
         _, *kept = decode(token, position, *kept)
-        taken.append(time.perf_counter() - start)
-    return median(taken[1:])
 
 
 start = time.perf_counter()
@@ -191,10 +187,10 @@ prefill, decode = both_halves(free=True)
 found += [prefill(*given(prompt))[0], decode(*given(step))[0]]
 # Another length of each: where a length is free only from its second value on, what that costs is in the start.
 found.append(prefill(*given(shorter))[0])
-seconds_of_writing(decode)
+write(decode, 2)
 free_start_seconds = time.perf_counter() - start
 free_prefill_seconds = seconds_of(prefill, *given(prompt))
-free_decode_seconds = seconds_of_writing(decode)
+free_decode_seconds = seconds_of(decode, *given(step))
 prefill_share = free_prefill_seconds / fixed_prefill_seconds
 decode_share = free_decode_seconds / fixed_decode_seconds
 print(
