@@ -19,7 +19,7 @@
 # sequence_length = 32
 # [tool.benchbook.smallest]
 # layers = 1
-# sequence_length = 64
+# sequence_length = 8
 # [tool.benchbook.work]
 # fp32 = "layers * 4 * sequence_length * 13e6 * 12"
 # seconds = 0.5
