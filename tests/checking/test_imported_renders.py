@@ -104,9 +104,15 @@ def sealed(table: Any) -> str:
         return json.dumps(table | {"digest": f"sha256:{0:064}"})
 
 
+# What is wrong without any guest.
+CLEAN: dict[Path, set[str]] = {}
+
+
 def accepted(project: Project, table: Any, folder: Path) -> bool:
     """Import a bundle; where it is accepted, it is checked and shown. Whether it was."""
     shutil.rmtree(project.records / GUEST, ignore_errors=True)
+    if project.root not in CLEAN:
+        CLEAN[project.root] = problems_of(project)
     before = sorted(project.snippets.rglob("*"))
     try:
         import_bundles(Project(project.root), [write(folder / "bundle.json", sealed(table))])
@@ -122,18 +128,15 @@ def accepted(project: Project, table: Any, folder: Path) -> bool:
     return True
 
 
-CLEAN: dict[Path, set[str]] = {}
 ACCEPTED: list[bool] = []
 
 
 def take(project: Project, table: Any, folder: Path) -> None:
-    CLEAN.setdefault(project.root, problems_of(project))
     ACCEPTED.append(accepted(project, table, folder))
 
 
 def test_what_nobody_damaged_is_accepted_and_shown(project: Project, tmp_path: Path) -> None:
     shutil.rmtree(project.records / GUEST, ignore_errors=True)
-    CLEAN.setdefault(project.root, problems_of(project))
     assert accepted(project, copy.deepcopy(WHOLE), tmp_path)
 
 
@@ -279,7 +282,6 @@ def guest_with(quantity: str, value: Any, variants: str = "") -> Any:
 def test_what_is_compared_with_nothing_on_another_machine_is_a_dash_with_the_reason(
     project: Project, tmp_path: Path
 ) -> None:
-    CLEAN.setdefault(project.root, problems_of(project))
     assert accepted(project, guest_with("peak_memory", 0), tmp_path)
     build = start(Project(project.root))
     render(build, f"`#!value {FOUR}#peak_memory / {ONE}#peak_memory x`")
