@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -90,12 +90,13 @@ def errors(project: Project, points: Sequence[Point]) -> list[Error]:
     Raises:
         BenchbookError: One is of a model or of a setup that has no coefficients.
     """
-    return [_error(project, place, one) for place, one in enumerate(points)]
+    listed = {one.name for one in listed_models(project)}
+    return [_error(project, listed, place, one) for place, one in enumerate(points)]
 
 
-def _error(project: Project, place: int, point: Point) -> Error:
+def _error(project: Project, listed: Collection[str], place: int, point: Point) -> Error:
     path, shown = coefficients_path(project, point.model), project.relative(points_path(project))
-    if point.model not in {one.name for one in listed_models(project)}:
+    if point.model not in listed:
         what = f"points.{place} is of {point.model}, which has no coefficients"
         raise BenchbookError(Problem(shown, 1, what, PREDICT_POINTS))
     try:

@@ -110,13 +110,15 @@ def check_project(project: Project) -> CheckReport:
     samples: dict[tuple[str, Samples], str] = {}
     described: dict[str, dict[str, object]] = {}
     measured: list[_Measured] = []
+    recorded = _recorded(project)
     for machine in project.machines:
         broken = list(_machine_problems(project, machine, scripts, samples, described, measured))
         problems += broken
         if not any(problem.path.endswith("machine.json") for problem in broken):
             reported = {problem.path for problem in broken}
             for row, problem in _freshness(project, machine, scripts, reported):
-                elsewhere = _measured_elsewhere(project, row)
+                # What was never recorded on one machine was on another, whose numbers pages show until it is.
+                elsewhere = row.state == "missing" and (row.script, row.variant) in recorded
                 # A guide is measured on the machine that it shows; of the others it asks nothing.
                 if elsewhere and machine != project.config.reference_for(Path(row.script).parts[0]):
                     continue
@@ -333,21 +335,21 @@ def _freshness(
                 yield row, _unfresh(project, script, row)
 
 
-def _measured_elsewhere(project: Project, row: StatusRow) -> bool:
-    """Whether what was never recorded on one machine was on another, whose numbers pages show until it is."""
-    if row.state != "missing":
-        return False
+def _recorded(project: Project) -> set[tuple[str, str]]:
+    """The scripts and variants that some machine here has measured."""
+    found: set[tuple[str, str]] = set()
     for machine in project.machines:
-        path = project.record_path(machine, row.script)
-        if is_published(machine) or not path.is_file():
+        if is_published(machine):
             continue
-        try:
-            record = load_record(path)
-        except BenchbookError:
-            continue  # reported with its line
-        if record is not None and row.variant in record.variants:
-            return True
-    return False
+        for path in sorted((project.records / machine).glob("*/*.json")):
+            try:
+                record = load_record(path)
+            except BenchbookError:
+                continue  # reported with its line
+            if record is not None:
+                script = f"{path.parent.name}/{path.stem}.py"
+                found |= {(script, variant) for variant in record.variants}
+    return found
 
 
 def _unfresh(project: Project, script: Script, row: StatusRow) -> Problem:

@@ -74,7 +74,9 @@ def _named_units(units: Sequence[TextRun], rules: Rules) -> set[str]:
     return {
         symbol
         for word, symbol in unit_symbols(rules.units).items()
-        if len(word) > 1 and re.search(rf"(?<![A-Za-z]){re.escape(word)}(?![A-Za-z])", plain)
+        if len(word) > 1
+        and word in plain
+        and re.search(rf"(?<![A-Za-z]){re.escape(word)}(?![A-Za-z])", plain)
     }
 
 
