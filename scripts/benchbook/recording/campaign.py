@@ -96,21 +96,36 @@ def make_job(
     )
 
 
-def host_of(hosts: Hosts, script: Script, variant: Variant) -> Host:
+def host_of(hosts: Hosts, script: Script, variant: Variant, preload: tuple[str, ...] | None = None) -> Host:
     """The host that runs a variant.
+
+    Parameters:
+        hosts: Where it is taken from.
+        script: Whose variant.
+        variant: What runs.
+        preload: What it has imported; None for what the script imports, and nothing else.
 
     Raises:
         BenchbookError: There is none to run it.
     """
-    preload = preload_names(cell.source for cell in script.cells)
+    if preload is None:
+        preload = preload_names(cell.source for cell in script.cells)
     metadata = script.metadata
     return hosts.host(variant.environment, preload, script.path, metadata.venv, metadata.line_of("venv"))
 
 
 def run_once(
-    hosts: Hosts, task: Task, variant: Variant, root: str, limit: float = math.inf, strict: bool = False
+    hosts: Hosts,
+    task: Task,
+    variant: Variant,
+    root: str,
+    limit: float = math.inf,
+    strict: bool = False,
+    preload: tuple[str, ...] | None = None,
 ) -> Result:
-    """Run a variant once, a second time if the host and not the script gave way; else as `make_job` says.
+    """Run a variant once, a second time if the host and not the script gave way.
+
+    Its parameters are those of `make_job` and `host_of`.
 
     Raises:
         BenchbookError: There is no host to run it, or one of its inputs changed while it ran.
@@ -119,7 +134,7 @@ def run_once(
     ends = time.monotonic() + limit
     words = ""
     for _ in range(2):
-        host = host_of(hosts, script, variant)
+        host = host_of(hosts, script, variant, preload)
         left = max(0.0, ends - time.monotonic())
         try:
             result = host.run(make_job(script, variant, str(task.path.resolve()), root, left, strict))

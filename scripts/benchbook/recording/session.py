@@ -28,7 +28,7 @@ from benchbook.machines.circumstances import DeviceWatch, commit, deciding_varia
 from benchbook.machines.description import gigabytes
 from benchbook.machines.nvml import Identity, open_nvml
 from benchbook.recording import campaign as campaigns
-from benchbook.recording.hosts import Hosts
+from benchbook.recording.hosts import Hosts, preload_names
 from benchbook.recording.jobs import CRASHED, OK, Result
 from benchbook.recording.journal import Finished, Journal, open_journal, read_journal
 from benchbook.recording.plan import Task, left
@@ -173,13 +173,25 @@ class Session:
         return path, self.project.relative(path)
 
     def smallest(self, tasks: Sequence[Task]) -> list[Problem]:
-        """Run every variant once; what did not end well."""
+        """Run every variant once; what did not end well.
+
+        Nothing is measured: scripts of one environment share a host, which imports what any of them does.
+        """
         problems: list[Problem] = []
+        sources: dict[str, list[str]] = {}
+        for task in tasks:
+            sources.setdefault(task.script.metadata.venv, []).extend(
+                cell.source for cell in task.script.cells
+            )
+        preloads = {venv: preload_names(found) for venv, found in sources.items()}
         with self._hosts(tasks) as hosts:
             for task in tasks:
+                preload = preloads[task.script.metadata.venv]
                 for variant in task.variants:
                     try:
-                        result = campaigns.run_once(hosts, task, variant, self._root, strict=True)
+                        result = campaigns.run_once(
+                            hosts, task, variant, self._root, strict=True, preload=preload
+                        )
                     except BenchbookError as error:
                         problems += error.problems
                         break
