@@ -279,6 +279,18 @@ def test_at_its_smallest_a_script_that_fails_is_an_error(project: Project) -> No
     assert record(project, smallest=True) == 1
 
 
+@pytest.mark.parametrize(("smallest", "servers"), [(True, 1), (False, 2)])
+def test_scripts_share_the_process_that_imports_where_nothing_is_measured(
+    project: Project, tmp_path: Path, smallest: bool, servers: int
+) -> None:
+    noted = tmp_path / "servers"
+    for name, module in (("arrays", "numpy"), ("times", "time")):
+        note = f"with open({str(noted)!r}, 'a') as file:\n    print(os.getppid(), file=file)"
+        add_script(project.root, f"import os\nimport {module}\n{note}", name=f"guide/{name}.py")
+    assert record(project, smallest=smallest) == 0
+    assert len(set(noted.read_text().split())) == servers
+
+
 # The plan
 
 
