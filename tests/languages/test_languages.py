@@ -320,6 +320,11 @@ FALSEHOODS = {
         '"1{n} 次运行的中位数"',
         "`median_of` has a digit beside its number",
     ),
+    "a claim for what was measured": (
+        '"实测 {first}，对比 {second}"',
+        '"实测 {second}，对比 {first}"',
+        "`claim_against` has {second} before {first}",
+    ),
     "a verdict on another machine": (REFUTED, "在 H100 上不成立", "`claim_refuted` has {machine} 0 times"),
     "no verdict": (REFUTED, '""', "`claim_refuted` says nothing"),
     "a verdict turned": (REFUTED, '"在 {machine} 上成立"', "`claim_refuted` says the same as `claim_holds`"),

@@ -693,6 +693,8 @@ def _differences(key: str, form: str, said: str, english: Text, strict: bool) ->
     if there != wanted:
         lost = min((wanted - there) or (there - wanted))
         yield f"has {lost} {there[lost]} times, in English {wanted[lost]} times"
+    elif key not in _RATIOS and (exchanged := _exchanged(said, theirs)):
+        yield f"has {exchanged[1]} before {exchanged[0]}"
     if (theirs.strip() and not said.strip()) or (_has_words(their_words) and not _has_words(words)):
         yield "says nothing"
     numbers = {*_numbers(theirs), *(_implied(their_words) if not strict else ())}
@@ -707,6 +709,13 @@ def _differences(key: str, form: str, said: str, english: Text, strict: bool) ->
         yield "is far longer"
     if any(unicodedata.category(letter) == "Cc" for letter in said):
         yield "holds a line break or another control character"
+
+
+def _exchanged(said: str, english: str) -> tuple[str, str] | None:
+    """Two placeholders of an English text in another order: nothing else tells which is which."""
+    there = list(dict.fromkeys(_BRACES.findall(said)))
+    wanted = [name for name in dict.fromkeys(_BRACES.findall(english)) if name in there]
+    return next(((ours, theirs) for ours, theirs in zip(wanted, there, strict=True) if ours != theirs), None)
 
 
 # Signs that make another number of the one beside them; a hyphen does so right before it alone.
