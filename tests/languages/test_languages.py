@@ -372,6 +372,12 @@ FALSEHOODS = {
     "a ratio below nothing": (TIMES, 'times: "\u2212{ratio}\u00a0倍"', "`times` is `\u2212{ratio}\u00a0倍`"),
     "a ratio that divides": (TIMES, 'times: "÷{ratio}\u00a0倍"', "`times` is `÷{ratio}\u00a0倍`"),
     "a spread one way": ('spread: "±{spread}"', 'spread: "+{spread}"', "`spread` is `+{spread}`"),
+    "a remark in a list": ('comma: "，"', 'comma: "，（此值有误）"', "`comma` holds words"),
+    "a sentence between sentences": (
+        'between_sentences: ""',
+        'between_sentences: "本页数据有误。"',
+        "`between_sentences` holds words",
+    ),
     "a minus in a list": ('comma: "，"', 'comma: "，\u2212"', "`comma` holds the sign `\u2212`"),
     "a minus before a median": (MEDIAN, '"\u2212{n} 次运行的中位数"', "`median_of` holds the sign `\u2212`"),
     "a hyphen before a median": (MEDIAN, '"-{n} 次运行的中位数"', "`median_of` has a dash before its number"),
@@ -529,13 +535,15 @@ def test_the_label_of_a_value_is_no_other_value_of_its_axis(tmp_path: Path, labe
     assert [(one.line, one.what) for one in error.value.problems] == [(2, what)]
 
 
-def test_a_language_labels_no_value_that_english_shows_as_it_is(tmp_path: Path) -> None:
+def test_a_language_labels_nothing_that_english_shows_as_it_is(tmp_path: Path) -> None:
     write(tmp_path / "docs/en/_language.yml", "labels: {ranks=2: 2 processes}\n")
-    path = write(tmp_path / "docs/ja/_language.yml", "labels:\n  ranks=2: 2 プロセス\n  a.py#size=2: 大\n")
+    labels = "labels:\n  ranks=2: 2 プロセス\n  a.py#size=2: 大\n  a.py#peak: 誤りの値\n"
+    path = write(tmp_path / "docs/ja/_language.yml", labels)
     with pytest.raises(BenchbookError) as error:
         load_language(tmp_path / "docs", "ja")
     assert [(one.line, one.what) for one in error.value.problems] == [
-        (3, "`a.py#size=2` is a label that English lacks, which shows that value as it is")
+        (3, "`a.py#size=2` is a label that English lacks, which shows that value as it is"),
+        (4, "`a.py#peak` is a label that English lacks, which shows the name as it is"),
     ]
     write(path, "labels: {ranks=2: 2 プロセス, cached=true: あり, cached=false: なし}\n")
     assert load_language(tmp_path / "docs", "ja").label("cached=true") == "あり"

@@ -627,14 +627,12 @@ def _unfaithful(
     """Where a language says something else than English does: a text that hides or makes up what is shown."""
     latin = script_of(Locale.parse(code.replace("-", "_"))) == "Latn"
     source = f"docs/{FALLBACK}/{FILE}"
-    for values in _values_of_axes(table.get("labels") or {}).values():
-        for value, key in values:
-            # English says yes or no of a flag, which other languages may say in words of the axis.
-            if key not in fallback.labels and value not in ("true", "false"):
-                what = f"`{key}` is a label that English lacks, which shows that value as it is"
-                yield Problem(
-                    path, yaml_line(text, ("labels", key)), what, f"remove it, or add it to {source}"
-                )
+    for key in table.get("labels") or {}:
+        # English says yes or no of a flag, which other languages may say in words of the axis.
+        if key not in fallback.labels and not key.endswith(("=true", "=false")):
+            shown = "that value" if "=" in key else "the name"
+            what = f"`{key}` is a label that English lacks, which shows {shown} as it is"
+            yield Problem(path, yaml_line(text, ("labels", key)), what, f"remove it, or add it to {source}")
     for title, english in (
         ("strings", fallback.strings),
         ("labels", fallback.labels),
@@ -697,6 +695,9 @@ def _differences(key: str, form: str, said: str, english: Text, strict: bool) ->
         yield f"has {exchanged[1]} before {exchanged[0]}"
     if (theirs.strip() and not said.strip()) or (_has_words(their_words) and not _has_words(words)):
         yield "says nothing"
+    # Ratios stand beside a word for times.
+    if _has_words(words) and not _has_words(their_words) and key not in _RATIOS:
+        yield "holds words"
     numbers = {*_numbers(theirs), *(_implied(their_words) if not strict else ())}
     if made_up := [one for one in _numbers(words) if one not in numbers | {str(spelled)}]:
         yield f"holds the number {made_up[0]}"
