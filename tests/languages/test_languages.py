@@ -333,6 +333,16 @@ FALSEHOODS = {
         "verdict_refuted: 成立",
         "`verdict_refuted` says the same as `verdict_holds`",
     ),
+    "a verdict turned by a space that nobody sees": (
+        "verdict_refuted: 不成立",
+        'verdict_refuted: "成立\\u200b"',
+        "`verdict_refuted` says the same as `verdict_holds`",
+    ),
+    "one label for two metrics of a script": (
+        'step_time.py#backward_seconds": "反向"',
+        'step_time.py#backward_seconds": "前向\\u200b"',
+        "step_time.py#backward_seconds` says the same as `model_memory_anatomy/step_time.py#forward_seconds`",
+    ),
     "a notice of drift that is blank": (CHANGED, '"\\u3000"', "`section_changed` says nothing"),
     "a state that is a dot": ("predicted_fits_not: 显存不足", "predicted_fits_not: ·", "says nothing"),
     "a unit with digits": ('min: "分钟"', 'min: "00 分钟"', "`min` holds the number 00"),

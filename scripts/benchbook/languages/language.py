@@ -658,7 +658,7 @@ def _unfaithful(
         for names in _told_apart(title, english):
             seen: dict[str, str] = {}
             for key in (name for name in names if name in own):
-                said = unicodedata.normalize("NFKC", str(_texts(own[key]).get("other"))).casefold().strip()
+                said = _read_as(str(_texts(own[key]).get("other")))
                 other = seen.setdefault(said, key)
                 if english[key] != english[other]:
                     what = f"`{key}` says the same as `{other}`"
@@ -675,6 +675,20 @@ def _told_apart(title: str, english: Mapping[str, Any]) -> Iterator[list[str]]:
         yield from ([key for key in keys if key in english] for keys in _TOLD_APART)
     else:
         yield from ([key for _, key in values] for values in _values_of_axes(english).values())
+        scopes: dict[str, list[str]] = {}
+        for key in (key for key in english if "=" not in key):
+            scopes.setdefault(key.rpartition("#")[0], []).append(key)
+        yield from scopes.values()
+
+
+def visible(text: str) -> str:
+    """A text without what only says where a line may break, and which way it runs."""
+    return "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
+
+
+def _read_as(text: str) -> str:
+    """A text as a reader tells it from others: by what is seen, without case and width."""
+    return " ".join(unicodedata.normalize("NFKC", visible(text)).casefold().split())
 
 
 def _differences(key: str, form: str, said: str, english: Text, strict: bool) -> Iterator[str]:

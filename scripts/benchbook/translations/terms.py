@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from benchbook.content.positions import yaml_line
 from benchbook.content.problems import Problem
-from benchbook.languages.language import FALLBACK, FILE, Language
+from benchbook.languages.language import FALLBACK, FILE, Language, visible
 from benchbook.translations.sections import Section, TextRun
 from benchbook.translations.settings import Rules, Term
 
@@ -86,7 +85,7 @@ def renamed_texts(
     for title, sources, texts in tables:
         for key in (key for key in sources if key in texts):
             theirs, ours = _whole(sources[key]), _whole(texts[key])
-            said = _visible(ours)
+            said = visible(ours)
             meant = english_rules.index.found_in(theirs)
             # A label of one script is named as its page needs it.
             named = {term for term in rules.terms if term.casefold() == theirs.casefold() and "#" not in key}
@@ -120,11 +119,6 @@ def _says(said: str, term: str, meant: Collection[str], rules: Rules) -> bool:
 def _whole(value: str | Mapping[str, str]) -> str:
     """A text of the interface in one, with the form for every number that it has."""
     return value if isinstance(value, str) else " ".join(value.values())
-
-
-def _visible(text: str) -> str:
-    """A text without what only says where a line may break, and which way it runs."""
-    return "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
 
 
 def register_problems(section: Section, rules: Rules, path: str) -> Iterator[Problem]:
