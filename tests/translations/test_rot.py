@@ -249,6 +249,13 @@ DAMAGES = {
     "a symbol for a word": Damage(
         "ja", "[2 バイト]", "[2 GB]", "`2 GB` is not what the English text measures"
     ),
+    "a unit without a number": Damage(
+        "zh",
+        "占用的显存更少",
+        "占用的显存以 MiB 计",
+        "the unit `MiB` is not in the English text",
+        "name the unit",
+    ),
     "times for percent": Damage("zh", "[30%]", "[30 倍]", "`30 倍` is not what the English text measures"),
     "seconds for milliseconds": Damage(
         "ar", "[40 مللي ثانية]", "[40 ثانية]", "`40 ثانية` is not what the English text measures"
