@@ -172,7 +172,7 @@ def _compare(
     for section in document.sections:
         errors.extend(terms.register_problems(section, rules, path))
         errors.extend(phrasing_problems(section, rules.code, path))
-    warnings.extend(leftovers.short_texts(current, path))
+    warnings.extend(leftovers.odd_lengths(current, path))
     if not behind:
         warnings.extend(terms.missing_glosses(pairs, rules, english_rules, path))
 
