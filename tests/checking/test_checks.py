@@ -304,6 +304,10 @@ def test_a_tree_is_asked_of_a_machine_what_an_import_asks(
     ("name", "changes", "what"),
     [
         ("cpu-2core-24gb", {"title": "NVIDIA H200, 141 GB"}, "does not describe a H200"),
+        ("cpu-2core-24gb", {"title": "AMD EPYC 9654, 24 GB"}, "and nothing of it is 9654"),
+        ("cpu-2core-24gb", {"title": "2-core CPU, 24 TB"}, "and nothing of it is 24 tb"),
+        ("cpu-2core-24gb", {"short": "CPU, 96 cores"}, "and nothing of it is 96 core"),
+        ("cpu-2core-24gb", {"title": "2-core CPU, 24 GB", "short": "24 GB, 2 cores"}, None),
         ("cpu-2core-24gb", {"cpu": MACHINE_JSON["cpu"] | {"cores": 64}}, "is called cpu-64core-24gb"),
         ("cpu-2core-24gb-xeon", {"cpu": MACHINE_JSON["cpu"] | {"cores": 64}}, "is called cpu-64core-24gb"),
         ("cpu-2core-24gb-xeon", {"memory_bytes": 2**40}, "is called cpu-2core-1024gb"),
@@ -377,7 +381,8 @@ def test_what_differs_in_the_tree_from_the_reference_machine_is_named_as_of_a_bu
     project = make_project(tmp_path, TIMED)
     # The lent one has the earlier name.
     name = "cpu-1core--ada"
-    assert lend(project, name, cpu=MACHINE_JSON["cpu"] | {"cores": 1}, memory_bytes=None) == []
+    words = {"title": "1-core CPU (Ada)", "short": "CPU 1-core (Ada)"}
+    assert lend(project, name, cpu=MACHINE_JSON["cpu"] | {"cores": 1}, memory_bytes=None, **words) == []
     path = project.record_path(name, "sums/add.py")
     table = json.loads(path.read_text("utf-8"))
     where = rf"snippets/records/{name}/sums/add\.json:\d\d+: variant default: "

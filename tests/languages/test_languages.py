@@ -320,6 +320,11 @@ FALSEHOODS = {
         '"1{n} 次运行的中位数"',
         "`median_of` has a digit beside its number",
     ),
+    "a claim for what was measured": (
+        '"实测 {first}，对比 {second}"',
+        '"实测 {second}，对比 {first}"',
+        "`claim_against` has {second} before {first}",
+    ),
     "a verdict on another machine": (REFUTED, "在 H100 上不成立", "`claim_refuted` has {machine} 0 times"),
     "no verdict": (REFUTED, '""', "`claim_refuted` says nothing"),
     "a verdict turned": (REFUTED, '"在 {machine} 上成立"', "`claim_refuted` says the same as `claim_holds`"),
@@ -327,6 +332,16 @@ FALSEHOODS = {
         "verdict_refuted: 不成立",
         "verdict_refuted: 成立",
         "`verdict_refuted` says the same as `verdict_holds`",
+    ),
+    "a verdict turned by a space that nobody sees": (
+        "verdict_refuted: 不成立",
+        'verdict_refuted: "成立\\u200b"',
+        "`verdict_refuted` says the same as `verdict_holds`",
+    ),
+    "one label for two metrics of a script": (
+        'step_time.py#backward_seconds": "反向"',
+        'step_time.py#backward_seconds": "前向\\u200b"',
+        "step_time.py#backward_seconds` says the same as `model_memory_anatomy/step_time.py#forward_seconds`",
     ),
     "a notice of drift that is blank": (CHANGED, '"\\u3000"', "`section_changed` says nothing"),
     "a state that is a dot": ("predicted_fits_not: 显存不足", "predicted_fits_not: ·", "says nothing"),
@@ -367,6 +382,12 @@ FALSEHOODS = {
     "a ratio below nothing": (TIMES, 'times: "\u2212{ratio}\u00a0倍"', "`times` is `\u2212{ratio}\u00a0倍`"),
     "a ratio that divides": (TIMES, 'times: "÷{ratio}\u00a0倍"', "`times` is `÷{ratio}\u00a0倍`"),
     "a spread one way": ('spread: "±{spread}"', 'spread: "+{spread}"', "`spread` is `+{spread}`"),
+    "a remark in a list": ('comma: "，"', 'comma: "，（此值有误）"', "`comma` holds words"),
+    "a sentence between sentences": (
+        'between_sentences: ""',
+        'between_sentences: "本页数据有误。"',
+        "`between_sentences` holds words",
+    ),
     "a minus in a list": ('comma: "，"', 'comma: "，\u2212"', "`comma` holds the sign `\u2212`"),
     "a minus before a median": (MEDIAN, '"\u2212{n} 次运行的中位数"', "`median_of` holds the sign `\u2212`"),
     "a hyphen before a median": (MEDIAN, '"-{n} 次运行的中位数"', "`median_of` has a dash before its number"),
@@ -524,13 +545,15 @@ def test_the_label_of_a_value_is_no_other_value_of_its_axis(tmp_path: Path, labe
     assert [(one.line, one.what) for one in error.value.problems] == [(2, what)]
 
 
-def test_a_language_labels_no_value_that_english_shows_as_it_is(tmp_path: Path) -> None:
+def test_a_language_labels_nothing_that_english_shows_as_it_is(tmp_path: Path) -> None:
     write(tmp_path / "docs/en/_language.yml", "labels: {ranks=2: 2 processes}\n")
-    path = write(tmp_path / "docs/ja/_language.yml", "labels:\n  ranks=2: 2 プロセス\n  a.py#size=2: 大\n")
+    labels = "labels:\n  ranks=2: 2 プロセス\n  a.py#size=2: 大\n  a.py#peak: 誤りの値\n"
+    path = write(tmp_path / "docs/ja/_language.yml", labels)
     with pytest.raises(BenchbookError) as error:
         load_language(tmp_path / "docs", "ja")
     assert [(one.line, one.what) for one in error.value.problems] == [
-        (3, "`a.py#size=2` is a label that English lacks, which shows that value as it is")
+        (3, "`a.py#size=2` is a label that English lacks, which shows that value as it is"),
+        (4, "`a.py#peak` is a label that English lacks, which shows the name as it is"),
     ]
     write(path, "labels: {ranks=2: 2 プロセス, cached=true: あり, cached=false: なし}\n")
     assert load_language(tmp_path / "docs", "ja").label("cached=true") == "あり"

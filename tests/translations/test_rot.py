@@ -249,6 +249,23 @@ DAMAGES = {
     "a symbol for a word": Damage(
         "ja", "[2 バイト]", "[2 GB]", "`2 GB` is not what the English text measures"
     ),
+    "two hundred for two": Damage(
+        "ar", "[بايتين]", "[مئتي بايت]", "`مئتي بايت` is not what the English text measures"
+    ),
+    "two links that exchanged places": Damage(
+        "zh",
+        "[30%](https://example.org/share) 的时间，即 [40 毫秒](https://example.org/time)",
+        "[30%](https://example.org/time) 的时间，即 [40 毫秒](https://example.org/share)",
+        "the link `https://example.org/time` stands where the English text has `https://example.org/share`",
+        "put the links into the English order",
+    ),
+    "a unit without a number": Damage(
+        "zh",
+        "占用的显存更少",
+        "占用的显存以 MiB 计",
+        "the unit `MiB` is not in the English text",
+        "name the unit",
+    ),
     "times for percent": Damage("zh", "[30%]", "[30 倍]", "`30 倍` is not what the English text measures"),
     "seconds for milliseconds": Damage(
         "ar", "[40 مللي ثانية]", "[40 ثانية]", "`40 ثانية` is not what the English text measures"
@@ -400,6 +417,15 @@ DAMAGES = {
         "GPU 1 枚の話は以下を参照してください。",
         "as long as the page's others are beside their English ones",
         "translate every sentence",
+        warning=True,
+    ),
+    "five sentences for two": Damage(
+        "ja",
+        "GPU 1 枚向けの手法は、複数でも役に立ちます。複数でしか役に立たない手法には、このページの後ろに専用の節があります。",
+        "GPU 1 枚向けの手法は、複数でも役に立ちます。複数でしか役に立たない手法には、このページの後ろに専用の節があります。"
+        + "この方法はどの環境でも必ず遅くなるので使わないでください。" * 6,
+        "as long as the page's others are beside their English ones",
+        "say what the English text says",
         warning=True,
     ),
     "a paragraph lost": Damage(

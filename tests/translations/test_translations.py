@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, SupportsIndex
 
@@ -12,6 +14,7 @@ import pytest
 from benchbook.content.page_source import parse_page
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
+from benchbook.languages.language import load_languages
 from benchbook.translations import leftovers, names, numbers, parity, relations, terms
 from benchbook.translations.checks import check_translations
 from benchbook.translations.sections import Section, lines_for_readers, sections_of, untranslated_part
@@ -647,6 +650,62 @@ def test_a_unit_is_not_called_by_the_word_for_what_another_one_counts(tmp_path: 
     assert found.what == "`samples/s` is called `رمز/ثانية`, which is the glossary's word for `token`"
     write(path, "units: {samples/s: عينة/ثانية, tokens/s: رمز/ثانية}\n" + terms)
     assert swapped_units({"ar": load_rules(project, "ar")}, project) == []
+
+
+SITE = Project(Path(__file__).parents[2])
+
+
+@cache
+def _site_rules(code: str) -> Rules:
+    return load_rules(SITE, code)
+
+
+@pytest.mark.parametrize("code", ["ar", "zh", "ja"])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("verdict_holds", "verdict_refuted"),
+        ("verdict_holds", "verdict_too_few"),
+        ("claim_holds", "claim_refuted"),
+        ("claim_holds", "claim_not_measured"),
+        ("claim_limit_less", "claim_limit_greater"),
+        ("yes", "no"),
+        ("fits", "fits_not"),
+        ("measured", "predicted"),
+        ("published", "not_measured"),
+        ("outcome_timed_out", "outcome_crashed"),
+        ("calc_training", "calc_inference"),
+        ("calc_weights", "calc_gradients"),
+        ("process_memory", "process_memory_peak"),
+        ("allocated", "reserved"),
+    ],
+)
+def test_two_texts_of_the_interface_cannot_exchange_places(code: str, one: str, other: str) -> None:
+    languages = load_languages(SITE)
+    rules, english_rules = _site_rules(code), _site_rules("en")
+    english, its = languages["en"], languages[code]
+    title = "strings" if one in its.strings else "labels"
+    texts = dict(getattr(its, title))
+    assert list(terms.renamed_texts(its, english, rules, english_rules, "a", "")) == []
+    texts[one], texts[other] = texts[other], texts[one]
+    exchanged = (
+        dataclasses.replace(its, strings=texts)
+        if title == "strings"
+        else dataclasses.replace(its, labels=texts)
+    )
+    found = list(terms.renamed_texts(exchanged, english, rules, english_rules, "a", ""))
+    assert found
+    assert all(problem.what.startswith((f"`{one}` is", f"`{other}` is")) for problem in found)
+
+
+def test_a_rendering_that_is_part_of_another_terms_does_not_count(tmp_path: Path) -> None:
+    terms = "glossary: {match: text, terms: {fits: {approved: [够]}, does not fit: {approved: [不够]}}}\n"
+    write(tmp_path / "docs/en/_language.yml", "strings:\n  a: fits\n  b: Does not fit\n" + terms)
+    write(tmp_path / "docs/zh/_language.yml", "strings:\n  a: 不够\n  b: 显存不够\n" + terms)
+    found = [one for one in check_translations(Project(tmp_path), {}).errors if "glossary calls" in one.what]
+    assert [(one.path, one.line, one.what) for one in found] == [
+        ("docs/zh/_language.yml", 2, "`a` is `不够`, which is not what the glossary calls “fits”")
+    ]
 
 
 @pytest.mark.parametrize("many", [1, 2, 15, 90])

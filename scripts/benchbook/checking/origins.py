@@ -224,7 +224,7 @@ def _is_capability(text: str, kind: str) -> bool:
 
 
 def strange_words(machine: Mapping[str, Any], path: str) -> Iterator[Problem]:
-    """Words that call a machine another model, or falsely the maintainers'.
+    """Words that call a machine another model, give it another size, or falsely call it the maintainers'.
 
     Parameters:
         machine: A description of the right shape, in the words in which it is shown.
@@ -236,9 +236,33 @@ def strange_words(machine: Mapping[str, Any], path: str) -> Iterator[Problem]:
         if said is not None and said != sheet:
             what = f"{machine['name']} is called {machine[key]!r}, and does not describe a {said.model}"
             yield Problem(path, 1, what, "call it by what was measured")
+        elif made_up := _numbers_in(machine[key]) - _numbers_of(machine):
+            what = f"{machine['name']} is called {machine[key]!r}, and nothing of it is {min(made_up)}"
+            yield Problem(path, 1, what, "call it by what was measured")
         if _is_maintainers(machine[key]) and (machine["owner"] is not None or machine["published"]):
             what = f"{machine['name']} is called {machine[key]!r}, and is not the maintainers'"
             yield Problem(path, 1, what, "call it by what was measured")
+
+
+# A number in the words for a machine, with what it counts where that is memory or cores.
+_COUNTED = re.compile(r"(\d+(?:[.,]\d+)*)(?:[\s-]*([kmgt]i?b|core)s?(?![a-z]))?")
+
+
+def _numbers_in(text: str) -> set[str]:
+    return {" ".join(filter(None, found)) for found in _COUNTED.findall(_folded(text))}
+
+
+def _numbers_of(machine: Mapping[str, Any]) -> set[str]:
+    """The numbers in the names of a machine and of its parts, and those that follow from what it is."""
+    made = named(from_table(MachineDescription, machine))
+    accelerator = machine["accelerator"] or {}
+    parts = (accelerator.get("name"), machine["cpu"]["model"], machine["owner"])
+    texts = [machine["name"], made.name, made.title, *filter(None, parts)]
+    return {number for text in texts for number in _numbers_in(text)}
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()
 
 
 def _quoted_words(machine: Mapping[str, Any], path: str) -> Iterator[Problem]:

@@ -627,14 +627,12 @@ def _unfaithful(
     """Where a language says something else than English does: a text that hides or makes up what is shown."""
     latin = script_of(Locale.parse(code.replace("-", "_"))) == "Latn"
     source = f"docs/{FALLBACK}/{FILE}"
-    for values in _values_of_axes(table.get("labels") or {}).values():
-        for value, key in values:
-            # English says yes or no of a flag, which other languages may say in words of the axis.
-            if key not in fallback.labels and value not in ("true", "false"):
-                what = f"`{key}` is a label that English lacks, which shows that value as it is"
-                yield Problem(
-                    path, yaml_line(text, ("labels", key)), what, f"remove it, or add it to {source}"
-                )
+    for key in table.get("labels") or {}:
+        # English says yes or no of a flag, which other languages may say in words of the axis.
+        if key not in fallback.labels and not key.endswith(("=true", "=false")):
+            shown = "that value" if "=" in key else "the name"
+            what = f"`{key}` is a label that English lacks, which shows {shown} as it is"
+            yield Problem(path, yaml_line(text, ("labels", key)), what, f"remove it, or add it to {source}")
     for title, english in (
         ("strings", fallback.strings),
         ("labels", fallback.labels),
@@ -660,7 +658,7 @@ def _unfaithful(
         for names in _told_apart(title, english):
             seen: dict[str, str] = {}
             for key in (name for name in names if name in own):
-                said = unicodedata.normalize("NFKC", str(_texts(own[key]).get("other"))).casefold().strip()
+                said = _read_as(str(_texts(own[key]).get("other")))
                 other = seen.setdefault(said, key)
                 if english[key] != english[other]:
                     what = f"`{key}` says the same as `{other}`"
@@ -677,6 +675,20 @@ def _told_apart(title: str, english: Mapping[str, Any]) -> Iterator[list[str]]:
         yield from ([key for key in keys if key in english] for keys in _TOLD_APART)
     else:
         yield from ([key for _, key in values] for values in _values_of_axes(english).values())
+        scopes: dict[str, list[str]] = {}
+        for key in (key for key in english if "=" not in key):
+            scopes.setdefault(key.rpartition("#")[0], []).append(key)
+        yield from scopes.values()
+
+
+def visible(text: str) -> str:
+    """A text without what only says where a line may break, and which way it runs."""
+    return "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
+
+
+def _read_as(text: str) -> str:
+    """A text as a reader tells it from others: by what is seen, without case and width."""
+    return " ".join(unicodedata.normalize("NFKC", visible(text)).casefold().split())
 
 
 def _differences(key: str, form: str, said: str, english: Text, strict: bool) -> Iterator[str]:
@@ -693,8 +705,13 @@ def _differences(key: str, form: str, said: str, english: Text, strict: bool) ->
     if there != wanted:
         lost = min((wanted - there) or (there - wanted))
         yield f"has {lost} {there[lost]} times, in English {wanted[lost]} times"
+    elif key not in _RATIOS and (exchanged := _exchanged(said, theirs)):
+        yield f"has {exchanged[1]} before {exchanged[0]}"
     if (theirs.strip() and not said.strip()) or (_has_words(their_words) and not _has_words(words)):
         yield "says nothing"
+    # Ratios stand beside a word for times.
+    if _has_words(words) and not _has_words(their_words) and key not in _RATIOS:
+        yield "holds words"
     numbers = {*_numbers(theirs), *(_implied(their_words) if not strict else ())}
     if made_up := [one for one in _numbers(words) if one not in numbers | {str(spelled)}]:
         yield f"holds the number {made_up[0]}"
@@ -707,6 +724,13 @@ def _differences(key: str, form: str, said: str, english: Text, strict: bool) ->
         yield "is far longer"
     if any(unicodedata.category(letter) == "Cc" for letter in said):
         yield "holds a line break or another control character"
+
+
+def _exchanged(said: str, english: str) -> tuple[str, str] | None:
+    """Two placeholders of an English text in another order: nothing else tells which is which."""
+    there = list(dict.fromkeys(_BRACES.findall(said)))
+    wanted = [name for name in dict.fromkeys(_BRACES.findall(english)) if name in there]
+    return next(((ours, theirs) for ours, theirs in zip(wanted, there, strict=True) if ours != theirs), None)
 
 
 # Signs that make another number of the one beside them; a hyphen does so right before it alone.

@@ -8,7 +8,7 @@ from pathlib import Path
 from benchbook.content.page_source import PageSource
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
-from benchbook.languages.language import FALLBACK, FILE, load_language
+from benchbook.languages.language import FALLBACK, FILE, load_language, load_languages
 from benchbook.translations import leftovers, measures, names, numbers, parity, relations, terms
 from benchbook.translations.characters import (
     character_problems,
@@ -66,6 +66,7 @@ def check_translations(project: Project, pages: Mapping[Path, PageSource]) -> Fi
     findings.errors.extend(foreign_renderings(rules, project))
     findings.errors.extend(swapped_units(rules, project))
     english_rules = rules.get(FALLBACK)
+    findings.errors.extend(_renamed_texts(project, rules))
     for document in read_documents(project, pages):
         its = rules.get(document.code)
         # Rules that cannot be read are a problem of their own; what they say cannot be held against a page.
@@ -99,6 +100,23 @@ def _interface_problems(project: Project, code: str, rules: Rules) -> Iterator[P
     except BenchbookError:
         return  # told with the languages
     yield from interface_problems(language, rules, project.relative(path), path.read_text("utf-8"))
+
+
+def _renamed_texts(project: Project, rules: Mapping[str, Rules]) -> Iterator[Problem]:
+    try:
+        languages = load_languages(project)
+    except BenchbookError:
+        return  # told with the languages
+    for code in (code for code in rules if code != FALLBACK and FALLBACK in rules):
+        path = project.docs / code / FILE
+        yield from terms.renamed_texts(
+            languages[code],
+            languages[FALLBACK],
+            rules[code],
+            rules[FALLBACK],
+            project.relative(path),
+            path.read_text("utf-8"),
+        )
 
 
 def _page_problems(document: Document, rules: Rules, english_rules: Rules) -> Iterator[Problem]:
@@ -154,7 +172,7 @@ def _compare(
     for section in document.sections:
         errors.extend(terms.register_problems(section, rules, path))
         errors.extend(phrasing_problems(section, rules.code, path))
-    warnings.extend(leftovers.short_texts(current, path))
+    warnings.extend(leftovers.odd_lengths(current, path))
     if not behind:
         warnings.extend(terms.missing_glosses(pairs, rules, english_rules, path))
 

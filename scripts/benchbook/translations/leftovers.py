@@ -323,8 +323,9 @@ def stray_problems(section: Section, english: str, complete: bool, path: str) ->
 
 # So many words in a row are not a name: they are a sentence.
 _SENTENCE = 4
-# Below this share of what is usual on its page, a text has lost something; short ones vary too much to tell.
-_SHORT = 0.5
+# Below one share of what is usual on its page, a text has lost something; above the other it says more. Short
+# texts vary too much to tell.
+_SHORT, _LONG = 0.5, 2
 _LONG_ENOUGH = 100
 _ENOUGH_TEXTS = 5
 
@@ -346,8 +347,8 @@ def english_problems(section: Section, english: Section, rules: Rules, path: str
             yield Problem(path, unit.line, what, "translate it; put a quoted error into a code span")
 
 
-def short_texts(pairs: Sequence[Pair], path: str) -> Iterator[Problem]:
-    """Texts much shorter beside their English ones than the rest of the page is."""
+def odd_lengths(pairs: Sequence[Pair], path: str) -> Iterator[Problem]:
+    """Texts much shorter, or longer, beside their English ones than the rest of the page is."""
     texts = [
         (unit, len(unit.prose.strip()) / len(other.prose.strip()))
         for section, english in pairs
@@ -359,11 +360,14 @@ def short_texts(pairs: Sequence[Pair], path: str) -> Iterator[Problem]:
         return
     usual = statistics.median(share for _, share in texts)
     for unit, share in texts:
-        if share < _SHORT * usual:
+        if not _SHORT * usual <= share <= _LONG * usual:
             what = (
                 f"the text is {share / usual:.0%} as long as the page's others are beside their English ones"
             )
-            yield Problem(path, unit.line, what, "translate every sentence of it")
+            fix = (
+                "translate every sentence of it" if share < usual else "say what the English text says alone"
+            )
+            yield Problem(path, unit.line, what, fix)
 
 
 def _words(unit: TextRun) -> list[str]:

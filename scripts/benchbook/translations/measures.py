@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from benchbook.content.problems import Problem
+from benchbook.content.units import UNITS
 from benchbook.languages.telling import TIMES, folded, measure_pattern, unit_symbols
 from benchbook.translations.numbers import Number, aligned, implied_numbers, numbers_in
 from benchbook.translations.sections import Section, TextRun
 from benchbook.translations.settings import Rules
 
 _SAME = "say the number with the unit of the English text"
+# Units that no language calls by an ordinary word, as `second` and `byte` are.
+_NEVER_WORDS = {"ms", "us"} | {
+    key for key, unit in UNITS.items() if unit.dimension == "memory" and key != "B"
+}
+_SAME_UNIT = "name the unit of the English text"
 
 
 @dataclass(frozen=True)
@@ -46,12 +52,33 @@ def measure_problems(
             share = one.unit == "percent" and _whole_of(one.number.value) in implied
             if one.unit and not (one.pair in pairs or free or share):
                 yield Problem(path, one.line, f"`{one.shown}` is not what the English text measures", _SAME)
+        yield from _other_units(ours, here, there, _named_units(theirs, english_rules), rules, path)
         values, pairs = {one.number.value for one in here}, {one.pair for one in here}
         named = _named_units(ours, rules)
         for one in there:
             kept = one.pair in pairs or one.unit in named or one.number.value not in values
             if one.unit and not one.number.in_words and not kept:
                 yield Problem(path, ours[0].line, f"the English text measures `{one.shown}`", _SAME)
+
+
+def _other_units(
+    units: Sequence[TextRun],
+    here: Sequence[_Measure],
+    there: Sequence[_Measure],
+    named: Set[str],
+    rules: Rules,
+    path: str,
+) -> Iterator[Problem]:
+    """Units that stand without a number, and that the English text neither names nor measures in."""
+    measured = {part for one in (*here, *there) for part in (one.unit or "").split("/")}
+    known = named | measured
+    for unit in units:
+        plain, places = folded(unit.prose)
+        for word, symbol in unit_symbols(rules.units).items():
+            if symbol in _NEVER_WORDS and symbol not in known and word in plain:
+                for found in re.finditer(rf"(?<![A-Za-z]){re.escape(word)}(?![A-Za-z])", plain):
+                    what = f"the unit `{found[0]}` is not in the English text"
+                    yield Problem(path, unit.line_at(places[found.start()]), what, _SAME_UNIT)
 
 
 def _measures(units: Sequence[TextRun], rules: Rules) -> Iterator[_Measure]:

@@ -104,6 +104,13 @@ def _piece_problems(
             yield Problem(path, piece.line, f"the {name} `{piece.text}` is not in the English text", fix)
     for text in lost.elements():
         yield Problem(path, ours[0].line, f"the {name} `{text}` of the English text is not here", fix)
+    # Words lead elsewhere where two links exchange places; values and code follow the words of a language.
+    if kind == "link" and counts[0] == counts[1]:
+        for piece, other in zip(here, there, strict=True):
+            if _same(piece) != _same(other):
+                what = f"the link `{piece.text}` stands where the English text has `{other.text}`"
+                yield Problem(path, piece.line, what, "put the links into the English order")
+                return
 
 
 def _same(piece: Piece) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from benchbook.content.positions import yaml_line
 from benchbook.content.problems import Problem
+from benchbook.languages.language import FALLBACK, FILE, Language, visible
 from benchbook.translations.sections import Section, TextRun
 from benchbook.translations.settings import Rules, Term
 
@@ -69,6 +71,54 @@ def missing_glosses(
                     what = f"`{first[1]}` stands here first, without `{gloss}`"
                     fix = f"put ({gloss}) behind “{key}” where a page first names it"
                     yield Problem(path, first[0].line_at(first[2]), what, fix)
+
+
+def renamed_texts(
+    language: Language, english: Language, rules: Rules, english_rules: Rules, path: str, text: str
+) -> Iterator[Problem]:
+    """Texts of the interface, and labels, that do not call a term of their English text as the glossary does.
+
+    A term is in an English text where its words are, and where the text is the term. A translation may also
+    keep the English words, as in a name or in code.
+    """
+    tables = (("strings", english.strings, language.strings), ("labels", english.labels, language.labels))
+    for title, sources, texts in tables:
+        for key in (key for key in sources if key in texts):
+            theirs, ours = _whole(sources[key]), _whole(texts[key])
+            said = visible(ours)
+            meant = english_rules.index.found_in(theirs)
+            # A label of one script is named as its page needs it.
+            named = {term for term in rules.terms if term.casefold() == theirs.casefold() and "#" not in key}
+            kept = english_rules.index.found_in(said)
+            wanted = named | {term for term in english_rules.index.whole_in(theirs) if term not in kept}
+            for term in sorted(wanted & rules.terms.keys()):
+                approved = rules.terms[term].approved
+                if approved and not _says(said, term, named | meant.keys(), rules):
+                    what = f"`{key}` is `{ours}`, which is not what the glossary calls “{term}”"
+                    fix = f"write {_choice(rules.terms[term])}, as docs/{FALLBACK}/{FILE} does: {theirs}"
+                    yield Problem(path, yaml_line(text, (title, key)), what, fix)
+
+
+def _says(said: str, term: str, meant: Collection[str], rules: Rules) -> bool:
+    """Whether a text has a rendering of a term that is not part of one of a term that it does not mean."""
+    own, others = (
+        [
+            place
+            for key in keys
+            for rendering in rules.terms[key].approved
+            for place in rules.matching.places(_plain(rendering)[0], said)
+        ]
+        for keys in ([term], [key for key in rules.terms if key not in meant])
+    )
+    return any(
+        not any(first <= start and end <= last and (first, last) != (start, end) for first, last in others)
+        for start, end in own
+    )
+
+
+def _whole(value: str | Mapping[str, str]) -> str:
+    """A text of the interface in one, with the form for every number that it has."""
+    return value if isinstance(value, str) else " ".join(value.values())
 
 
 def register_problems(section: Section, rules: Rules, path: str) -> Iterator[Problem]:
