@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.content.code_lines import code_lines
+from benchbook.content.formats import HIDDEN
 from benchbook.content.metadata import EXACT_REPEATS, ParameterValue, ScriptMetadata, read_metadata
 from benchbook.content.parameters import axis_text, differs, override_problems, shown_parameters
 from benchbook.content.problems import BenchbookError, Problem
@@ -263,6 +264,11 @@ def parse_script(source: str, path: str, reference: str) -> Script:
         raise BenchbookError(
             Problem(path, 1, what, "keep data in a file beside it, and name that in `inputs`")
         )
+    # A page shows a comment too, whose words a direction mark puts in another order; no digest has comments.
+    if (hidden := HIDDEN.search(source)) is not None:
+        what = f"holds an invisible character (U+{ord(hidden[0]):04X})"
+        line = source.count("\n", 0, hidden.start()) + 1
+        raise BenchbookError(Problem(path, line, what, "remove it, or write it as an escape in a string"))
     tree = _parse(source, path)
     cells = tuple(_cells(source))
     problems = [*_head_problems(tree, cells, path), *_cell_problems(cells, path)]
