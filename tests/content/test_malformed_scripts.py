@@ -65,6 +65,21 @@ def test_an_invisible_character_is_a_problem_in_a_comment_too(hidden: str) -> No
         parse_script(source, "snippets/guide/small.py", "guide/small.py")
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "<img src=https://example.org/x.png>",
+        "[here](javascript:alert(1))",
+        "[here]\n\n[here]: https://example.org",
+        "not\\u202e slow",
+    ],
+)
+def test_a_docstring_is_plain_text_for_notebooks_show_it_as_markdown(said: str) -> None:
+    source = script_text("x = 1", title=f"A small one. {said}")
+    with pytest.raises(BenchbookError, match=r"small.py:1: its docstring holds markup, a link or"):
+        parse_script(source, "snippets/guide/small.py", "guide/small.py")
+
+
 @pytest.mark.parametrize("value", ["1e999", "{[]: 1}", "[[1]]"])
 def test_a_parameter_that_a_record_cannot_hold_is_a_problem(value: str) -> None:
     assert "the parameter `x` is not a plain value" in problems_of(

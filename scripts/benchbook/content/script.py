@@ -19,6 +19,7 @@ from benchbook.content.metadata import EXACT_REPEATS, ParameterValue, ScriptMeta
 from benchbook.content.parameters import axis_text, differs, override_problems, shown_parameters
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.regions import UnevenRegionError, regions_of
+from benchbook.content.safe_html import holds_markup
 from benchbook.content.units import UNITS
 
 MARKER = re.compile(r"^# %%(?:[ \t]+(?P<name>.*?))?[ \t]*$")
@@ -319,8 +320,13 @@ def _cells(source: str) -> Iterator[Cell]:
 
 
 def _head_problems(tree: ast.Module, cells: Sequence[Cell], path: str) -> Iterator[Problem]:
-    if ast.get_docstring(tree) is None:
+    said = ast.get_docstring(tree)
+    if said is None:
         yield Problem(path, 1, "has no docstring", "begin it with one that says what it measures")
+    # The notebook of a script begins with it, as Markdown.
+    elif holds_markup(said) or "](" in said or "]:" in said or HIDDEN.search(said):
+        what = "its docstring holds markup, a link or an invisible character"
+        yield Problem(path, tree.body[0].lineno, what, "say in plain words what it measures")
     first = cells[0].line if cells else None
     if first is None:
         yield Problem(path, 1, "has no cell", "begin each part of it with a line `# %% name`")
