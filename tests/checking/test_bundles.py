@@ -1198,6 +1198,25 @@ def test_a_session_of_a_commit_that_is_here_is_taken(project: Project, tmp_path:
     assert import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle))]).written
 
 
+@pytest.mark.parametrize(
+    ("source", "what"),
+    [
+        (None, "which has no sums/add.py"),
+        (SCRIPT.replace("sum(", "0 + sum("), "has other code than sums/add.py"),
+    ],
+    ids=["no script", "another"],
+)
+def test_a_session_of_a_commit_that_has_another_script_is_refused(
+    project: Project, tmp_path: Path, source: str | None, what: str
+) -> None:
+    script = project.snippets / "sums/add.py"
+    script.unlink() if source is None else write(script, source)
+    bundle = bundle_of()
+    campaign(bundle)["commit"] = committed(project, "2026-01-01")
+    write(script, SCRIPT)
+    assert what in refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
+
+
 def test_a_run_of_the_workflow_takes_bundles_of_its_own_machine_alone(tmp_path: Path) -> None:
     project = make_project(tmp_path / "checkout")
     committed(project, "2026-01-01")

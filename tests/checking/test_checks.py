@@ -455,6 +455,8 @@ def recorded(project: Project, **changes: object) -> list[str]:
 def test_a_session_does_not_begin_before_its_commit_was_made(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # What is committed of a record stays as it is.
+    write(project.root / ".gitignore", "/snippets/records/\n")
     commit = commit_all(project.root)
     (early,) = recorded(project, commit=commit)
     assert f"started at 2026-01-02T03:04:05Z, before its commit {commit[:12]} was made" in early
