@@ -214,7 +214,7 @@ def test_coefficients_that_contradict_a_recorded_point_are_named(project: Projec
 
 @pytest.mark.parametrize("part", ["weights", "training", "optimizers"])
 def test_a_family_that_is_not_as_a_model_of_its_making_is_named(project: Project, part: str) -> None:
-    family, name = "decoder", MADE_ALIKE["decoder"]
+    family, name = "decoder", MADE_ALIKE["decoder"][0]
     for one in (
         f"models/{name}.json",
         f"coefficients/models/{name}.json",
@@ -233,6 +233,29 @@ def test_a_family_that_is_not_as_a_model_of_its_making_is_named(project: Project
     assert f"decoder.json:1: the coefficients of {family} are " in line
     assert f" off those of {name} at " in line
     assert line.endswith(f"; run `benchbook coefficients {family}`")
+
+
+def test_a_family_that_is_as_one_model_of_its_making_alone_is_named(project: Project) -> None:
+    family, names = "decoder", MADE_ALIKE["decoder"]
+    models = project.snippets / "models/models.toml"
+    text = models.read_text("utf-8")
+    copied = [f"coefficients/families/{family}.json"]
+    for name in names:
+        copied += [f"models/{name}.json", f"coefficients/models/{name}.json"]
+        text += f'["{name}"]\ntitle = "{name}"\nkind = "decoder"\n'
+    for one in copied:
+        write(project.snippets / one, (HANDBOOK.snippets / one).read_text("utf-8"))
+    write(models, text)
+    assert said(project) == []
+
+    def smaller(table: Table) -> None:
+        table["training"] = scaled(copy.deepcopy(table["training"]), 0.1)
+
+    # As if the family were right at the dimensions of the first alone.
+    change(coefficients_path(project, names[1]), smaller)
+    (line,) = said(project)
+    assert f"decoder.json:1: the coefficients of {family} are " in line
+    assert f" off those of {names[1]} at " in line
 
 
 POINTS: dict[str, tuple[Damage, str]] = {

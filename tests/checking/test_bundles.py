@@ -650,6 +650,26 @@ def test_a_peak_is_no_more_than_what_was_read_of_the_device(
         assert said in refusal(project, path)
 
 
+@pytest.mark.parametrize(("total", "taken"), [(150, True), (250, False)])
+@pytest.mark.parametrize("on_gpu", [False, True], ids=["cpu", "gpu"])
+def test_tensors_take_no_more_than_twice_what_the_process_held(
+    project: Project, tmp_path: Path, total: int, taken: bool, on_gpu: bool
+) -> None:
+    write(project.snippets / "sums/add.py", HOLDING)
+    bundle = on_a_gpu(bundle_of(HOLDING)) if on_gpu else bundle_of(HOLDING)
+    meter = "allocated" if on_gpu else "process_memory"
+    for run in variant(bundle)["runs"]:
+        run["metrics"]["total"] = total
+        run["cells"]["add"] |= {meter: 1, f"{meter}_peak": 100}
+    line = line_of("2026-01-02", total=float(total)) | {"campaign": variant(bundle)["campaign"]}
+    bundle["records"][0]["history"] = [line]
+    path = write(tmp_path / "bundle.json", packed(bundle))
+    if taken:
+        assert import_bundles(project, [path]).written
+    else:
+        assert "total is 250 B, and the process held 100 B at most" in refusal(project, path)
+
+
 @pytest.mark.parametrize("needs", ["accelerator", "cuda"])
 def test_a_machine_that_cannot_run_a_script_has_no_record_of_it(
     project: Project, tmp_path: Path, needs: str
@@ -1196,6 +1216,25 @@ def test_a_session_of_a_commit_that_is_here_is_taken(project: Project, tmp_path:
     bundle = bundle_of()
     campaign(bundle)["commit"] = committed(project, "2026-01-01")
     assert import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle))]).written
+
+
+@pytest.mark.parametrize(
+    ("source", "what"),
+    [
+        (None, "which has no sums/add.py"),
+        (SCRIPT.replace("sum(", "0 + sum("), "has other code than sums/add.py"),
+    ],
+    ids=["no script", "another"],
+)
+def test_a_session_of_a_commit_that_has_another_script_is_refused(
+    project: Project, tmp_path: Path, source: str | None, what: str
+) -> None:
+    script = project.snippets / "sums/add.py"
+    script.unlink() if source is None else write(script, source)
+    bundle = bundle_of()
+    campaign(bundle)["commit"] = committed(project, "2026-01-01")
+    write(script, SCRIPT)
+    assert what in refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
 
 
 def test_a_run_of_the_workflow_takes_bundles_of_its_own_machine_alone(tmp_path: Path) -> None:

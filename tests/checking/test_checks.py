@@ -241,6 +241,31 @@ def test_the_navigation_leads_to_pages_alone(project: Project, leads: str) -> No
     assert any(line.startswith(what) for line in lines(project))
 
 
+def test_a_language_has_no_settings_of_its_own_but_its_names(project: Project) -> None:
+    entry = (
+        "{locale: ja, name: Japanese, nav_translations: {Start: Here}, nav: [Here: 'javascript:alert(1)']}"
+    )
+    write(project.root / "mkdocs.yml", f"plugins:\n  i18n:\n    languages:\n      - {entry}\n")
+    said = [line for line in lines(project) if line.startswith("mkdocs.yml:4: ")]
+    assert [line.partition(";")[0] for line in said if "unknown key" in line] == [
+        "mkdocs.yml:4: the entry of a language has the unknown key `nav`"
+    ]
+    assert any("the navigation leads to 'javascript:alert(1)', which is no page" in line for line in said)
+
+
+@pytest.mark.parametrize("key", ["extra_css", "extra_javascript"])
+@pytest.mark.parametrize(
+    "loads", ["https://example.org/own.js", "{path: //example.org/own.js}", "assets/own.js"]
+)
+def test_pages_load_the_styles_and_scripts_of_the_site_alone(project: Project, key: str, loads: str) -> None:
+    write(
+        project.root / "mkdocs.yml",
+        f"{key}:\n  - assets/site.css\n  - {{path: assets/site.js}}\n  - {loads}\n",
+    )
+    said = [line for line in lines(project) if line.startswith("mkdocs.yml:")]
+    assert [line.startswith(f"mkdocs.yml:4: `{key}` loads ") for line in said] == [True]
+
+
 def test_a_dead_link_is_a_problem(project: Project) -> None:
     text = "---\ndescription: A page.\n---\n# Title { #title }\n\n[x](nowhere.md)\n"
     write(project.docs / "en/linking.md", text)
@@ -435,6 +460,8 @@ def recorded(project: Project, **changes: object) -> list[str]:
 def test_a_session_does_not_begin_before_its_commit_was_made(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # What is committed of a record stays as it is.
+    write(project.root / ".gitignore", "/snippets/records/\n")
     commit = commit_all(project.root)
     (early,) = recorded(project, commit=commit)
     assert f"started at 2026-01-02T03:04:05Z, before its commit {commit[:12]} was made" in early

@@ -182,7 +182,12 @@ MIXED: dict[str, tuple[Mixing, str, str]] = {
     "markup in the title": (
         lambda t: source(t).update(title="<b>x</b>"),
         "title",
-        "paper.source.title: String",
+        "paper.source.title: it holds what is not seen, such as a line break, or markup",
+    ),
+    "a direction mark in the title": (
+        lambda t: source(t).update(title="A \u202epaper"),
+        "title",
+        "paper.source.title: it holds what is not seen",
     ),
     "a month that is none": (
         lambda t: source(t).update(published="2019-13"),

@@ -57,6 +57,29 @@ def test_what_only_a_compiler_refuses_is_a_problem(line: str) -> None:
     assert "is not valid Python" in problems_of(f"# %% work\nx = 1\n{line}\n\n# %% checks\nassert x")
 
 
+@pytest.mark.parametrize("hidden", ["\u202e", "\u2066", "\u200b", "\x1b"])
+def test_an_invisible_character_is_a_problem_in_a_comment_too(hidden: str) -> None:
+    source = script_text(f"# %% work\nx = 1\n# not{hidden} slow\n\n# %% checks\nassert x")
+    line = source.split("\n").index(f"# not{hidden} slow") + 1
+    with pytest.raises(BenchbookError, match=f"small.py:{line}: holds an invisible character"):
+        parse_script(source, "snippets/guide/small.py", "guide/small.py")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "<img src=https://example.org/x.png>",
+        "[here](javascript:alert(1))",
+        "[here]\n\n[here]: https://example.org",
+        "not\\u202e slow",
+    ],
+)
+def test_a_docstring_is_plain_text_for_notebooks_show_it_as_markdown(said: str) -> None:
+    source = script_text("x = 1", title=f"A small one. {said}")
+    with pytest.raises(BenchbookError, match=r"small.py:1: its docstring holds markup, a link or"):
+        parse_script(source, "snippets/guide/small.py", "guide/small.py")
+
+
 @pytest.mark.parametrize("value", ["1e999", "{[]: 1}", "[[1]]"])
 def test_a_parameter_that_a_record_cannot_hold_is_a_problem(value: str) -> None:
     assert "the parameter `x` is not a plain value" in problems_of(

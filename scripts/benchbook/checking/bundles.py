@@ -15,6 +15,7 @@ from typing import Any
 
 from benchbook.checking.origins import (
     changed_fields,
+    code_problems,
     commit_problems,
     machine_origin_problems,
     model_problems,
@@ -535,6 +536,7 @@ def _refusals(
             continue
         yield from record_origin_problems(project, script, machine, table, path)
         yield from commit_problems(repository, table, path, reviewed)
+        yield from code_problems(repository, table, _not_here(project, table), path)
         yield from plausibility_problems(table, machine, script, path)
         yield from entry_problems(table, script, path)
         elsewhere = _records_elsewhere(project, table["machine"], reference, before)
@@ -545,6 +547,14 @@ def _refusals(
     for table in records:
         add_sizes(sizes, table)
     yield from guide_problems(sizes, machine["name"], path)
+
+
+def _not_here(project: Project, table: Mapping[str, Any]) -> list[str]:
+    """The measured variants of a record that are not here as they are."""
+    place = project.record_path(table["machine"], table["script"])
+    here = load_record(place, project.relative(place))
+    known = {} if here is None else here.variants
+    return [name for name, variant in record_from(table).variants.items() if known.get(name) != variant]
 
 
 def _speed_problems(

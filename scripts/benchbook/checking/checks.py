@@ -10,6 +10,7 @@ from typing import Any
 
 from benchbook.calculator.checking import coefficient_problems
 from benchbook.checking.claims import claim_problems
+from benchbook.checking.committed import Committed, committed_records, edited_problems
 from benchbook.checking.environments import environment_problems
 from benchbook.checking.guide_pattern import pattern_problems
 from benchbook.checking.links import anchors, link_problems
@@ -111,8 +112,9 @@ def check_project(project: Project) -> CheckReport:
     described: dict[str, dict[str, object]] = {}
     measured: list[_Measured] = []
     recorded = _recorded(project)
+    committed = committed_records(project)
     for machine in project.machines:
-        broken = list(_machine_problems(project, machine, scripts, samples, described, measured))
+        broken = list(_machine_problems(project, machine, scripts, samples, described, measured, committed))
         problems += broken
         if not any(problem.path.endswith("machine.json") for problem in broken):
             reported = {problem.path for problem in broken}
@@ -206,6 +208,7 @@ def _machine_problems(
     samples: dict[tuple[str, Samples], str],
     described: dict[str, dict[str, object]],
     measured: list[_Measured],
+    committed: Committed | None,
 ) -> Iterator[Problem]:
     """What is wrong with a machine and its records.
 
@@ -229,7 +232,9 @@ def _machine_problems(
     yield from model_problems(description, shown)
     sizes: dict[str, int] = {}
     for record in sorted(folder.glob("*/*.json")):
-        yield from _record_problems(project, record, description, scripts, samples, measured, sizes)
+        yield from _record_problems(
+            project, record, description, scripts, samples, measured, sizes, committed
+        )
     yield from guide_problems(sizes, machine, shown)
 
 
@@ -241,6 +246,7 @@ def _record_problems(
     samples: dict[tuple[str, Samples], str],
     measured: list[_Measured],
     sizes: dict[str, int],
+    committed: Committed | None,
 ) -> Iterator[Problem]:
     """What is wrong with a record.
 
@@ -279,6 +285,8 @@ def _record_problems(
                 line = json_line(text, ("variants", name))
                 yield Problem(shown, line, f"variant {name}: {few}", RECORD_AGAIN)
         measured.append(_Measured(shown, text, table | {"variants": current}, machine))
+    if committed is not None:
+        yield from edited_problems(project, committed, table, path, text)
     yield from committed_problems(project, table, script, path, text)
     add_sizes(sizes, table)
     yield from copy_problems(table, samples, shown, text, script)

@@ -21,6 +21,7 @@ from benchbook.content.machines import (
     machine_table,
     unreadable_description,
 )
+from benchbook.content.positions import json_line
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import (
@@ -32,7 +33,7 @@ from benchbook.content.records import (
     record_from,
 )
 from benchbook.content.revisions import git_answer, has_whole_history
-from benchbook.content.script import Script, Variant, machine_kinds
+from benchbook.content.script import Script, Variant, machine_kinds, parse_script
 from benchbook.content.validation import RECORD_AGAIN
 from benchbook.machines.accelerators import VENDORS, model_words
 from benchbook.machines.description import MAINTAINERS, gigabytes, named, slug
@@ -487,6 +488,56 @@ def commit_problems(
         if started < made[commit] - CLOCK_SKEW:
             what = f"campaign {name} started at {started:{MOMENT}}, before its commit {commit[:12]} was made"
             yield Problem(path, 1, what, RECORD_AGAIN)
+
+
+def code_problems(
+    repository: Path,
+    record: Mapping[str, Any],
+    variants: Collection[str],
+    path: str,
+    text: str = "",
+    may_be_renamed: bool = False,
+) -> Iterator[Problem]:
+    """Variants whose code is not that of their script in the commit from which they were recorded.
+
+    Parameters:
+        repository: Where the history is; without one, nothing is known.
+        record: A record of the right shape.
+        variants: Which of its variants are looked at.
+        path: The file, for messages.
+        text: Its content, to find lines in.
+        may_be_renamed: Whether the script may have had another name then.
+    """
+    by_commit: dict[str, list[str]] = {}
+    for name in variants:
+        campaign = record["campaigns"][record["variants"][name]["campaign"]]
+        if campaign.get("commit") is not None and not campaign["modified"]:
+            by_commit.setdefault(campaign["commit"], []).append(name)
+    made = (_made(repository, by_commit) if by_commit else None) or {}
+    for commit in by_commit.keys() & made.keys():
+        digest = _digest_at(repository, commit, record["script"])
+        for name in by_commit[commit] if digest is not None else ():
+            line = json_line(text, ("variants", name))
+            if digest == "" and not may_be_renamed:
+                what = (
+                    f"variant {name} was recorded from commit {commit[:12]}, which has no {record['script']}"
+                )
+                yield Problem(path, line, what, RECORD_AGAIN)
+            elif digest not in {"", record["variants"][name]["code"]}:
+                what = f"variant {name} has other code than {record['script']} in commit {commit[:12]}, "
+                yield Problem(path, line, f"{what}which it was recorded from", RECORD_AGAIN)
+
+
+def _digest_at(repository: Path, commit: str, script: str) -> str | None:
+    """The digest of a script's code in a commit: empty where it is not there, None where it is no script."""
+    place = f"snippets/{script}"
+    source = git_answer(repository, "cat-file", "blob", f"{commit}:./{place}")
+    if source is None:
+        return ""
+    try:
+        return parse_script(source.decode("utf-8"), place, script).code_digest
+    except (BenchbookError, UnicodeDecodeError):
+        return None
 
 
 def _made(repository: Path, commits: Iterable[str]) -> dict[str, datetime] | None:

@@ -26,6 +26,9 @@ from benchbook.recording.jobs import MOST_SEEDS
 SLACK = 0.95
 # A process can share pages with others that its control group does not charge to it.
 SHARED_PAGES = 1.05
+# What a rule of thumb says of the bytes of a training is here at most 1.3 times what was held; and
+# pages to which nothing was written are counted as a tensor's, and not as the process's.
+OF_WHAT_WAS_HELD = 2
 # Time stamps are whole seconds.
 ROUNDING_SECONDS = 2.0
 # The metric by which a script tells how many bytes its model's parameters take on the device.
@@ -142,6 +145,7 @@ def plausibility_problems(
             *_odd_memory(variant["runs"], machine, table["campaigns"][variant["campaign"]]),
             *(_odd_device(variant, script, machine) if is_current else ()),
             *_odd_parameters(variant["runs"]),
+            *_odd_bytes(variant["runs"], known, machine),
             *_odd_seeds(variant["runs"], known),
             *_odd_numbers(variant["runs"], known),
             *_odd_metrics(variant["runs"], known, machine),
@@ -524,6 +528,30 @@ def _odd_parameters(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if held is not None and not isinstance(held, list) and known and max(known) < held:
             yield f"its parameters take {held} B, and no cell allocated more than {max(known)} B"
             return
+
+
+def _odd_bytes(
+    runs: Sequence[Mapping[str, Any]], declared: Mapping[str, Metric], machine: Mapping[str, Any]
+) -> Iterator[str]:
+    """Bytes of tensors far above all that a process of the run ever held, by its meters."""
+    if machine["published"]:
+        return
+    meters = ("process_memory_peak",) if machine["kind"] == "cpu" else DEVICE_PEAKS
+    of_device = [
+        name
+        for name, metric in declared.items()
+        if metric.memory == "device" and UNITS[metric.unit].dimension == "memory"
+    ]
+    for name in of_device:
+        factor = UNITS[declared[name].unit].factor
+        for rank in (rank for run in runs for rank in _ranks(run)):
+            read = [cell.get(meter) for cell in rank["cells"].values() for meter in meters]
+            most = max((peak for peak in read if peak is not None), default=0)
+            value = rank["metrics"].get(name, 0)
+            largest = factor * (max(value, default=0) if isinstance(value, list) else value)
+            if 0 < most * OF_WHAT_WAS_HELD < largest:
+                yield f"{name} is {largest:.0f} B, and the process held {most} B at most"
+                break
 
 
 def _odd_seeds(runs: Sequence[Mapping[str, Any]], declared: Mapping[str, Metric]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, cast
 
-from benchbook.content.formats import on_calendar
+from benchbook.content.formats import HIDDEN, on_calendar
 from benchbook.content.machines import CAPABILITIES
 from benchbook.content.positions import parse_toml, toml_line
 from benchbook.content.problems import BenchbookError, Problem, did_you_mean, unreadable
@@ -338,6 +338,9 @@ def _source_problems(
     for key in source:
         if key not in SOURCE_KEYS:
             yield problem(key, f"a source has no key `{key}`", f"it has {', '.join(SOURCE_KEYS)}")
+        elif (hidden := HIDDEN.search(str(source[key]))) is not None:
+            what = f"the {key} of the source holds an invisible character (U+{ord(hidden[0]):04X})"
+            yield problem(key, what, "remove it")
     if not _is_text(source.get("title")):
         yield problem("source", "the source has no title", 'add title = "..."')
     url = str(source.get("url", ""))

@@ -200,10 +200,13 @@ INVISIBLE = (
     "\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0001-\U000e007f"
 )
+# The same, but for tabs and the ends of lines, in a text of many lines.
+HIDDEN = re.compile(rf"(?![\t\n\r])[{INVISIBLE}]")
 Short = Annotated[str, Limit(pattern=f"^[^{INVISIBLE}]*$", max_length=400)]
 # What a page names: no markup; and what it calls something: that begins with something to see.
 Label = Annotated[str, Limit(pattern=f"^[^{INVISIBLE}<>]*$", max_length=100)]
-Title = Annotated[str, Limit(pattern=rf"^[^{INVISIBLE}<>\s][^{INVISIBLE}<>]*$", max_length=400)]
+TITLE = rf"^[^{INVISIBLE}<>\s][^{INVISIBLE}<>]*$"
+Title = Annotated[str, Limit(pattern=TITLE, max_length=400)]
 CampaignName = Annotated[str, Limit(pattern=r"^[A-Za-z0-9._-]+$", max_length=120)]
 Text = Annotated[str, Limit(max_length=200_000)]
 # Any that a float can hold: medians and drawings are made of floats.

@@ -19,6 +19,7 @@ from statistics import median
 from typing import Annotated, Any, Literal
 
 from benchbook.content.formats import (
+    TITLE,
     Bytes,
     CampaignName,
     Commit,
@@ -263,7 +264,7 @@ class PublicationSource(Stored):
             pattern=r"^https://[a-z0-9-]+(\.[a-z0-9-]+)+(/[A-Za-z0-9._~:/?#@!$&()*+,;=%-]*)?$", max_length=400
         ),
     ]
-    title: Annotated[str, Limit(pattern=r"^[^<>\x00-\x1f]+$", max_length=200)]
+    title: Annotated[str, Limit(pattern=TITLE, max_length=200)]
     published: Annotated[
         str, Limit(pattern=r"^[0-9]{4}(-(0[1-9]|1[0-2])(-[0-9][0-9])?)?$"), Passes(on_calendar)
     ]

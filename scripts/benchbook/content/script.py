@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.content.code_lines import code_lines
+from benchbook.content.formats import HIDDEN
 from benchbook.content.metadata import EXACT_REPEATS, ParameterValue, ScriptMetadata, read_metadata
 from benchbook.content.parameters import axis_text, differs, override_problems, shown_parameters
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.regions import UnevenRegionError, regions_of
+from benchbook.content.safe_html import holds_markup
 from benchbook.content.units import UNITS
 
 MARKER = re.compile(r"^# %%(?:[ \t]+(?P<name>.*?))?[ \t]*$")
@@ -263,6 +265,11 @@ def parse_script(source: str, path: str, reference: str) -> Script:
         raise BenchbookError(
             Problem(path, 1, what, "keep data in a file beside it, and name that in `inputs`")
         )
+    # A page shows a comment too, whose words a direction mark puts in another order; no digest has comments.
+    if (hidden := HIDDEN.search(source)) is not None:
+        what = f"holds an invisible character (U+{ord(hidden[0]):04X})"
+        line = source.count("\n", 0, hidden.start()) + 1
+        raise BenchbookError(Problem(path, line, what, "remove it, or write it as an escape in a string"))
     tree = _parse(source, path)
     cells = tuple(_cells(source))
     problems = [*_head_problems(tree, cells, path), *_cell_problems(cells, path)]
@@ -313,8 +320,13 @@ def _cells(source: str) -> Iterator[Cell]:
 
 
 def _head_problems(tree: ast.Module, cells: Sequence[Cell], path: str) -> Iterator[Problem]:
-    if ast.get_docstring(tree) is None:
+    said = ast.get_docstring(tree)
+    if said is None:
         yield Problem(path, 1, "has no docstring", "begin it with one that says what it measures")
+    # The notebook of a script begins with it, as Markdown.
+    elif holds_markup(said) or "](" in said or "]:" in said or HIDDEN.search(said):
+        what = "its docstring holds markup, a link or an invisible character"
+        yield Problem(path, tree.body[0].lineno, what, "say in plain words what it measures")
     first = cells[0].line if cells else None
     if first is None:
         yield Problem(path, 1, "has no cell", "begin each part of it with a line `# %% name`")

@@ -1,0 +1,126 @@
+"""What `main` has of a campaign stays as it was measured; what comes new is of the code of its commit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchbook.checking.checks import check_project
+from benchbook.content.project import Project
+from builders import MACHINE, SCRIPT, make_project, write
+from repositories import commit_all, git
+
+RECORD = f"snippets/records/{MACHINE}/sums/add.json"
+OTHER_CODE = "sha256:" + "0" * 64
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A checkout on a branch of `main`, which has a record."""
+    project = make_project(tmp_path / "checkout")
+    commit_all(project.root)
+    git(project.root, "checkout", "--quiet", "-b", "change")
+    return project
+
+
+def table_of(project: Project) -> dict[str, Any]:
+    table: dict[str, Any] = json.loads((project.root / RECORD).read_text("utf-8"))
+    return table
+
+
+def put(project: Project, table: dict[str, Any]) -> None:
+    write(project.root / RECORD, json.dumps(table, indent=1))
+
+
+def campaign(table: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any]
+    (found,) = table["campaigns"].values()
+    return found
+
+
+def said(project: Project) -> list[str]:
+    problems = check_project(Project(project.root)).problems
+    return [problem.what for problem in problems if problem.path == RECORD]
+
+
+EDITS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
+    "runs": (
+        lambda table: table["variants"]["default"]["runs"][0]["metrics"].update(total=9),
+        "variant default is otherwise on `main`, of the same campaign (its runs differs)",
+    ),
+    "code": (
+        lambda table: table["variants"]["default"].update(code=OTHER_CODE),
+        "variant default is otherwise on `main`, of the same campaign (its code differs)",
+    ),
+    "the commit": (
+        lambda table: campaign(table).update(commit="1" * 40),
+        "is of another session on `main` (its commit differs)",
+    ),
+    "what decided": (
+        lambda table: campaign(table).update(predicates={"a-claim": OTHER_CODE}),
+        "is of another session on `main` (its predicates differs)",
+    ),
+    "the start": (
+        lambda table: campaign(table).update(started="2026-01-02T03:04:06Z"),
+        "is of another session on `main` (its started differs)",
+    ),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.parametrize("committing", [False, True])
+def test_a_campaign_that_main_has_stays_as_it_was_measured(
+    project: Project, edit: str, committing: bool
+) -> None:
+    assert said(project) == []
+    table = table_of(project)
+    change, what = EDITS[edit]
+    change(table)
+    put(project, table)
+    if committing:
+        commit_all(project.root)
+    assert [one for one in said(project) if what in one]
+
+
+def test_where_git_has_no_history_nothing_is_said_of_it(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    table = table_of(project)
+    table["variants"]["default"]["runs"][0]["metrics"].update(total=9)
+    put(project, table)
+    assert not [one for one in said(project) if "main" in one]
+
+
+def renewed(project: Project, commit: str) -> dict[str, Any]:
+    """The record with its campaign under another name, from that commit."""
+    table = table_of(project)
+    table["campaigns"] = {"renewed": campaign(table) | {"commit": commit, "modified": False}}
+    table["variants"]["default"]["campaign"] = "renewed"
+    table["history"] = []
+    return table
+
+
+@pytest.mark.parametrize("modified", [False, True])
+def test_a_new_campaign_has_the_code_of_its_commit(project: Project, modified: bool) -> None:
+    write(project.snippets / "sums/add.py", SCRIPT.replace("range(steps)", "range(1, steps)"))
+    commit = commit_all(project.root)
+    table = renewed(project, commit)
+    campaign(table)["modified"] = modified
+    put(project, table)
+    what = (
+        f"variant default has other code than sums/add.py in commit {commit[:12]}, which it was recorded from"
+    )
+    assert (what in said(project)) is not modified
+
+
+def test_a_new_campaign_is_of_a_commit_that_has_its_script(project: Project) -> None:
+    git(project.root, "rm", "--quiet", "snippets/sums/add.py")
+    commit = commit_all(project.root)
+    git(project.root, "checkout", "--quiet", "main", "--", "snippets/sums/add.py")
+    put(project, renewed(project, commit))
+    assert f"variant default was recorded from commit {commit[:12]}, which has no sums/add.py" in said(
+        project
+    )
