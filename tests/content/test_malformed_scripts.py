@@ -57,7 +57,7 @@ def test_what_only_a_compiler_refuses_is_a_problem(line: str) -> None:
     assert "is not valid Python" in problems_of(f"# %% work\nx = 1\n{line}\n\n# %% checks\nassert x")
 
 
-@pytest.mark.parametrize("value", ["1e999", "{[]: 1}", "[[1]]"])
+@pytest.mark.parametrize("value", ["1e999", "{[]: 1}", "[[1]]", r"'\ud800'", r"['a', '\udfff']"])
 def test_a_parameter_that_a_record_cannot_hold_is_a_problem(value: str) -> None:
     assert "the parameter `x` is not a plain value" in problems_of(
         f"# %% parameters\nx = {value}\n\n# %% checks\nassert x"

@@ -42,6 +42,8 @@ NOISY_REPEATS, EXACT_REPEATS = 8, 2
 MOST_POINTS = 1000
 # The longest campaign, in seconds: a week.
 LONGEST_TIMEOUT = 7 * 24 * 3600
+# Half of a character, which no file in UTF-8 can hold: an escape such as \ud800 in a string of Python.
+_LONE = re.compile("[\ud800-\udfff]")
 # What names the lowest version that it admits.
 FLOORS = (">=", "==", "~=")
 # A notebook hands them to a shell, between double quotes.
@@ -163,11 +165,12 @@ def blocks_of(source: str) -> Iterator[re.Match[str]]:
 
 
 def is_parameter_value(value: object) -> bool:
-    """Whether a parameter can have this value: JSON keeps it as it is."""
+    """Whether a parameter can have this value: JSON keeps it as it is, and UTF-8 has bytes for its text."""
     scalars = value if isinstance(value, list) else [value]
     return all(
         item is None
-        or isinstance(item, (bool, str))
+        or isinstance(item, bool)
+        or (isinstance(item, str) and _LONE.search(item) is None)
         or (isinstance(item, int) and abs(item) <= LARGEST)
         or (isinstance(item, float) and math.isfinite(item))
         for item in scalars

@@ -499,9 +499,13 @@ def writing(shown: str) -> Iterator[None]:
 
     Raises:
         UnwritableError: The system refused.
+        BenchbookError: It would hold half a character; others can still be written.
     """
     try:
         yield
+    except UnicodeEncodeError as error:
+        what = f"cannot be written (it would hold {error.object[error.start]!r}, which is half a character)"
+        raise BenchbookError(Problem(shown, 1, what, "let the script yield whole characters")) from error
     except OSError as error:
         what = f"cannot be written ({error.strerror or error})"
         fix = "make room there, or make it writable; then the same command goes on"
