@@ -46,6 +46,8 @@ LONGEST_TIMEOUT = 7 * 24 * 3600
 _LONE = re.compile("[\ud800-\udfff]")
 # What names the lowest version that it admits.
 FLOORS = (">=", "==", "~=")
+# As long as a dependency: a number of some thousand digits is none that Python reads.
+LONGEST_SPECIFIER = 200
 # A notebook hands them to a shell, between double quotes.
 _DEPENDENCY = re.compile(r"[\w.\[\],<>=!~ ;'()*+-]{1,200}\Z", re.ASCII)
 # What a run has to do on an accelerator: values drawn by the host, operations by number format, bytes to and
@@ -279,8 +281,9 @@ def _problems(table: Mapping[str, Any], path: str, lines: Mapping[str, int]) -> 
             path, lines[""], "its metadata lacks `requires-python`", 'add requires-python = ">=3.11"'
         )
     elif not _is_specifier(python):
-        what = f"its `requires-python` is {python!r}, which names no versions"
-        yield Problem(path, at("requires-python"), what, 'write it as pip reads it, such as ">=3.11"')
+        what = f"its `requires-python` is {python[:LONGEST_SPECIFIER]!r}, which names no versions"
+        fix = f'write it as pip reads it, such as ">=3.11", in {LONGEST_SPECIFIER} characters at most'
+        yield Problem(path, at("requires-python"), what, fix)
     if not _is_strings(dependencies):
         yield Problem(
             path, lines[""], "its metadata lacks `dependencies`", "add the list of packages it imports"
@@ -328,7 +331,7 @@ def _is_specifier(text: str) -> bool:
         SpecifierSet(text)
     except InvalidSpecifier:
         return False
-    return True
+    return len(text) <= LONGEST_SPECIFIER
 
 
 def _why_no_dependency(text: str) -> str:
