@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from benchbook.calculator.checking import MADE_ALIKE, coefficient_problems, stale_coefficients
+from benchbook.calculator.checking import MADE_ALIKE, coefficient_problems, config_digest, stale_coefficients
 from benchbook.calculator.listing import coefficient_files, coefficients_path, load_coefficients, points_path
 from benchbook.calculator.points import load_points
 from benchbook.content.problems import BenchbookError
@@ -212,9 +212,9 @@ def test_coefficients_that_contradict_a_recorded_point_are_named(project: Projec
     assert "off a prediction in points.json; run" in line
 
 
-@pytest.mark.parametrize("part", ["weights", "training", "optimizers"])
-def test_a_family_that_is_not_as_a_model_of_its_making_is_named(project: Project, part: str) -> None:
-    family, name = "decoder", MADE_ALIKE["decoder"]
+def add_family(project: Project, family: str) -> str:
+    """Give the checkout a family and the model of its making; the name of the model."""
+    name = MADE_ALIKE[family]
     for one in (
         f"models/{name}.json",
         f"coefficients/models/{name}.json",
@@ -224,6 +224,13 @@ def test_a_family_that_is_not_as_a_model_of_its_making_is_named(project: Project
     models = project.snippets / "models/models.toml"
     write(models, models.read_text("utf-8") + f'["{name}"]\ntitle = "Llama"\nkind = "decoder"\n')
     assert said(project) == []
+    return name
+
+
+@pytest.mark.parametrize("part", ["weights", "training", "optimizers"])
+def test_a_family_that_is_not_as_a_model_of_its_making_is_named(project: Project, part: str) -> None:
+    family = "decoder"
+    name = add_family(project, family)
 
     def smaller(table: Table) -> None:
         table[part] = scaled(copy.deepcopy(table[part]), 0.1)
@@ -233,6 +240,30 @@ def test_a_family_that_is_not_as_a_model_of_its_making_is_named(project: Project
     assert f"decoder.json:1: the coefficients of {family} are " in line
     assert f" off those of {name} at " in line
     assert line.endswith(f"; run `benchbook coefficients {family}`")
+
+
+DIMENSIONS: dict[str, tuple[Damage, str]] = {
+    "none": (lambda t: t.pop("vocab_size"), "has no `vocab_size`"),
+    "neither of two": (lambda t: t.pop("hidden_size"), "has no `hidden_size` or `n_embd`"),
+    "nothing": (lambda t: t.update(num_attention_heads=0), "`num_attention_heads` is 0, and not"),
+    "a text": (lambda t: t.update(hidden_size="1024"), "`hidden_size` is '1024', and not a whole number"),
+    "a list": (lambda t: t.update(num_hidden_layers=[]), "`num_hidden_layers` is [], and not"),
+    "beyond a float": (lambda t: t.update(hidden_size=10**400), "`hidden_size` is 1000000"),
+    "less than one each": (lambda t: t.update(num_attention_heads=4097), "`head_dim` is 0, and not"),
+}
+
+
+@pytest.mark.parametrize("damage", DIMENSIONS)
+def test_a_configuration_without_the_dimensions_of_its_family_is_named(project: Project, damage: str) -> None:
+    name = add_family(project, "decoder")
+    apply, reason = DIMENSIONS[damage]
+    change(project.snippets / f"models/{name}.json", apply)
+    # As a derivation from it would say.
+    digest = config_digest(json.loads((project.snippets / f"models/{name}.json").read_text("utf-8")))
+    change(coefficients_path(project, name), lambda table: table.update(configuration=digest))
+    (line,) = said(project)
+    assert line.startswith(f"snippets/models/{name}.json:1: {reason}")
+    assert line.endswith("; copy it from its model again, or take the model out of models.toml")
 
 
 POINTS: dict[str, tuple[Damage, str]] = {
