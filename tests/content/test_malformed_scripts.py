@@ -82,6 +82,10 @@ def test_an_override_that_equals_what_is_shown_and_is_another_type_is_applied() 
     [
         ('[tool.benchbook.metrics]\n"größe" = { unit = "B" }', "is not a name of a script"),
         ("timeout = inf", "`timeout` is inf"),
+        (
+            "".join(f"[tool.benchbook.on.m{n}]\nx = 1\n" for n in range(21)),
+            "make it a table of kinds of machine, 20 at most",
+        ),
         ('environment = { "A=B" = "1" }', "`environment` is"),
         ('[tool.benchbook.matrix]\nx = [true, "true"]', "two points of the matrix are called `x=true`"),
         (f'[tool.benchbook.matrix]\nx = ["{"a" * 200}"]', "is called by 202 characters"),

@@ -40,6 +40,8 @@ RESERVED = ("ranks", "environment", "meters", "repeats")
 NOISY_REPEATS, EXACT_REPEATS = 8, 2
 # Each variant is a run of minutes, and all are held at once.
 MOST_POINTS = 1000
+# Kinds of machine, and machines, with values of their own: seven times what any script has.
+MOST_KINDS = 20
 # The longest campaign, in seconds: a week.
 LONGEST_TIMEOUT = 7 * 24 * 3600
 # Half of a character, which no file in UTF-8 can hold: an escape such as \ud800 in a string of Python.
@@ -237,6 +239,10 @@ def _is_venv(value: object) -> bool:
     return isinstance(value, str) and VENV.match(value) is not None
 
 
+def _is_on(value: object) -> bool:
+    return isinstance(value, dict) and len(value) <= MOST_KINDS
+
+
 def _is_matrix(value: object) -> bool:
     if isinstance(value, dict):
         lists = [values for values in value.values() if isinstance(values, list)]
@@ -260,7 +266,7 @@ KEYS: dict[str, tuple[Callable[[object], bool], str]] = {
     "traces": (_is_traces, f"a list of names of the script, {MOST_TRACES} at most, each once"),
     "venv": (_is_venv, "a name of up to 30 lower-case letters and digits, a letter first"),
     "metrics": (lambda value: isinstance(value, dict), "a table of metrics"),
-    "on": (lambda value: isinstance(value, dict), "a table of kinds of machine"),
+    "on": (_is_on, f"a table of kinds of machine, {MOST_KINDS} at most"),
     "smallest": (lambda value: isinstance(value, dict), "a table of parameters"),
     "worth": (_is_worth, "a whole number from 0 to 9, the largest for what is recorded first"),
     "work": (lambda value: isinstance(value, dict), f"a table of {', '.join(WORK)}"),
@@ -307,7 +313,7 @@ def _problems(table: Mapping[str, Any], path: str, lines: Mapping[str, int]) -> 
                 path, at(key), f"[tool.benchbook] has the unknown key `{key}`", did_you_mean(key, KEYS, "key")
             )
         elif not KEYS[key][0](value):
-            yield Problem(path, at(key), f"`{key}` is {value!r}", f"make it {KEYS[key][1]}")
+            yield Problem(path, at(key), f"`{key}` is {value!r:.200}", f"make it {KEYS[key][1]}")
         elif key == "matrix":
             yield from _point_problems(value, path, at)
         elif key == "work":
