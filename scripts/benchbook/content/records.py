@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
 import json
 import os
 import signal
+import stat
 import tempfile
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -481,8 +483,11 @@ def read_packed(path: Path, at_most: int) -> bytes:
     """The bytes of a file, unpacked if it is gzipped; where it unpacks to more than `at_most`, one more.
 
     Raises:
-        OSError, EOFError, zlib.error: It cannot be read, or its gzip is damaged.
+        OSError, EOFError, zlib.error: It cannot be read, is not a plain file, or its gzip is damaged.
     """
+    if not stat.S_ISREG(path.stat().st_mode):
+        # A pipe may never say anything.
+        raise OSError(errno.EINVAL, "not a plain file", str(path))
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
