@@ -126,6 +126,10 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         lambda t: [row.pop(t["variables"].index("completion")) for row in (*t["terms"], t["variables"])],
         "learns from completions, which are no variable of the file",
     ),
+    "too many terms": (
+        lambda t: t.update(terms=t["terms"][:1] * 1001),
+        "terms: List should have at most 1000",
+    ),
     "no positions": (lambda t: t.update(positions=0), "positions: "),
 }
 
@@ -283,6 +287,10 @@ POINTS: dict[str, tuple[Damage, str]] = {
     "a completion without a prompt": (
         lambda t: t["points"][0]["setup"].update(objective="grpo", sequence=8, completion=8),
         "completion is 8 of 8 tokens, and no prompt",
+    ),
+    "too many points": (
+        lambda t: t.update(points=t["points"][:1] * 1001),
+        "points: Tuple should have at most 1000 items",
     ),
     "no points": (lambda t: t.update(points=[]), "the file: it holds no points"),
     "a key too many": (lambda t: t.update(extra=1), "extra: there is no such key"),
