@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from benchbook.calculator.checking import MADE_ALIKE, coefficient_problems, stale_coefficients
+from benchbook.calculator.checking import MADE_ALIKE, coefficient_problems, config_digest, stale_coefficients
 from benchbook.calculator.listing import coefficient_files, coefficients_path, load_coefficients, points_path
 from benchbook.calculator.points import load_points
 from benchbook.content.problems import BenchbookError
@@ -126,6 +126,10 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         lambda t: [row.pop(t["variables"].index("completion")) for row in (*t["terms"], t["variables"])],
         "learns from completions, which are no variable of the file",
     ),
+    "too many terms": (
+        lambda t: t.update(terms=t["terms"][:1] * 1001),
+        "terms: List should have at most 1000",
+    ),
     "no positions": (lambda t: t.update(positions=0), "positions: "),
 }
 
@@ -212,18 +216,26 @@ def test_coefficients_that_contradict_a_recorded_point_are_named(project: Projec
     assert "off a prediction in points.json; run" in line
 
 
+def add_family(project: Project, family: str, models: int = 1) -> tuple[str, ...]:
+    """Give the checkout a family and so many models of its making; their names."""
+    names = MADE_ALIKE[family][:models]
+    listed = project.snippets / "models/models.toml"
+    text = listed.read_text("utf-8")
+    copied = [f"coefficients/families/{family}.json"]
+    for name in names:
+        copied += [f"models/{name}.json", f"coefficients/models/{name}.json"]
+        text += f'["{name}"]\ntitle = "{name}"\nkind = "decoder"\n'
+    for one in copied:
+        write(project.snippets / one, (HANDBOOK.snippets / one).read_text("utf-8"))
+    write(listed, text)
+    assert said(project) == []
+    return names
+
+
 @pytest.mark.parametrize("part", ["weights", "training", "optimizers"])
 def test_a_family_that_is_not_as_a_model_of_its_making_is_named(project: Project, part: str) -> None:
-    family, name = "decoder", MADE_ALIKE["decoder"][0]
-    for one in (
-        f"models/{name}.json",
-        f"coefficients/models/{name}.json",
-        f"coefficients/families/{family}.json",
-    ):
-        write(project.snippets / one, (HANDBOOK.snippets / one).read_text("utf-8"))
-    models = project.snippets / "models/models.toml"
-    write(models, models.read_text("utf-8") + f'["{name}"]\ntitle = "Llama"\nkind = "decoder"\n')
-    assert said(project) == []
+    family = "decoder"
+    (name,) = add_family(project, family)
 
     def smaller(table: Table) -> None:
         table[part] = scaled(copy.deepcopy(table[part]), 0.1)
@@ -236,17 +248,8 @@ def test_a_family_that_is_not_as_a_model_of_its_making_is_named(project: Project
 
 
 def test_a_family_that_is_as_one_model_of_its_making_alone_is_named(project: Project) -> None:
-    family, names = "decoder", MADE_ALIKE["decoder"]
-    models = project.snippets / "models/models.toml"
-    text = models.read_text("utf-8")
-    copied = [f"coefficients/families/{family}.json"]
-    for name in names:
-        copied += [f"models/{name}.json", f"coefficients/models/{name}.json"]
-        text += f'["{name}"]\ntitle = "{name}"\nkind = "decoder"\n'
-    for one in copied:
-        write(project.snippets / one, (HANDBOOK.snippets / one).read_text("utf-8"))
-    write(models, text)
-    assert said(project) == []
+    family = "decoder"
+    names = add_family(project, family, models=2)
 
     def smaller(table: Table) -> None:
         table["training"] = scaled(copy.deepcopy(table["training"]), 0.1)
@@ -256,6 +259,30 @@ def test_a_family_that_is_as_one_model_of_its_making_alone_is_named(project: Pro
     (line,) = said(project)
     assert f"decoder.json:1: the coefficients of {family} are " in line
     assert f" off those of {names[1]} at " in line
+
+
+DIMENSIONS: dict[str, tuple[Damage, str]] = {
+    "none": (lambda t: t.pop("vocab_size"), "has no `vocab_size`"),
+    "neither of two": (lambda t: t.pop("hidden_size"), "has no `hidden_size` or `n_embd`"),
+    "nothing": (lambda t: t.update(num_attention_heads=0), "`num_attention_heads` is 0, and not"),
+    "a text": (lambda t: t.update(hidden_size="1024"), "`hidden_size` is '1024', and not a whole number"),
+    "a list": (lambda t: t.update(num_hidden_layers=[]), "`num_hidden_layers` is [], and not"),
+    "beyond a float": (lambda t: t.update(hidden_size=10**400), "`hidden_size` is 1000000"),
+    "less than one each": (lambda t: t.update(num_attention_heads=4097), "`head_dim` is 0, and not"),
+}
+
+
+@pytest.mark.parametrize("damage", DIMENSIONS)
+def test_a_configuration_without_the_dimensions_of_its_family_is_named(project: Project, damage: str) -> None:
+    (name,) = add_family(project, "decoder")
+    apply, reason = DIMENSIONS[damage]
+    change(project.snippets / f"models/{name}.json", apply)
+    # As a derivation from it would say.
+    digest = config_digest(json.loads((project.snippets / f"models/{name}.json").read_text("utf-8")))
+    change(coefficients_path(project, name), lambda table: table.update(configuration=digest))
+    (line,) = said(project)
+    assert line.startswith(f"snippets/models/{name}.json:1: {reason}")
+    assert line.endswith("; copy it from its model again, or take the model out of models.toml")
 
 
 POINTS: dict[str, tuple[Damage, str]] = {
@@ -275,6 +302,10 @@ POINTS: dict[str, tuple[Damage, str]] = {
     "a completion without a prompt": (
         lambda t: t["points"][0]["setup"].update(objective="grpo", sequence=8, completion=8),
         "completion is 8 of 8 tokens, and no prompt",
+    ),
+    "too many points": (
+        lambda t: t.update(points=t["points"][:1] * 1001),
+        "points: Tuple should have at most 1000 items",
     ),
     "no points": (lambda t: t.update(points=[]), "the file: it holds no points"),
     "a key too many": (lambda t: t.update(extra=1), "extra: there is no such key"),

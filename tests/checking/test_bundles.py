@@ -1525,6 +1525,12 @@ def test_a_truncated_or_foreign_file_is_refused(project: Project, tmp_path: Path
     assert "bundle.json:1" in refusal(project, write(tmp_path / "bundle.json", text))
 
 
+def test_what_is_not_a_plain_file_is_not_waited_for(project: Project, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path(os.devnull)):
+        assert "cannot be read ([Errno 22] not a plain file" in refusal(project, path)
+
+
 def test_a_truncated_archive_is_refused(project: Project, tmp_path: Path) -> None:
     path = tmp_path / "bundle.json.gz"
     path.write_bytes(gzip.compress(packed(bundle_of()).encode())[:-20])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from benchbook.cli import main
 from benchbook.cli.main import seconds
 from builders import MACHINE, PAGE, SCRIPT, make_project, with_table, write
 from clones import ROOT, benchbook
@@ -69,7 +71,25 @@ def test_where_no_space_is_left_for_what_is_printed_one_line_says_so(tmp_path: P
             command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
     assert done.returncode == 1
-    assert done.stderr == "not all of it could be written: no space is left; free some, and run it again\n"
+    said = "not all of it could be written: no space left on device; make room, and run it again\n"
+    assert done.stderr == said
+
+
+@pytest.mark.parametrize("number", [errno.EDQUOT, errno.EFBIG, errno.EROFS])
+def test_whatever_the_system_has_no_room_by_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], number: int
+) -> None:
+    def command() -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(main, "app", command)
+    monkeypatch.setattr(os, "dup2", lambda *_: None)
+    with pytest.raises(SystemExit):
+        main.main()
+    (line,) = capfd.readouterr().err.splitlines()
+    assert (
+        line == f"not all of it could be written: {os.strerror(number).lower()}; make room, and run it again"
+    )
 
 
 def test_a_python_without_our_packages_gets_one_line(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from benchbook.cli.compare import find_rows
 from benchbook.content.project import Project
 from benchbook.query.library import Library
 from clones import benchbook
-from handbooks import CPU, FIXTURE, GPU
+from handbooks import CPU, FIXTURE, GPU, copy_handbook, set_metric
 
 TWO = "memory/methods.py?batch_size=2&method="
 
@@ -75,6 +75,7 @@ def test_what_was_expected_decides_the_exit_code() -> None:
         ("memory/methods.py#peak_memory", "memory/methods.py#peak_memory"),
         ("memory/none.py#x", "1"),
         ("nowhere", "nowhere"),
+        ("a" * 5000, "nowhere"),
         (f"{TWO}plain", CPU),
         (f"{TWO}plain#peak_memory", f"{TWO}plain#step_time"),
         (f"{TWO}plain#peak_memory", "4"),
@@ -96,6 +97,15 @@ def test_a_damaged_file_is_a_line_never_a_traceback(tmp_path: Path, text: str) -
     assert done.returncode == 1
     assert "records.json:1: " in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_sample_beyond_what_a_float_holds_is_a_line_never_a_traceback(tmp_path: Path) -> None:
+    project = copy_handbook(tmp_path)
+    set_metric(project, CPU, "peak_memory", {"method=plain,batch_size=2": 10**400})
+    done = benchbook(project.root, "compare", f"{TWO}plain#peak_memory", "1 GiB", "--machine", CPU)
+    assert done.returncode == 2
+    said = " ".join(done.stderr.replace("│", " ").split())
+    assert f"`memory/methods.py` has a sample on {CPU} that is beyond 10 to the 308th" in said
 
 
 def test_what_was_measured_nowhere_is_said() -> None:

@@ -80,7 +80,7 @@ def test_a_docstring_is_plain_text_for_notebooks_show_it_as_markdown(said: str) 
         parse_script(source, "snippets/guide/small.py", "guide/small.py")
 
 
-@pytest.mark.parametrize("value", ["1e999", "{[]: 1}", "[[1]]"])
+@pytest.mark.parametrize("value", ["1e999", "{[]: 1}", "[[1]]", r"'\ud800'", r"['a', '\udfff']"])
 def test_a_parameter_that_a_record_cannot_hold_is_a_problem(value: str) -> None:
     assert "the parameter `x` is not a plain value" in problems_of(
         f"# %% parameters\nx = {value}\n\n# %% checks\nassert x"
@@ -105,6 +105,10 @@ def test_an_override_that_equals_what_is_shown_and_is_another_type_is_applied() 
     [
         ('[tool.benchbook.metrics]\n"größe" = { unit = "B" }', "is not a name of a script"),
         ("timeout = inf", "`timeout` is inf"),
+        (
+            "".join(f"[tool.benchbook.on.m{n}]\nx = 1\n" for n in range(21)),
+            "make it a table of kinds of machine, 20 at most",
+        ),
         ('environment = { "A=B" = "1" }', "`environment` is"),
         ('[tool.benchbook.matrix]\nx = [true, "true"]', "two points of the matrix are called `x=true`"),
         (f'[tool.benchbook.matrix]\nx = ["{"a" * 200}"]', "is called by 202 characters"),

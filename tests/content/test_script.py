@@ -144,6 +144,7 @@ def test_a_malformed_script_is_named_with_its_line(old: str, new: str, line: int
         ('unit = "count"', 'units = "count"', 7, "has no unit"),
         ("# dependencies = []", "#", 2, "lacks `dependencies`"),
         ('">=3.11"', '"3.11 or so"', 3, "which names no versions"),
+        (">=3.11", f">={'9' * 5000}", 3, f"is '>={'9' * 198}', which names no versions"),
         ("= []", '= ["torch @ https://example.org/torch.whl"]', 4, "a character that none needs"),
         ("= []", "= ['torch; python_version > \"$(id)\"']", 4, "a character that none needs"),
         ("= []", '= ["torch>=2.*"]', 4, "is not a requirement"),

@@ -72,6 +72,8 @@ def test_a_library_outside_the_range_the_script_admits_makes_it_stale() -> None:
     for version, reason in [
         ("2.9.1", "libraries out of range (torch 2.9.1 is not >=2.11)"),
         ("2.13.0+cpu", "measured as it stands"),
+        # More digits than Python reads as a number.
+        ("9" * 5000, f"libraries out of range (torch {'9' * 200} is not >=2.11)"),
     ]:
         packages = {name: dataclasses.replace(campaign, packages={"torch": version})}
         assert verdict(source, dataclasses.replace(record, campaigns=packages)).reason == reason

@@ -17,7 +17,7 @@ from benchbook.content.project import Project, find_project
 from benchbook.content.script import Script
 from benchbook.machines.gpus import sheets
 from benchbook.recording import command as recording
-from benchbook.recording.estimate import SHARE, START_SECONDS, expected_seconds
+from benchbook.recording.estimate import SHARE, START_SECONDS, expected_seconds, work_problems
 from benchbook.recording.plan import make_plan
 from running import add_script, parsed, small_project
 
@@ -175,6 +175,22 @@ def test_the_check_computes_the_work_of_every_variant(tmp_path: Path, work: str)
     add_script(tmp_path, BODY, WORK + f"    {work}")
     (problem,) = (one for one in check_project(project).problems if "the work" in one.what)
     assert (problem.path, problem.line) == ("snippets/guide/small.py", 14)
+
+
+def test_work_for_more_variants_than_a_check_computes_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = "[tool.benchbook.on.cuda]\nn = 1\n[tool.benchbook.on.rocm]\nn = 2"
+    points = "[tool.benchbook.matrix]\nn = [" + ", ".join(map(str, range(700))) + "]"
+    script = parsed(BODY, f'needs = ["accelerator"]\n{kinds}\n{points}\n[tool.benchbook.work]\nfp32 = "n"')
+    monkeypatch.setattr("benchbook.recording.estimate.work_of", None)
+    (problem,) = work_problems(script)
+    assert "computed for 2100 variants on all kinds of machine, and 2000 are the most" in problem.what
+    assert problem.line == 14
+
+
+def test_variants_of_kinds_that_only_a_check_asks_for_are_not_kept() -> None:
+    script = working('fp32 = "n"')
+    assert list(work_problems(script)) == []
+    assert script._variants == {}
 
 
 def test_a_wrong_estimate_costs_no_recording(tmp_path: Path) -> None:

@@ -799,6 +799,20 @@ def test_a_bundle_is_what_import_takes(project: Project, tmp_path: Path) -> None
     assert len(written(project).variants["n=1"].runs) == 3
 
 
+def test_a_record_that_no_file_can_hold_is_named_and_keeps_no_other_from_being_written(
+    project: Project, tmp_path: Path
+) -> None:
+    add_script(project.root, BODY, SWEEP)
+    record(project)
+    good = written(project)
+    bad = replace(good, script="guide/bad.py", variants={"\ud800": good.variants["n=1"]})
+    checkout = Checkout(project, HERE)
+    for store in (checkout, Bundle(tmp_path / "here.json", checkout, HERE)):
+        with pytest.raises(BenchbookError, match=r"guide/bad\.json:1: cannot be written .* half a character"):
+            store.save(bad)
+        store.save(good)
+
+
 def test_a_bundle_that_was_begun_is_gone_on_with(project: Project, tmp_path: Path) -> None:
     add_script(project.root, BODY, SWEEP, name="guide/one.py")
     add_script(project.root, BODY, SWEEP, name="guide/two.py")

@@ -353,6 +353,30 @@ def test_what_cannot_be_resolved_is_a_box_and_a_problem_with_its_line(
     assert problem in checked(project, page)
 
 
+def test_a_page_that_shows_more_than_its_room_is_refused_where_it_does_and_draws_no_more(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benchbook.rendering.specs.MOST_CELLS", 14)
+    rows = "script: memory/methods.py\nrows: [method, batch_size]\ncolumns: [peak_memory, step_time]"
+    where = "script: memory/methods.py\nwhere: {method: plain}\n"
+    blocks = [
+        f"```table\n{rows}\n```",
+        f"```tradeoff\n{where}points: batch_size\nx: peak_memory\ny: step_time\ntitle: A\n```",
+        f"```table\n{rows}\ncaption: Again\n```",
+        f"```chart\n{where}x: batch_size\ny: step_time\ntitle: B\n```",
+    ]
+    page = project.docs / "en/memory.md"
+    page.write_text("# T { #t }\n\n" + "\n\n".join(blocks) + "\n", "utf-8")
+    build = start(project)
+    shown = render(build, page.read_text("utf-8"))
+    (problem,) = build.problems
+    assert (problem.path, problem.line) == ("docs/en/memory.md", 9)
+    assert "shows 15 cells of tables and points of pictures, and 14 are the most" in problem.what
+    assert shown.count("<table") == 1
+    assert "<figure" not in shown
+    assert checked(project, page) == [problem]
+
+
 def test_a_page_is_checked_without_building_it(project: Project) -> None:
     page = project.docs / "en/memory.md"
     page.write_text("# T { #t }\n\n`#!value a/b.py#c`\n\n`#!value d/e.py#f`\n\n" + cell("g/h.py#i"), "utf-8")

@@ -365,6 +365,7 @@ def test_a_key_that_yaml_has_twice_is_refused() -> None:
         ("- " * 100_000, 1, "nests deeper than 30 levels"),
         ("made: 2026-02-31", 1, "is not valid YAML"),
         ("made: " + "9" * 5000, 1, "is not valid YAML"),
+        ("made: 1" + ":00" * 300 + ".5", 1, "is not valid YAML"),
     ],
     ids=lambda value: str(value)[:20],
 )

@@ -8,9 +8,11 @@ from hashlib import sha256
 from typing import Any
 
 from benchbook.calculator.listing import (
+    COPY_AGAIN,
     FAMILIES,
     coefficients_path,
     config_of,
+    config_path,
     derivable,
     load_coefficients,
     points_path,
@@ -40,6 +42,8 @@ MADE_ALIKE = {
     "decoder-full": ("llama-2-7b",),
     "decoder-full-tied": ("smollm2-1.7b",),
 }
+# Of anything that a configuration counts.
+LARGEST_DIMENSION = 10**6
 # By what share it may be off those models' own coefficients; today it is 1 % at most.
 OFF_FAMILY = 0.02
 
@@ -116,7 +120,12 @@ def _file_problems(project: Project, name: str, parameters: int | None) -> Itera
 
 def _family_problems(project: Project, family: str, name: str) -> Iterator[Problem]:
     """Where the coefficients of a family are not those of the model `name`, which is of its making."""
-    path, dimensions = coefficients_path(project, family), _dimensions(config_of(project, name))
+    path = coefficients_path(project, family)
+    try:
+        dimensions = _dimensions(config_of(project, name))
+    except ValueError as error:
+        yield Problem(project.relative(config_path(project, name)), 1, str(error), COPY_AGAIN)
+        return
     own, found = load_coefficients(coefficients_path(project, name)), load_coefficients(path)
     shown, fix = project.relative(path), f"run `benchbook coefficients {family}`"
     try:
@@ -135,17 +144,31 @@ def _off(found: Coefficients, own: Coefficients, setup: Setup, dimensions: Mappi
 
 
 def _dimensions(config: Mapping[str, Any]) -> dict[str, float]:
-    """The variables of a family, by the configuration of a BERT, a GPT-2 or a Llama."""
-    hidden = config.get("hidden_size") or config["n_embd"]
-    heads = config.get("num_attention_heads") or config["n_head"]
+    """The variables of a family, by the configuration of a BERT, a GPT-2 or a Llama.
+
+    Raises:
+        ValueError: One of them is not there, or is not a count.
+    """
+
+    def dimension(*keys: str, otherwise: int | None = None) -> int:
+        key = next((key for key in keys if config.get(key) is not None), None)
+        value = config[key] if key is not None else otherwise
+        if value is None:
+            raise ValueError(f"has no `{'` or `'.join(keys)}`")
+        if type(value) is not int or not 1 <= value <= LARGEST_DIMENSION:
+            what = f"`{key or keys[0]}` is {value!r:.40}"
+            raise ValueError(f"{what}, and not a whole number from 1 to {LARGEST_DIMENSION}")
+        return value
+
+    hidden, heads = dimension("hidden_size", "n_embd"), dimension("num_attention_heads", "n_head")
     return {
         "hidden": hidden,
-        "intermediate": config.get("intermediate_size") or config.get("n_inner") or 4 * hidden,
+        "intermediate": dimension("intermediate_size", "n_inner", otherwise=4 * hidden),
         "heads": heads,
-        "groups": config.get("num_key_value_heads") or heads,
-        "head": config.get("head_dim") or hidden // heads,
-        "vocabulary": config["vocab_size"],
-        "layers": config.get("num_hidden_layers") or config["n_layer"],
+        "groups": dimension("num_key_value_heads", otherwise=heads),
+        "head": dimension("head_dim", otherwise=hidden // heads),
+        "vocabulary": dimension("vocab_size"),
+        "layers": dimension("num_hidden_layers", "n_layer"),
     }
 
 

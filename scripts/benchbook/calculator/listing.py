@@ -24,6 +24,7 @@ KINDS: tuple[str, ...] = get_args(Kind)
 # Where the dimensions are the reader's own: a BERT, a GPT-2, or a Llama, whose keys and values are shared by
 # queries or not ("full"), and whose two embeddings are one ("tied") or not.
 FAMILIES = ("encoder", "gpt", "decoder", "decoder-tied", "decoder-full", "decoder-full-tied")
+COPY_AGAIN = "copy it from its model again, or take the model out of models.toml"
 # Of a model's files, which pages name.
 ModelName = Annotated[str, Limit(pattern=r"^[a-z0-9]+(?:[._-][a-z0-9]+)*$", max_length=80), Passes(no_device)]
 Address = Annotated[str, Limit(pattern=r"^https://[\x21-\x7e]+$", max_length=400)]
@@ -78,19 +79,24 @@ def points_path(project: Project) -> Path:
     return project.snippets / "coefficients" / "points.json"
 
 
+def config_path(project: Project, name: str) -> Path:
+    """Where the configuration of a model lies."""
+    return project.snippets / "models" / f"{name}.json"
+
+
 def config_of(project: Project, name: str) -> dict[str, Any]:
     """The configuration of a model.
 
     Raises:
         BenchbookError: It cannot be read, or is not a table of JSON.
     """
-    path = project.snippets / "models" / f"{name}.json"
-    shown, fix = project.relative(path), "copy it from its model again, or take the model out of models.toml"
+    path = config_path(project, name)
+    shown = project.relative(path)
     config, _, problems = read_json(path, shown)
     if problems:
-        raise BenchbookError(*(Problem(shown, one.line, one.what, fix) for one in problems))
+        raise BenchbookError(*(Problem(shown, one.line, one.what, COPY_AGAIN) for one in problems))
     if not isinstance(config, dict):
-        raise BenchbookError(Problem(shown, 1, "is not a table", fix))
+        raise BenchbookError(Problem(shown, 1, "is not a table", COPY_AGAIN))
     return config
 
 

@@ -18,6 +18,8 @@ from benchbook.content.project import Project
 from benchbook.content.records import dump_json, write_text
 
 SCHEMA = 2
+# Three times what is recorded; the calculator computes each of them anew.
+MOST_POINTS = 1000
 PREDICT_POINTS = "run `benchbook coefficients --points 200`"
 AtLeastOne = Annotated[int, Limit(ge=1, le=10**18)]
 
@@ -46,7 +48,7 @@ class Points(Stored):
     predictor: Count
     torch: Short
     transformers: Short
-    points: Many[Point]
+    points: Annotated[Many[Point], Limit(max_length=MOST_POINTS)]
     schema: Count = SCHEMA
 
     def __post_init__(self) -> None:

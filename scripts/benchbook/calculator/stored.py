@@ -27,8 +27,8 @@ TRAINING = re.compile(
 GENERATION = re.compile(r"(?P<precision>fp32|bf16) (?:sdpa|eager)")
 # Some models were derived before states lay in pages, and those of adapters never do.
 SOMETIMES = "paged_"
-# No file has so many of anything, and no memory is so large.
-MOST = 10_000
+# Of terms, and of numbers in a sum: some twenty times what any file has; and no memory is so large.
+MOST = 1000
 LARGEST = 1e18
 
 Power = Annotated[int, Limit(ge=0, le=8)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -194,9 +195,9 @@ def load_set(project: Project, text: str) -> list[Record]:
         BenchbookError: A file is not in order.
     """
     path = project.records / text if text in project.machines else Path(text)
-    if path.is_dir():
+    if os.path.isdir(path):
         files = [one for one in sorted(path.rglob("*.json")) if one.name != "machine.json"]
-    elif path.is_file():
+    elif os.path.isfile(path):
         files = [path]
     else:
         fix = f"name a file or a folder of records, or {did_you_mean(text, project.machines, 'machine')}"

@@ -25,6 +25,8 @@ from benchbook.content.records import MOST_RUNS
 
 # The exit code where the content is not right; typer's own is 2 where the words of the command are not.
 NOT_RIGHT = 1
+# What the system says where there is no room: on the disk, for this user, in one file, or on it at all.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 app = typer.Typer(
     add_completion=False,
@@ -251,9 +253,10 @@ def main() -> None:
         typer.echo(lacking(error), err=True)
         sys.exit(NOT_RIGHT)
     except OSError as error:
-        if error.errno != errno.ENOSPC:
+        if error.errno not in NO_ROOM:
             raise
         # What was to be printed, too: writing it again at the end would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        typer.echo("not all of it could be written: no space is left; free some, and run it again", err=True)
+        why = (error.strerror or str(error)).lower()
+        typer.echo(f"not all of it could be written: {why}; make room, and run it again", err=True)
         sys.exit(NOT_RIGHT)

@@ -40,10 +40,16 @@ RESERVED = ("ranks", "environment", "meters", "repeats")
 NOISY_REPEATS, EXACT_REPEATS = 8, 2
 # Each variant is a run of minutes, and all are held at once.
 MOST_POINTS = 1000
+# Kinds of machine, and machines, with values of their own: seven times what any script has.
+MOST_KINDS = 20
 # The longest campaign, in seconds: a week.
 LONGEST_TIMEOUT = 7 * 24 * 3600
+# Half of a character, which no file in UTF-8 can hold: an escape such as \ud800 in a string of Python.
+_LONE = re.compile("[\ud800-\udfff]")
 # What names the lowest version that it admits.
 FLOORS = (">=", "==", "~=")
+# As long as a dependency: a number of some thousand digits is none that Python reads.
+LONGEST_SPECIFIER = 200
 # A notebook hands them to a shell, between double quotes.
 _DEPENDENCY = re.compile(r"[\w.\[\],<>=!~ ;'()*+-]{1,200}\Z", re.ASCII)
 # What a run has to do on an accelerator: values drawn by the host, operations by number format, bytes to and
@@ -163,11 +169,12 @@ def blocks_of(source: str) -> Iterator[re.Match[str]]:
 
 
 def is_parameter_value(value: object) -> bool:
-    """Whether a parameter can have this value: JSON keeps it as it is."""
+    """Whether a parameter can have this value: JSON keeps it as it is, and UTF-8 has bytes for its text."""
     scalars = value if isinstance(value, list) else [value]
     return all(
         item is None
-        or isinstance(item, (bool, str))
+        or isinstance(item, bool)
+        or (isinstance(item, str) and _LONE.search(item) is None)
         or (isinstance(item, int) and abs(item) <= LARGEST)
         or (isinstance(item, float) and math.isfinite(item))
         for item in scalars
@@ -232,6 +239,10 @@ def _is_venv(value: object) -> bool:
     return isinstance(value, str) and VENV.match(value) is not None
 
 
+def _is_on(value: object) -> bool:
+    return isinstance(value, dict) and len(value) <= MOST_KINDS
+
+
 def _is_matrix(value: object) -> bool:
     if isinstance(value, dict):
         lists = [values for values in value.values() if isinstance(values, list)]
@@ -255,7 +266,7 @@ KEYS: dict[str, tuple[Callable[[object], bool], str]] = {
     "traces": (_is_traces, f"a list of names of the script, {MOST_TRACES} at most, each once"),
     "venv": (_is_venv, "a name of up to 30 lower-case letters and digits, a letter first"),
     "metrics": (lambda value: isinstance(value, dict), "a table of metrics"),
-    "on": (lambda value: isinstance(value, dict), "a table of kinds of machine"),
+    "on": (_is_on, f"a table of kinds of machine, {MOST_KINDS} at most"),
     "smallest": (lambda value: isinstance(value, dict), "a table of parameters"),
     "worth": (_is_worth, "a whole number from 0 to 9, the largest for what is recorded first"),
     "work": (lambda value: isinstance(value, dict), f"a table of {', '.join(WORK)}"),
@@ -276,8 +287,9 @@ def _problems(table: Mapping[str, Any], path: str, lines: Mapping[str, int]) -> 
             path, lines[""], "its metadata lacks `requires-python`", 'add requires-python = ">=3.11"'
         )
     elif not _is_specifier(python):
-        what = f"its `requires-python` is {python!r}, which names no versions"
-        yield Problem(path, at("requires-python"), what, 'write it as pip reads it, such as ">=3.11"')
+        what = f"its `requires-python` is {python[:LONGEST_SPECIFIER]!r}, which names no versions"
+        fix = f'write it as pip reads it, such as ">=3.11", in {LONGEST_SPECIFIER} characters at most'
+        yield Problem(path, at("requires-python"), what, fix)
     if not _is_strings(dependencies):
         yield Problem(
             path, lines[""], "its metadata lacks `dependencies`", "add the list of packages it imports"
@@ -301,7 +313,7 @@ def _problems(table: Mapping[str, Any], path: str, lines: Mapping[str, int]) -> 
                 path, at(key), f"[tool.benchbook] has the unknown key `{key}`", did_you_mean(key, KEYS, "key")
             )
         elif not KEYS[key][0](value):
-            yield Problem(path, at(key), f"`{key}` is {value!r}", f"make it {KEYS[key][1]}")
+            yield Problem(path, at(key), f"`{key}` is {value!r:.200}", f"make it {KEYS[key][1]}")
         elif key == "matrix":
             yield from _point_problems(value, path, at)
         elif key == "work":
@@ -325,7 +337,7 @@ def _is_specifier(text: str) -> bool:
         SpecifierSet(text)
     except InvalidSpecifier:
         return False
-    return True
+    return len(text) <= LONGEST_SPECIFIER
 
 
 def _why_no_dependency(text: str) -> str:

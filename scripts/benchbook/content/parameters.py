@@ -20,7 +20,7 @@ SAFE_VALUE = re.compile(r"[A-Za-z0-9_.+-]+\Z")
 LONGEST_NAME = 200
 # So many characters of what was set are shown.
 LONGEST_LINE = 1000
-PLAIN = "give it a finite number, a string, a boolean, None or a list of those"
+PLAIN = "give it a finite number, a string of whole characters, a boolean, None or a list of those"
 
 
 def differs(value: ParameterValue, other: ParameterValue) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
 import json
 import os
 import signal
+import stat
 import tempfile
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -482,8 +484,11 @@ def read_packed(path: Path, at_most: int) -> bytes:
     """The bytes of a file, unpacked if it is gzipped; where it unpacks to more than `at_most`, one more.
 
     Raises:
-        OSError, EOFError, zlib.error: It cannot be read, or its gzip is damaged.
+        OSError, EOFError, zlib.error: It cannot be read, is not a plain file, or its gzip is damaged.
     """
+    if not stat.S_ISREG(path.stat().st_mode):
+        # A pipe may never say anything.
+        raise OSError(errno.EINVAL, "not a plain file", str(path))
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
@@ -500,9 +505,13 @@ def writing(shown: str) -> Iterator[None]:
 
     Raises:
         UnwritableError: The system refused.
+        BenchbookError: It would hold half a character; others can still be written.
     """
     try:
         yield
+    except UnicodeEncodeError as error:
+        what = f"cannot be written (it would hold {error.object[error.start]!r}, which is half a character)"
+        raise BenchbookError(Problem(shown, 1, what, "let the script yield whole characters")) from error
     except OSError as error:
         what = f"cannot be written ({error.strerror or error})"
         fix = "make room there, or make it writable; then the same command goes on"

@@ -185,7 +185,7 @@ class Script:
         """
         asked = tuple(kinds), smallest
         if asked not in self._variants:
-            self._variants[asked] = self._variants_of(kinds, smallest)
+            self._variants[asked] = self.make_variants(kinds, smallest)
         return self._variants[asked]
 
     @cached_property
@@ -193,7 +193,8 @@ class Script:
         """What was asked for before: pages ask for the same variants thousands of times."""
         return {}
 
-    def _variants_of(self, kinds: Sequence[str], smallest: bool) -> tuple[Variant, ...]:
+    def make_variants(self, kinds: Sequence[str], smallest: bool = False) -> tuple[Variant, ...]:
+        """The same, made anew and not kept: for kinds of machine that nothing else asks for."""
         base = dict(self.shown)
         repeats = self._repeats
         for kind in kinds:

@@ -62,8 +62,8 @@ def parse_yaml(text: str) -> Any:
         value = yaml.load(text, Loader=_Loader)
     except yaml.YAMLError as error:
         raise _invalid(error) from error
-    except ValueError as error:
-        # A date that no calendar has, or a number without end.
+    except (ValueError, OverflowError) as error:
+        # A date that no calendar has, or a number without end; `1:00:30.5` is one of base 60.
         raise InvalidYamlError(1, str(error)) from error
     if has_endless_number(value):
         raise InvalidYamlError(1, "a number is beyond 10 to the 308th")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from benchbook.content.formats import json_text
@@ -117,8 +118,18 @@ def _out_of_range(dependencies: tuple[str, ...], packages: dict[str, str]) -> It
             continue
         if version is None:
             yield f"libraries out of range ({requirement.name} was not recorded)"
-        elif not requirement.specifier.contains(version, prereleases=True):
-            yield f"libraries out of range ({requirement.name} {version} is not {requirement.specifier})"
+        elif not _is_among(version, requirement.specifier):
+            what = f"{requirement.name} {version[:MOST_SHOWN]} is not {requirement.specifier}"
+            yield f"libraries out of range ({what})"
+
+
+def _is_among(version: str, specifier: SpecifierSet) -> bool:
+    """Whether `version`, as a record has it, is one that `specifier` names."""
+    try:
+        return specifier.contains(version, prereleases=True)
+    except ValueError:
+        # It is not a version, or has a number of more digits than Python reads.
+        return False
 
 
 def kinds_of(project: Project, machine: str) -> tuple[str, ...]:

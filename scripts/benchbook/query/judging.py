@@ -89,9 +89,9 @@ def _judge(library: Library, claim: Claim, machine: Machine) -> Judgement:
             continue
         try:
             part = measure(library, one, machine)
+            sides.append(side_of_measurement(part))
         except UnresolvedError as error:
             raise BenchbookError(error.at(claim.path, claim.at(key))) from None
-        sides.append(side_of_measurement(part))
         parts += [part] if part is not None and part.samples else []
     found = compare_sides(sides[0], sides[1], claim.times)
     tolerance = tolerance_of(claim, first.unit)
@@ -111,11 +111,21 @@ def usual_tolerance(claim: Claim, unit: Unit) -> float:
 
 
 def side_of_measurement(part: Measurement | None) -> Side:
-    """A measurement as one side of a comparison, in the base unit of its dimension."""
+    """A measurement as one side of a comparison, in the base unit of its dimension.
+
+    Raises:
+        UnresolvedError: A sample is beyond what a float holds.
+    """
     if part is None:
         return Side(())
+    try:
+        samples = tuple(sample * part.unit.factor for sample in part.samples)
+    except OverflowError:
+        script, machine = part.source.script.reference, part.source.machine.name
+        what = f"`{script}` has a sample on {machine} that is beyond 10 to the 308th"
+        raise UnresolvedError(what, "record it again with `benchbook record`") from None
     return Side(
-        tuple(sample * part.unit.factor for sample in part.samples),
+        samples,
         timed=part.unit.noisy,
         # Each script has campaigns of its own.
         campaign=f"{part.source.script.reference} {part.source.result.campaign}",

@@ -20,6 +20,8 @@ SHARE = {"fp32": 0.6, "tf32": 0.4, "bf16": 0.4, "fp8": 0.4, "bytes": 0.6}
 HOST_VALUES_PER_SECOND = 1.2e8
 # A context, the first kernels of each library, and what a script imports that cannot be imported ahead.
 START_SECONDS = 2.0
+# Ten times what any script has: a check computes them all.
+MOST_ESTIMATES = 2000
 # Formats that a device without them computes in the next wider one.
 WIDER = {"fp8": "bf16", "tf32": "fp32", "bf16": "fp32"}
 
@@ -68,8 +70,17 @@ def work_of(script: Script, variant: Variant) -> dict[str, float]:
 
 def work_problems(script: Script) -> Iterator[Problem]:
     """The first thing that is wrong with a script's `work` on each kind of machine that it may run on."""
-    for kinds in (("accelerator",), *(("accelerator", kind) for kind in script.metadata.on)):
-        for variant in script.variants(kinds) if script.metadata.work else ():
+    if not script.metadata.work:
+        return
+    all_kinds = [("accelerator",), *(("accelerator", kind) for kind in script.metadata.on)]
+    if (count := len(all_kinds) * len(script.metadata.matrix)) > MOST_ESTIMATES:
+        what = f"`work` is computed for {count} variants on all kinds of machine"
+        what += f", and {MOST_ESTIMATES} are the most"
+        fix = "sweep fewer points, or set parameters for fewer kinds of machine"
+        yield Problem(script.path, script.metadata.line_of("work"), what, fix)
+        return
+    for kinds in all_kinds:
+        for variant in script.make_variants(kinds):
             try:
                 work_of(script, variant)
             except BenchbookError as error:

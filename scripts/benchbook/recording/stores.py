@@ -85,6 +85,7 @@ class Store(Protocol):
 
         Raises:
             UnwritableError: It cannot be written; what was there is as it was.
+            BenchbookError: No file can hold this record; others can be written.
         """
 
 
@@ -205,6 +206,9 @@ class Bundle:
 
     def save(self, record: Record, traces: Mapping[str, bytes] | None = None) -> str:
         """Put a record in place, whole, with its traces; the name of the file, for messages."""
+        with writing(self._project.relative(self._project.record_path(self._machine.name, record.script))):
+            # One that no file can hold is kept out, or it would be in the way of those after it.
+            dump_record(record).encode()
         self._records[record.script] = record
         self._traces |= traces or {}
         machine = machine_table(self._machine)

@@ -27,7 +27,7 @@ from benchbook.rendering.context import Build, Rendering
 from benchbook.rendering.drawing import MAX_SERIES, SHAPES, Line, draw_chart, line_ends
 from benchbook.rendering.labels import axis_label, name_label
 from benchbook.rendering.provenance import details_element, render_details, repeats_text
-from benchbook.rendering.specs import ShownQuantity, quantity_of, read_spec, variants_of
+from benchbook.rendering.specs import CellCount, ShownQuantity, quantity_of, read_spec, variants_of
 
 
 def axis_name(language: Language, name: str, scope: str, unit: Unit) -> str:
@@ -184,13 +184,17 @@ def _chart_lines(library: Library, chart: Chart, machine: Machine) -> Drawn | No
     return Drawn(tuple(name for name, _ in found.values()), lines, unit)
 
 
-def resolve_chart(library: Library, guide: str, text: str) -> tuple[Chart, list[tuple[Machine, Drawn]]]:
+def resolve_chart(
+    library: Library, guide: str, text: str, count: CellCount
+) -> tuple[Chart, list[tuple[Machine, Drawn]]]:
     """The chart that a fence of `guide` asks for, and what it shows on each machine, the default one first.
 
     Raises:
-        UnresolvedError: It asks for something that is not there.
+        UnresolvedError: It asks for something that is not there, or for more than the page, whose points
+            `count` takes in, has room for.
     """
     chart = read_chart(text, library)
+    count.add(len(chart.variants))
     return chart, found_where_recorded(
         library,
         guide,
@@ -204,7 +208,7 @@ def resolve_chart(library: Library, guide: str, text: str) -> tuple[Chart, list[
 def render_chart(build: Build, text: str) -> str:
     """The HTML of a `chart` fence with the body `text`; raises as `resolve_chart` does."""
     library, page = build.library, build.here
-    chart, found = resolve_chart(library, page.guide, text)
+    chart, found = resolve_chart(library, page.guide, text, page.count)
     (shown, known), *others = found
     for machine, drawn in others:
         build.keep_block(chart.key, machine, _rendering(build, chart, machine, drawn))

@@ -27,6 +27,7 @@ from benchbook.rendering import (
 from benchbook.rendering.calculator_form import render_calculator
 from benchbook.rendering.context import Build, current
 from benchbook.rendering.provenance import ROOT
+from benchbook.rendering.specs import COUNTED
 
 if TYPE_CHECKING:
     from benchbook.content.readings import Slot
@@ -145,7 +146,9 @@ def _render(kind: str, source: str, options: Mapping[str, str], render: Callable
     inline = kind == INLINE
     try:
         try:
-            return _slot(build, render(build), stated)
+            # Of a page that shows too much, the first fence that did says so.
+            full = kind in COUNTED and build.here.count.is_full
+            return _slot(build, "" if full else render(build), stated)
         except UnresolvedError as error:
             # Loads a second Markdown parser, which a page in order does not need.
             from benchbook.rendering.places import locate

@@ -25,6 +25,7 @@ from benchbook.rendering.claim_list import check_listing
 from benchbook.rendering.claims import resolve_claim
 from benchbook.rendering.context import Build
 from benchbook.rendering.error_texts import FIELD, check_field
+from benchbook.rendering.specs import COUNTED, CellCount
 from benchbook.rendering.tables import resolve_table
 from benchbook.rendering.traces import resolve_trace
 from benchbook.rendering.tradeoffs import resolve_tradeoff
@@ -49,13 +50,14 @@ def check_page(path: Path, page: PageSource, library: Library) -> list[Problem]:
     except BenchbookError as error:
         return list(error.problems)
     problems: list[Problem] = []
+    count = CellCount()
     for line, kind, text, options, heading in _places(page):
         if heading:
             problems.append(
                 Problem(shown, line, "a heading holds a value", "say it in the text below the heading")
             )
         try:
-            _resolve(library, path.stem, kind, text, options, language)
+            _resolve(library, path.stem, kind, text, options, language, count)
         except UnresolvedError as error:
             problems.append(error.at(shown, line))
         except BenchbookError as error:
@@ -66,9 +68,10 @@ def check_page(path: Path, page: PageSource, library: Library) -> list[Problem]:
 def unfit_records(path: Path, page: PageSource, library: Library) -> Iterator[Problem]:
     """Where what was recorded is not what `page`, whose file is `path`, asks for; what never was is free."""
     language = load_language(library.project.docs, path.relative_to(library.project.docs).parts[0])
+    count = CellCount()
     for line, kind, text, options, _ in _places(page):
         try:
-            _resolve(library, path.stem, kind, text, options, language)
+            _resolve(library, path.stem, kind, text, options, language, count)
         except UnfitError as error:
             yield error.at(library.project.relative(path), line)
         except (UnresolvedError, BenchbookError):
@@ -83,17 +86,25 @@ def locate(build: Build, kind: str, text: str) -> list[int]:
 
 
 def _resolve(
-    library: Library, guide: str, kind: str, text: str, options: dict[str, str], language: Language
+    library: Library,
+    guide: str,
+    kind: str,
+    text: str,
+    options: dict[str, str],
+    language: Language,
+    count: CellCount,
 ) -> None:
+    if kind in COUNTED and count.is_full:
+        return
     if kind == "cell":
         check_options(options)
         resolve_cell(library, guide, text)
     elif kind == "table":
-        resolve_table(library, guide, text, language)
+        resolve_table(library, guide, text, language, count)
     elif kind == "chart":
-        resolve_chart(library, guide, text)
+        resolve_chart(library, guide, text, count)
     elif kind == "tradeoff":
-        resolve_tradeoff(library, guide, text)
+        resolve_tradeoff(library, guide, text, count)
     elif kind == "trace":
         resolve_trace(library, guide, text)
     elif kind == CLAIM:

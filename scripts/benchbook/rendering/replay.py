@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 # Seconds between two looks at the files of a served site.
 _LOOK_EVERY = 0.1
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES)
 _FENCES = re.compile(r"^( *)(`{3,}+|~{3,}+).*?^\1\2 *$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#{1,6} .*\{ *#([\w-]+) *\} *$", re.MULTILINE)
 # A link that leads to no page of the site.

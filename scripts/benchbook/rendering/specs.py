@@ -30,6 +30,34 @@ from benchbook.query.measurements import Figure, Measurement, check_predictable,
 # What `rows:` names in place of an axis: a row per cell, or a row per metric of one variant.
 CELLS = "cells"
 METRICS = "metrics"
+# What the fences of one page show at most, ten times the page with most: each is drawn for every machine.
+MOST_CELLS = 6000
+COUNTED = ("table", "chart", "tradeoff")
+
+
+@dataclass
+class CellCount:
+    """How many cells of tables, and points of pictures, the fences of a page have asked for so far."""
+
+    cells: int = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether they asked for more than a page shows, which was said where they did."""
+        return self.cells > MOST_CELLS
+
+    def add(self, cells: int) -> None:
+        """Count those of one more fence.
+
+        Raises:
+            UnresolvedError: With them the page would show more than `MOST_CELLS`.
+        """
+        self.cells += cells
+        if self.is_full:
+            what = f"with this the page shows {self.cells} cells of tables and points of pictures"
+            raise UnresolvedError(
+                f"{what}, and {MOST_CELLS} are the most", "show fewer, by `where:`, or make several pages"
+            )
 
 
 @dataclass(frozen=True)

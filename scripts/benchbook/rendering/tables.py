@@ -35,7 +35,15 @@ from benchbook.rendering.claims import claim_mark, show_once
 from benchbook.rendering.context import Build, PageContext, Rendering
 from benchbook.rendering.labels import OUTCOMES, axis_label, head_label, name_label
 from benchbook.rendering.provenance import details_element, predicted_mark, render_details, repeats_text
-from benchbook.rendering.specs import CELLS, METRICS, ShownQuantity, quantity_of, read_spec, variants_of
+from benchbook.rendering.specs import (
+    CELLS,
+    METRICS,
+    CellCount,
+    ShownQuantity,
+    quantity_of,
+    read_spec,
+    variants_of,
+)
 from benchbook.rendering.values import raw
 
 # What a column may say beside its metric and unit.
@@ -472,14 +480,22 @@ def _shown(library: Library, table: Table, machine: Machine) -> list[Figure]:
 
 
 def resolve_table(
-    library: Library, guide: str, text: str, language: Language
+    library: Library, guide: str, text: str, language: Language, count: CellCount
 ) -> tuple[Table, list[tuple[Machine, list[list[Entry]]]]]:
     """The table that a fence of `guide` asks for, and what it shows on each machine, the default one first.
 
+    Parameters:
+        library: Scripts and records.
+        guide: Whose page.
+        text: The body of the fence.
+        language: The page's.
+        count: Takes in its cells.
+
     Raises:
-        UnresolvedError: It asks for something that is not there.
+        UnresolvedError: It asks for something that is not there, or for more than the page has room for.
     """
     table = read_table(text, library)
+    count.add(sum(len(row.quantities) for row in table.rows))
     machine = table.machine or library.first_machine(guide, table.script.reference)
     _check_predicted(library, table)
     entries = _table_entries(library, table, machine, language)
@@ -516,7 +532,7 @@ def render_table(build: Build, text: str) -> str:
     """The HTML of a `table` fence with the body `text`; raises as `resolve_table` does."""
     library, page = build.library, build.here
     language = page.language
-    table, found = resolve_table(library, page.guide, text, language)
+    table, found = resolve_table(library, page.guide, text, language, page.count)
     (shown, known), *others = found
     frame = _frame(table, known, language)
     for row in table.rows:

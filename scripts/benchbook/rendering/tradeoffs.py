@@ -35,7 +35,7 @@ from benchbook.rendering.context import Build, Rendering
 from benchbook.rendering.drawing import draw_points
 from benchbook.rendering.labels import axis_label
 from benchbook.rendering.provenance import render_details, repeats_text
-from benchbook.rendering.specs import ShownQuantity, quantity_of, read_spec, variants_of
+from benchbook.rendering.specs import CellCount, ShownQuantity, quantity_of, read_spec, variants_of
 
 KEYS = ("script", "points", "x", "y", "where", "title", "machine")
 MOST_POINTS = 30
@@ -178,14 +178,16 @@ def _higher(script: Script, quantity: ShownQuantity) -> bool:
 
 
 def resolve_tradeoff(
-    library: Library, guide: str, text: str
+    library: Library, guide: str, text: str, count: CellCount
 ) -> tuple[Tradeoff, list[tuple[Machine, Plotted]]]:
     """The trade-off that a fence of `guide` asks for, and what it shows on each machine, the default first.
 
     Raises:
-        UnresolvedError: It asks for something that is not there.
+        UnresolvedError: It asks for something that is not there, or for more than the page, whose points
+            `count` takes in, has room for.
     """
     tradeoff = read_tradeoff(text, library)
+    count.add(len(tradeoff.variants))
     return tradeoff, found_where_recorded(
         library,
         guide,
@@ -199,7 +201,7 @@ def resolve_tradeoff(
 def render_tradeoff(build: Build, text: str) -> str:
     """The HTML of a `tradeoff` fence with the body `text`; raises as `resolve_tradeoff` does."""
     library, page = build.library, build.here
-    tradeoff, found = resolve_tradeoff(library, page.guide, text)
+    tradeoff, found = resolve_tradeoff(library, page.guide, text, page.count)
     (shown, known), *others = found
     for machine, plotted in others:
         build.keep_block(tradeoff.key, machine, _rendering(build, tradeoff, plotted))
