@@ -284,11 +284,18 @@ def test_scripts_share_the_process_that_imports_where_nothing_is_measured(
     project: Project, tmp_path: Path, smallest: bool, servers: int
 ) -> None:
     noted = tmp_path / "servers"
-    for name, module in (("arrays", "numpy"), ("times", "time")):
-        note = f"with open({str(noted)!r}, 'a') as file:\n    print(os.getppid(), file=file)"
-        add_script(project.root, f"import os\nimport {module}\n{note}", name=f"guide/{name}.py")
+    note = f"with open({str(noted)!r}, 'a') as file:\n    print(os.getppid(), file=file)"
+    for name, imports in (("arrays", "numpy"), ("norms", "numpy.linalg")):
+        add_script(project.root, f"import os\nimport {imports}\n{note}", name=f"guide/{name}.py")
     assert record(project, smallest=smallest) == 0
     assert len(set(noted.read_text().split())) == servers
+
+
+def test_at_its_smallest_a_script_that_leaves_imports_to_itself_finds_none_made(project: Project) -> None:
+    add_script(project.root, "import numpy", name="guide/arrays.py")
+    body = "import sys\nassert 'numpy' not in sys.modules\nimport importlib\nimportlib.import_module('numpy')"
+    add_script(project.root, body, name="guide/imports.py")
+    assert record(project, smallest=True) == 0
 
 
 # The plan

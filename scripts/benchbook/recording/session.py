@@ -175,18 +175,17 @@ class Session:
     def smallest(self, tasks: Sequence[Task]) -> list[Problem]:
         """Run every variant once; what did not end well.
 
-        Nothing is measured: scripts of one environment share a host, which imports what any of them does.
+        Nothing is measured: scripts of one environment share a host, which imports what any of them does; but
+        a script that leaves all imports to itself, to measure one, finds none made.
         """
         problems: list[Problem] = []
-        sources: dict[str, list[str]] = {}
-        for task in tasks:
-            sources.setdefault(task.script.metadata.venv, []).extend(
-                cell.source for cell in task.script.cells
-            )
-        preloads = {venv: preload_names(found) for venv, found in sources.items()}
+        imported = [preload_names(cell.source for cell in task.script.cells) for task in tasks]
+        shared: dict[str, set[str]] = {}
+        for task, names in zip(tasks, imported, strict=True):
+            shared.setdefault(task.script.metadata.venv, set()).update(names)
         with self._hosts(tasks) as hosts:
-            for task in tasks:
-                preload = preloads[task.script.metadata.venv]
+            for task, names in zip(tasks, imported, strict=True):
+                preload = tuple(sorted(shared[task.script.metadata.venv])) if names else ()
                 for variant in task.variants:
                     try:
                         result = campaigns.run_once(
