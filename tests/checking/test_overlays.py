@@ -81,7 +81,7 @@ FIELDS: dict[str, tuple[Change, str]] = {
         lambda m: m["system"].update(libc="glibc 2.36 " * 10),
         'system.libc (null by "glibc 2.36 glibc 2.36 glibc 2.36 glibc 2.36 glibc 2.36 glib…)',
     ),
-    "memory": (lambda m: m.update(memory_bytes=24 * 2**30 + 1), "memory_bytes (25769803776 by 25769803777)"),
+    "memory": (lambda m: m.update(memory_bytes=24 * 2**30 - 1), "memory_bytes (25769803776 by 25769803775)"),
 }
 
 

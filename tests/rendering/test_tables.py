@@ -228,7 +228,7 @@ def test_a_row_can_have_a_link_and_a_line_of_the_page_s_own() -> None:
 
 def test_labels_are_the_language_s_own_and_escaped(tmp_path: Path) -> None:
     project = copy_handbook(tmp_path)
-    edit(project.docs / "en/_language.yml", "labels:\n", "labels:\n  method=plain: Plain\n")
+    edit(project.docs / "en/_language.yml", "labels:\n", "labels:\n  method: Method\n  method=plain: Plain\n")
     edit(
         project.docs / "ar/_language.yml",
         "labels:\n",

@@ -15,11 +15,11 @@ from typing import Any
 
 from benchbook.checking.origins import (
     changed_fields,
-    code_problems,
     commit_problems,
     machine_origin_problems,
     model_problems,
     record_origin_problems,
+    recorded_code_problems,
     strange_words,
     worded,
 )
@@ -536,7 +536,7 @@ def _refusals(
             continue
         yield from record_origin_problems(project, script, machine, table, path)
         yield from commit_problems(repository, table, path, reviewed)
-        yield from code_problems(repository, table, _not_here(project, table), path)
+        yield from recorded_code_problems(repository, table, _not_here(project, table), path)
         yield from plausibility_problems(table, machine, script, path)
         yield from entry_problems(table, script, path)
         elsewhere = _records_elsewhere(project, table["machine"], reference, before)

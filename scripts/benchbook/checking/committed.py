@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchbook.checking.origins import code_problems
+from benchbook.checking.origins import recorded_code_problems
 from benchbook.checking.overlays import SESSION
 from benchbook.content.positions import json_line
 from benchbook.content.problems import Problem
@@ -93,7 +93,7 @@ def edited_problems(
                 f"variant {name} is otherwise on `main`, of the same campaign (its {', '.join(odd)} differs)"
             )
             yield Problem(shown, json_line(text, ("variants", name)), what, RESTORE)
-    yield from code_problems(project.root, table, added, shown, text, may_be_renamed=committed.gone)
+    yield from recorded_code_problems(project.root, table, added, shown, text, may_be_renamed=committed.gone)
 
 
 def _blob_of(text: str, length: int) -> str:

@@ -490,7 +490,7 @@ def commit_problems(
             yield Problem(path, 1, what, RECORD_AGAIN)
 
 
-def code_problems(
+def recorded_code_problems(
     repository: Path,
     record: Mapping[str, Any],
     variants: Collection[str],

@@ -200,8 +200,8 @@ INVISIBLE = (
     "\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0001-\U000e007f"
 )
-# The same, but for tabs and the ends of lines, in a text of many lines.
-HIDDEN = re.compile(rf"(?![\t\n\r])[{INVISIBLE}]")
+# The same, but for tabs and the ends of lines and pages, in a text of many lines.
+HIDDEN = re.compile(rf"(?![\t\n\r\f])[{INVISIBLE}]")
 Short = Annotated[str, Limit(pattern=f"^[^{INVISIBLE}]*$", max_length=400)]
 # What a page names: no markup; and what it calls something: that begins with something to see.
 Label = Annotated[str, Limit(pattern=f"^[^{INVISIBLE}<>]*$", max_length=100)]
