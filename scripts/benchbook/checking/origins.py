@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.specifiers import SpecifierSet
 
 from benchbook.checking.plausibility import ROUNDING_SECONDS, cell_seconds, seconds_of
 from benchbook.content.formats import MOMENT, from_table
@@ -38,7 +38,7 @@ from benchbook.content.validation import RECORD_AGAIN
 from benchbook.machines.accelerators import VENDORS, model_words
 from benchbook.machines.description import MAINTAINERS, gigabytes, named, slug
 from benchbook.machines.gpus import Sheet, known_gpus, sheet_of
-from benchbook.query.freshness import input_digests, judge_record
+from benchbook.query.freshness import input_digests, is_among, judge_record
 
 # What a person may have worded better; an import leaves it as it is.
 WORDING = ("title", "short")
@@ -430,7 +430,7 @@ def python_problems(
     for name in sorted(campaigns):
         campaign = table["campaigns"][name]
         python = campaign["packages"].get("python")
-        if python is None or not _admits(script.metadata.requires_python, python):
+        if python is None or not is_among(python, SpecifierSet(script.metadata.requires_python)):
             what = f"campaign {name} ran on Python {python}, where {script.reference} asks for "
             what += script.metadata.requires_python
             yield Problem(path, 1, what, "record with a Python that the script admits")
@@ -550,10 +550,3 @@ def _made(repository: Path, commits: Iterable[str]) -> dict[str, datetime] | Non
     told = git_answer(repository, "log", *asked, send=lines.encode()) if lines else b""
     pairs = (line.split() for line in (told or b"").decode().splitlines())
     return {commit: datetime.fromtimestamp(int(seconds), UTC) for commit, seconds in pairs}
-
-
-def _admits(specifier: str, version: str) -> bool:
-    try:
-        return SpecifierSet(specifier).contains(version, prereleases=True)
-    except InvalidSpecifier:
-        return False

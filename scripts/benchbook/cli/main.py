@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import io
 import json
 import os
@@ -21,12 +20,10 @@ from benchbook.cli.problems import print_problems, printable
 from benchbook.cli.translations import new, translations
 from benchbook.content.problems import BenchbookError, Problem, lacking
 from benchbook.content.project import find_project
-from benchbook.content.records import MOST_RUNS
+from benchbook.content.records import MOST_RUNS, NO_ROOM
 
 # The exit code where the content is not right; typer's own is 2 where the words of the command are not.
 NOT_RIGHT = 1
-# What the system says where there is no room: on the disk, for this user, in one file, or on it at all.
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 app = typer.Typer(
     add_completion=False,

@@ -89,6 +89,8 @@ LONGEST_SERIES = 10_000
 MOST_POINTS = 5_000
 # Eight runs tell a time, and what is compared takes the square of them.
 MOST_RUNS = 64
+# What the system says where there is no room: on the disk, for this user, in one file, or on it at all.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 # What all runs of all variants together do not reach.
 MOST_PLACES = 10**6
 # No machine of one description has so many accelerators.

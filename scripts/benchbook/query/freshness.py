@@ -118,12 +118,12 @@ def _out_of_range(dependencies: tuple[str, ...], packages: dict[str, str]) -> It
             continue
         if version is None:
             yield f"libraries out of range ({requirement.name} was not recorded)"
-        elif not _is_among(version, requirement.specifier):
+        elif not is_among(version, requirement.specifier):
             what = f"{requirement.name} {version[:MOST_SHOWN]} is not {requirement.specifier}"
             yield f"libraries out of range ({what})"
 
 
-def _is_among(version: str, specifier: SpecifierSet) -> bool:
+def is_among(version: str, specifier: SpecifierSet) -> bool:
     """Whether `version`, as a record has it, is one that `specifier` names."""
     try:
         return specifier.contains(version, prereleases=True)

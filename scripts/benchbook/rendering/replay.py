@@ -27,6 +27,7 @@ from benchbook.content.claims import claim_anchor
 from benchbook.content.page_limits import too_deep, unreadable_pages
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
+from benchbook.content.records import NO_ROOM
 from benchbook.content.references import UnresolvedError
 from benchbook.content.site_files import site_file_problems
 from benchbook.content.unfinished import kept_drawing_problems, unfinished_problems
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
 
 # Seconds between two looks at the files of a served site.
 _LOOK_EVERY = 0.1
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES)
 _FENCES = re.compile(r"^( *)(`{3,}+|~{3,}+).*?^\1\2 *$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#{1,6} .*\{ *#([\w-]+) *\} *$", re.MULTILINE)
 # A link that leads to no page of the site.
@@ -256,7 +256,7 @@ class Replay:
             PluginError: It did.
         """
         activate(None)
-        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        if isinstance(error, OSError) and error.errno in (*NO_ROOM, errno.EACCES):
             what = (
                 f"{error.filename or 'the site'}: cannot be written ({error.strerror}): half a site is left"
             )

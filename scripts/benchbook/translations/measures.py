@@ -75,10 +75,10 @@ def _other_units(
     for unit in units:
         plain, places = folded(unit.prose)
         for word, symbol in unit_symbols(rules.units).items():
-            if symbol in _NEVER_WORDS and symbol not in known and word in plain:
-                for found in re.finditer(rf"(?<![A-Za-z]){re.escape(word)}(?![A-Za-z])", plain):
-                    what = f"the unit `{found[0]}` is not in the English text"
-                    yield Problem(path, unit.line_at(places[found.start()]), what, _SAME_UNIT)
+            if symbol in _NEVER_WORDS and symbol not in known:
+                for start in _starts(word, plain):
+                    what = f"the unit `{word}` is not in the English text"
+                    yield Problem(path, unit.line_at(places[start]), what, _SAME_UNIT)
 
 
 def _measures(units: Sequence[TextRun], rules: Rules) -> Iterator[_Measure]:
@@ -99,12 +99,15 @@ def _named_units(units: Sequence[TextRun], rules: Rules) -> set[str]:
     """The units that texts, or what they link to, name with a number or without."""
     plain = " ".join(folded(piece.text)[0] for unit in units for piece in unit.pieces)
     return {
-        symbol
-        for word, symbol in unit_symbols(rules.units).items()
-        if len(word) > 1
-        and word in plain
-        and re.search(rf"(?<![A-Za-z]){re.escape(word)}(?![A-Za-z])", plain)
+        symbol for word, symbol in unit_symbols(rules.units).items() if len(word) > 1 and _starts(word, plain)
     }
+
+
+def _starts(unit: str, plain: str) -> list[int]:
+    """Where a unit begins that no letter is joined to."""
+    # Most are not there at all, which is found soonest without a pattern.
+    pattern = rf"(?<![A-Za-z]){re.escape(unit)}(?![A-Za-z])"
+    return [found.start() for found in re.finditer(pattern, plain)] if unit in plain else []
 
 
 def _whole_of(percent: str) -> str:
