@@ -146,11 +146,17 @@ def listed_models(project: Project) -> tuple[ListedModel, ...]:
 
 
 def load_coefficients(path: Path) -> dict[str, Any]:
-    """The coefficients in a file.
+    """The coefficients in a file; nobody changes them, for whoever asks again is given the same.
 
     Raises:
         BenchbookError: It is not of the form that such files have.
     """
+    return _coefficients(path, path.stat().st_mtime_ns) if path.is_file() else read_coefficients(path)
+
+
+@cache
+def _coefficients(path: Path, stamp: int) -> dict[str, Any]:
+    """Those of a file as it was at `stamp`: a check compares them with models, families and points."""
     return read_coefficients(path)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -102,15 +101,10 @@ def _error(project: Project, listed: Collection[str], place: int, point: Point) 
         what = f"points.{place} is of {point.model}, which has no coefficients"
         raise BenchbookError(Problem(shown, 1, what, PREDICT_POINTS))
     try:
-        return error(point, _coefficients(path))
+        return error(point, load_coefficients(path))
     except KeyError as unknown:
         what = f"points.{place} is of {point.setup.key!r}, of which {point.model} has no coefficients"
         raise BenchbookError(Problem(shown, 1, what, PREDICT_POINTS)) from unknown
-
-
-@cache
-def _coefficients(path: Path) -> dict[str, Any]:
-    return load_coefficients(path)
 
 
 ADAPTERS = ("lora", "qlora")

@@ -30,12 +30,12 @@ def quotation_problems(
     variants = None if script is None else {v.name for v in script.variants(_kinds(machine))}
     problems = []
     for name, variant in table["variants"].items():
-        line = json_line(text, ("variants", name))
         if "source" not in table["campaigns"][variant["campaign"]]:
             if variant["code"] is None:
                 what = f"variant {name}: was measured, and holds no digest of its code"
-                problems.append(Problem(path, line, what, RECORD_AGAIN))
+                problems.append(Problem(path, json_line(text, ("variants", name)), what, RECORD_AGAIN))
             continue
+        line = json_line(text, ("variants", name))
         claimed = [key for key in ("code", "inputs", "output") if variant[key]]
         if claimed:
             what = f"variant {name}: is quoted, and claims `{claimed[0]}` of a run of this script"

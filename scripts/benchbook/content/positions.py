@@ -68,7 +68,7 @@ def _json_values(text: str) -> Iterator[tuple[Keys, int]]:
         elif word == ":":
             continue
         elif awaits_key:
-            keys[-1] = json.loads(word)
+            keys[-1] = json.loads(word) if "\\" in word else word[1:-1]
             awaits_key = False
         else:
             yield tuple(keys), token.start()

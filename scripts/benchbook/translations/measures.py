@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from benchbook.content.problems import Problem
 from benchbook.content.units import UNITS
-from benchbook.languages.telling import TIMES, folded, measure_pattern, unit_symbols
+from benchbook.languages.telling import TIMES, folded, measure_pattern
 from benchbook.translations.numbers import Number, aligned, implied_numbers, numbers_in
 from benchbook.translations.sections import Section, TextRun
 from benchbook.translations.settings import Rules
@@ -52,7 +52,7 @@ def measure_problems(
             share = one.unit == "percent" and _whole_of(one.number.value) in implied
             if one.unit and not (one.pair in pairs or free or share):
                 yield Problem(path, one.line, f"`{one.shown}` is not what the English text measures", _SAME)
-        yield from _other_units(ours, here, there, _named_units(theirs, english_rules), rules, path)
+        yield from _other_units(ours, here, there, named, rules, path)
         values, pairs = {one.number.value for one in here}, {one.pair for one in here}
         named = _named_units(ours, rules)
         for one in there:
@@ -74,7 +74,7 @@ def _other_units(
     known = named | measured
     for unit in units:
         plain, places = folded(unit.prose)
-        for word, symbol in unit_symbols(rules.units).items():
+        for word, symbol in rules.unit_symbols.items():
             if symbol in _NEVER_WORDS and symbol not in known:
                 for start in _starts(word, plain):
                     what = f"the unit `{word}` is not in the English text"
@@ -82,7 +82,7 @@ def _other_units(
 
 
 def _measures(units: Sequence[TextRun], rules: Rules) -> Iterator[_Measure]:
-    pattern, symbols = measure_pattern(rules.unit_words), unit_symbols(rules.units)
+    pattern, symbols = measure_pattern(rules.unit_words), rules.unit_symbols
     for unit in units:
         plain, places = folded(unit.prose)
         for number in numbers_in(plain, rules):
@@ -98,16 +98,15 @@ def _measures(units: Sequence[TextRun], rules: Rules) -> Iterator[_Measure]:
 def _named_units(units: Sequence[TextRun], rules: Rules) -> set[str]:
     """The units that texts, or what they link to, name with a number or without."""
     plain = " ".join(folded(piece.text)[0] for unit in units for piece in unit.pieces)
-    return {
-        symbol for word, symbol in unit_symbols(rules.units).items() if len(word) > 1 and _starts(word, plain)
-    }
+    return {symbol for word, symbol in rules.unit_symbols.items() if len(word) > 1 and _starts(word, plain)}
 
 
 def _starts(unit: str, plain: str) -> list[int]:
     """Where a unit begins that no letter is joined to."""
     # Most are not there at all, which is found soonest without a pattern.
-    pattern = rf"(?<![A-Za-z]){re.escape(unit)}(?![A-Za-z])"
-    return [found.start() for found in re.finditer(pattern, plain)] if unit in plain else []
+    if unit not in plain:
+        return []
+    return [found.start() for found in re.finditer(rf"(?<![A-Za-z]){re.escape(unit)}(?![A-Za-z])", plain)]
 
 
 def _whole_of(percent: str) -> str:

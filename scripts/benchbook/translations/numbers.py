@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
@@ -20,7 +20,7 @@ from benchbook.languages.telling import (
     unit_pattern,
 )
 from benchbook.translations.sections import Section, TextRun
-from benchbook.translations.settings import Rules
+from benchbook.translations.settings import NumberWords, Rules
 
 # Digits that are not part of a name such as bf16 or GPT-2, with their sign, in text that is folded.
 _DIGITS = r"\d(?:[\d.,\u066b\u066c]*\d)?"
@@ -78,12 +78,7 @@ def numbers_in(text: str, rules: Rules) -> Iterator[Number]:
             for value in ideographic([IDEOGRAPHS[letter] for letter in found[0]]):
                 yield Number(value, found.start(), found.end(), in_words=True)
         return
-    spans = {
-        span: number
-        for number, names in rules.numerals.items()
-        for name in names
-        for span in rules.matching.places(name, text)
-    }
+    spans = {(start, end): number for number, start, end in rules.numbers.places(text)}
     # `ثلاثة عشر` is no ten.
     whole = outermost(spans)
     for (start, end), number in spans.items():
@@ -94,7 +89,7 @@ def numbers_in(text: str, rules: Rules) -> Iterator[Number]:
 
 def implied_numbers(text: TextRun, english_rules: Rules) -> set[str]:
     """The numbers that words of an English text imply."""
-    return _in_words(text, english_rules.implied, english_rules)
+    return _in_words(text, english_rules.implied_numbers, english_rules)
 
 
 def numbers_of(texts: Sequence[TextRun], english_rules: Rules) -> set[str]:
@@ -149,11 +144,9 @@ def _spelled(text: str, rules: Rules) -> Iterator[tuple[int, str, set[str]]]:
         if counted or (several and (len(digits) > 1 or _NOUN.match(text, found.end()))):
             yield found.start(), found[0], ideographic(digits)
     if rules.matching.by == "words":
-        for number, names in rules.numerals.items():
-            for name in names:
-                for start, end in rules.matching.places(name, text):
-                    if number > 1 and (behind := unit.match(text, end)):
-                        yield start, text[start : behind.end()], {str(number)}
+        for number, start, end in rules.numbers.places(text):
+            if number > 1 and (behind := unit.match(text, end)):
+                yield start, text[start : behind.end()], {str(number)}
 
 
 def lost_numbers(
@@ -187,15 +180,12 @@ def _said(unit: TextRun, rules: Rules) -> set[str]:
     plain = folded(unit.prose)[0]
     digits = {_value(found, rules) for found in _NUMBER.finditer(plain)}
     digits |= {_fraction(found["part"], found["whole"]) for found in _SHARE.finditer(plain)}
-    return digits | _in_words(unit, rules.numerals, rules)
+    return digits | _in_words(unit, rules.numbers, rules)
 
 
-def _in_words(unit: TextRun, words: Mapping[int, Sequence[str]], rules: Rules) -> set[str]:
+def _in_words(unit: TextRun, words: NumberWords, rules: Rules) -> set[str]:
     return {
-        str(number * _multiplied(unit.prose, end, rules)[0])
-        for number, names in words.items()
-        for name in names
-        for _, end in rules.matching.places(name, unit.prose)
+        str(number * _multiplied(unit.prose, end, rules)[0]) for number, _, end in words.places(unit.prose)
     }
 
 
@@ -219,7 +209,7 @@ def _fractions(text: TextRun, english_rules: Rules) -> set[str]:
     """The fractions that words of an English text say: `a fifth`, `two thirds`, `divided by 8`."""
     numbers = list(numbers_in(folded(text.prose)[0], english_rules))
     parts = {one.value for one in numbers} | {"1"}
-    found = {f"{part}/{n}" for n in _in_words(text, english_rules.fractions, english_rules) for part in parts}
+    found = {f"{part}/{n}" for n in _in_words(text, english_rules.parts, english_rules) for part in parts}
     begun: dict[int, list[str]] = {}
     for one in numbers:
         begun.setdefault(one.start, []).append(one.value)

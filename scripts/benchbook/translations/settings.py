@@ -21,7 +21,15 @@ from benchbook.content.validation import adapter, shape_errors
 from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
 from benchbook.languages.language import FALLBACK, FILE, load_language, unit_words
 from benchbook.languages.language import script_of as script_of
-from benchbook.languages.telling import IDEOGRAPHIC, IDEOGRAPHS, MAGNITUDES, NUMERALS, ideographic, outermost
+from benchbook.languages.telling import (
+    IDEOGRAPHIC,
+    IDEOGRAPHS,
+    MAGNITUDES,
+    NUMERALS,
+    ideographic,
+    outermost,
+    unit_symbols,
+)
 
 # What every language calls so, whether a term is of it or not.
 DEVICES = ("CPU", "GPU", "TPU", "NPU")
@@ -147,6 +155,45 @@ def _closed_up(text: str) -> tuple[str, tuple[int, ...]]:
                 letters.append(plain)
                 offsets.append(offset)
     return "".join(letters), tuple(offsets)
+
+
+# Compared by identity, as what it is found by.
+@dataclass(frozen=True, eq=False)
+class NumberWords:
+    """Words of a language for numbers: of the many that there are, a text is searched for a few.
+
+    Parameters:
+        matching: How words of the language are found.
+        names: How each number is called.
+    """
+
+    matching: Matching
+    names: Mapping[int, Sequence[str]]
+
+    def places(self, text: str) -> Iterator[tuple[int, int, int]]:
+        """Each number that `text` says so, and where its words begin and end."""
+        if self.matching.by == "text":
+            there = self._named
+        else:
+            _, known = _stemmed(self.matching, text)
+            places = {place for stem in known & self._by_stem.keys() for place in self._by_stem[stem]}
+            there = [self._named[place] for place in sorted(places)]
+        for number, name in there:
+            for start, end in self.matching.places(name, text):
+                yield number, start, end
+
+    @cached_property
+    def _named(self) -> list[tuple[int, str]]:
+        return [(number, name) for number, names in self.names.items() for name in names]
+
+    @cached_property
+    def _by_stem(self) -> Mapping[str, list[int]]:
+        """Where in `_named` those stand whose first word may be so."""
+        found: dict[str, list[int]] = {}
+        for place, (_, name) in enumerate(self._named):
+            for stem in next(iter(_asked(self.matching, name)), ()):
+                found.setdefault(stem, []).append(place)
+        return found
 
 
 @dataclass
@@ -302,6 +349,26 @@ class Rules:
     def unit_words(self) -> frozenset[str]:
         """How people write units behind a number."""
         return frozenset(self.units)
+
+    @cached_property
+    def unit_symbols(self) -> Mapping[str, str]:
+        """Which unit each word or symbol behind a number is, as folded text reads."""
+        return unit_symbols(self.units)
+
+    @cached_property
+    def numbers(self) -> NumberWords:
+        """Its words for numbers, as they are found."""
+        return NumberWords(self.matching, self.numerals)
+
+    @cached_property
+    def implied_numbers(self) -> NumberWords:
+        """What implies a number, likewise."""
+        return NumberWords(self.matching, self.implied)
+
+    @cached_property
+    def parts(self) -> NumberWords:
+        """Its words for one part of so many, likewise."""
+        return NumberWords(self.matching, self.fractions)
 
     @cached_property
     def kept_words(self) -> frozenset[str]:
