@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import re
 import shutil
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from benchbook.checking.checks import check_project
@@ -181,6 +184,33 @@ class Tree:
 
 def copied_tree(folder: Path) -> Tree:
     """One real page in every language, each translation accepted as it stands; the other pages are not there."""
+    return _copy(_made(taught=False), folder)
+
+
+def taught_tree(folder: Path) -> Tree:
+    """A copied tree with the lessons at the end of one page, in every language."""
+    return _copy(_made(taught=True), folder)
+
+
+def _copy(tree: Tree, folder: Path) -> Tree:
+    shutil.copytree(tree.project.root, folder, dirs_exist_ok=True)
+    return Tree(Project(folder), tree.before)
+
+
+@cache
+def _made(*, taught: bool) -> Tree:
+    """What is copied: each process makes and checks it once."""
+    folder = Path(tempfile.mkdtemp(prefix="lessons-"))
+    atexit.register(shutil.rmtree, folder)
+    project = _project(folder)
+    for code in project.languages if taught else ():
+        path = project.docs / code / PAGE
+        lessons = "\n".join(lesson[code] for lesson in LESSONS.values())
+        path.write_text(f"{path.read_text('utf-8')}\n{lessons}", "utf-8")
+    return accepted(project)
+
+
+def _project(folder: Path) -> Project:
     shutil.copytree(ROOT / "docs" / "assets", folder / "docs" / "assets")
     for code in Project(ROOT).languages:
         (folder / "docs" / code).mkdir()
@@ -204,7 +234,7 @@ def copied_tree(folder: Path) -> Tree:
             target.mkdir(parents=True)
             shutil.copy(machine / "machine.json", target)
             shutil.copytree(machine / guide, target / guide)
-    return accepted(Project(folder))
+    return Project(folder)
 
 
 def small_site(folder: Path, *languages: str) -> Project:
@@ -223,16 +253,6 @@ def small_site(folder: Path, *languages: str) -> Project:
     text = config.read_text("utf-8")
     edit(config, text[text.index("nav:\n") : text.index("plugins:\n")], "nav:\n  - index.md\n\n")
     return project
-
-
-def taught_tree(folder: Path) -> Tree:
-    """A copied tree with the lessons at the end of one page, in every language."""
-    project = copied_tree(folder).project
-    for code in project.languages:
-        path = project.docs / code / PAGE
-        lessons = "\n".join(lesson[code] for lesson in LESSONS.values())
-        path.write_text(f"{path.read_text('utf-8')}\n{lessons}", "utf-8")
-    return accepted(project)
 
 
 def accepted(project: Project) -> Tree:
