@@ -26,10 +26,11 @@ from benchbook.content.problems import BenchbookError
 from benchbook.content.script import RANK_ENVIRONMENT
 from benchbook.machines.nvml import Identity
 from benchbook.machines.sampling import Sampler
+from benchbook.recording import hosts as recording_hosts
 from benchbook.recording import supervision
 from benchbook.recording.capture import HEAD, TAIL
 from benchbook.recording.endings import SMALLER
-from benchbook.recording.hosts import CODE, Host, HostError, Hosts
+from benchbook.recording.hosts import CODE, Host, HostError, Hosts, SilentHostError
 from benchbook.recording.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT
 from benchbook.recording.preload import touches_a_device
 from benchbook.recording.processes import MARK, end_marked, end_orphans, own_oom_kills
@@ -686,6 +687,49 @@ def test_what_carries_the_mark_is_gone_when_it_is_ended() -> None:
         process.stdout.readline()
         assert end_marked(mark) == [process.pid]
         assert not psutil.pid_exists(process.pid) or psutil.Process(process.pid).status() == "zombie"
+
+
+STOPS = {
+    "the fork server": "import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)",
+    "the host": """
+        import os, signal
+        server = os.getppid()
+        os.kill(int(open(f"/proc/{server}/stat").read().rpartition(")")[2].split()[1]), signal.SIGSTOP)
+    """,
+}
+
+
+@pytest.mark.parametrize("stopped", STOPS)
+def test_a_script_that_stops_what_watches_over_it_is_waited_for_no_longer_than_its_time_and_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stopped: str
+) -> None:
+    monkeypatch.setattr(recording_hosts, "ANSWER_SECONDS", 0.2)
+    before = sleepers()
+    body = f"{textwrap.dedent(STOPS[stopped])}\nimport subprocess\nsubprocess.run(['sleep', '600'])"
+    with Hosts() as hosts:
+        host = hosts.host({}, (), "small.py")
+        with pytest.raises(SilentHostError, match=r"no answer within 0\.7 seconds"):
+            run_in(host, tmp_path, body, 'needs = ["cpu"]\ntimeout = 0.5')
+        assert sleepers() <= before
+        hosts.forget(host)
+        assert run_in(hosts.host({}, (), "small.py"), tmp_path, "pass").outcome == OK
+
+
+class NeverTold:
+    """A process whose fork server, being stopped, never tells how it ended."""
+
+    exitcode = None
+
+    def join(self, timeout: float) -> None:
+        assert timeout < 1
+
+
+def test_a_host_does_not_outlive_its_recorder_to_wait_for_a_fork_server_that_was_stopped() -> None:
+    supervisor = supervision.Supervisor(
+        cast("ForkServerContext", None), (), Sampler(None, {}), None, lambda: True, ()
+    )
+    with pytest.raises(supervision.AbandonedError):
+        supervisor._join(cast("BaseProcess", NeverTold()))
 
 
 @pytest.mark.parametrize("lives", [False, True])
