@@ -218,6 +218,38 @@ def test_asserts_of_libraries_stay_whatever_the_recorder_was_started_under(
         )
 
 
+UNREADABLE = {
+    "its text": "class E(Exception):\n    def __str__(self): raise ValueError('no')\nraise E",
+    "its exit code": "class C:\n    def __repr__(self): raise ValueError('no')\nraise SystemExit(C())",
+    "its cause": "class E(Exception):\n    __cause__ = property(lambda self: 1 / 0)\nraise E",
+    "its name": "class M(type):\n    __name__ = property(lambda cls: 1 / 0)\nclass E(Exception, metaclass=M): pass\nraise E",
+}
+
+
+@pytest.mark.parametrize("what", UNREADABLE)
+def test_an_exception_that_raises_another_when_it_is_looked_at_is_the_scripts_fault(
+    host: Host, tmp_path: Path, what: str
+) -> None:
+    result = run_in(host, tmp_path, UNREADABLE[what])
+    assert (result.outcome, result.failure and result.failure.line > 1) == (FAILED, True)
+    assert "in the cell `work`" in str(result.failure)
+    assert "benchbook" not in str(result.failure)
+
+
+def test_an_exception_is_told_where_the_script_closed_its_standard_error(host: Host, tmp_path: Path) -> None:
+    failure = run_in(host, tmp_path, "import os\nos.close(2)\nraise ValueError('a bad day')").failure
+    assert failure
+    assert failure.what == "ValueError in the cell `work`: a bad day"
+
+
+def test_a_script_that_leaves_its_process_no_file_to_open_is_told_that(host: Host, tmp_path: Path) -> None:
+    body = "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))"
+    failure = run_in(host, tmp_path, body).failure
+    assert failure
+    assert failure.what.startswith("the script leaves its process no file to open")
+    assert "RLIMIT_NOFILE" in failure.fix
+
+
 @pytest.mark.parametrize("kind", ["DeprecationWarning", "PendingDeprecationWarning", "FutureWarning"])
 def test_a_deprecation_is_an_error(host: Host, tmp_path: Path, kind: str) -> None:
     result = run_in(host, tmp_path, f"import warnings\nwarnings.warn('old', {kind})")
