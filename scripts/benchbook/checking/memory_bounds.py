@@ -25,6 +25,11 @@ DEVICE_PEAKS = ("allocated_peak", "reserved_peak", "device_memory_peak")
 READ_BY_TORCH = ("cuda", "rocm", "xpu")
 # What a script calls the most that its device held.
 PEAK = re.compile(r"^peak|_peak$")
+# What a script calls the most of a whole run, the most of one phase, and what is held at that moment.
+WHOLE, AT_PEAK = ("peak", "peak_memory"), "_at_peak"
+OF_PHASE = ("peak_forward", "peak_backward", "peak_step")
+# What an optimizer's step finds, however a script calls it: all three are there at once.
+AT_STEP = (("weights", "weight_bytes"), ("gradients", "gradient_bytes"), ("optimizer_states", "state_bytes"))
 
 
 def ranks_of(run: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
@@ -158,3 +163,37 @@ def odd_bytes(
             if 0 < most * OF_WHAT_WAS_HELD < largest:
                 yield f"{name} is {largest:.0f} B, and the process held {most} B at most"
                 break
+
+
+def odd_peaks(runs: Sequence[Mapping[str, Any]], declared: Mapping[str, Metric]) -> Iterator[str]:
+    """A peak of a whole run that is below what the same run says was held at once."""
+    of_device = [
+        name
+        for name, metric in declared.items()
+        if metric.memory == "device" and UNITS[metric.unit].dimension == "memory"
+    ]
+    whole = next((name for name in WHOLE if name in of_device), None)
+    if whole is None:
+        return
+    at_step = [name for names in AT_STEP for name in names if name in of_device]
+    together = [[name] for name in of_device if name in OF_PHASE]
+    together.append([name for name in of_device if name.endswith(AT_PEAK)])
+    # A script that does not tell of all three may hold one without the others.
+    together.append(at_step if len(at_step) == len(AT_STEP) else [])
+    for names in filter(None, together):
+        for rank in (rank for run in runs for rank in ranks_of(run)):
+            peak = _bytes_in(rank, [whole], declared)
+            held = _bytes_in(rank, names, declared)
+            if peak is not None and held is not None and peak < held * SLACK:
+                yield f"{whole} is {peak:.0f} B, less than the {held:.0f} B held at once ({', '.join(names)})"
+                break
+
+
+def _bytes_in(rank: Mapping[str, Any], names: Sequence[str], declared: Mapping[str, Metric]) -> float | None:
+    """What metrics of a process say together; None where one is missing, or a series."""
+    values = [rank["metrics"].get(name) for name in names]
+    if any(value is None or isinstance(value, list) for value in values):
+        return None
+    return float(
+        sum(value * UNITS[declared[name].unit].factor for name, value in zip(names, values, strict=True))
+    )

@@ -15,6 +15,7 @@ from benchbook.checking.memory_bounds import (
     odd_device,
     odd_memory,
     odd_parameters,
+    odd_peaks,
     ranks_of,
 )
 from benchbook.content.formats import MOMENT
@@ -139,6 +140,7 @@ def plausibility_problems(
             *(odd_device(variant, script, machine) if is_current else ()),
             *odd_parameters(variant["runs"]),
             *odd_bytes(variant["runs"], known, machine),
+            *odd_peaks(variant["runs"], known),
             *_odd_seeds(variant["runs"], known),
             *_odd_numbers(variant["runs"], known),
             *_odd_metrics(variant["runs"], known, machine),
