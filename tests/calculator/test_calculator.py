@@ -23,6 +23,7 @@ from benchbook.calculator.memory_model import Setup, calculate
 from benchbook.calculator.points import errors, load_points
 from benchbook.checking.checks import check_project
 from benchbook.content.project import Project
+from builders import write
 
 ROOT = Path(__file__).parents[2]
 HANDBOOK = Project(ROOT)
@@ -232,6 +233,48 @@ def test_a_list_of_models_that_is_none_is_named_by_its_line(
     (problem,) = coefficient_problems(Project(tmp_path))
     assert (problem.path, problem.line) == ("snippets/models/models.toml", line)
     assert problem.what.startswith(what)
+
+
+TITLES = [
+    ("llama-3.1-8b", "Llama 3.1 70B", 8_030_261_248, "says '70b', and the model is called llama-3.1-8b"),
+    (
+        "bert-base-uncased",
+        "BERT large",
+        109_482_240,
+        "says 'large', and the model is called bert-base-uncased",
+    ),
+    ("llama-3.1-70b", "Llama 3.1 70B", 8_030_261_248, "does not agree with the 8030261248 parameters"),
+    ("smollm2-360m", "SmolLM2 360M", 1_711_376_384, "does not agree with the 1711376384 parameters"),
+    ("mixtral-8x7b", "Mixtral 8x7B", 7_248_023_552, "does not agree with the 7248023552 parameters"),
+]
+
+
+@pytest.mark.parametrize(("name", "title", "parameters", "what"), TITLES)
+def test_a_model_has_no_title_of_another(
+    tmp_path: Path, name: str, title: str, parameters: int, what: str
+) -> None:
+    entry = f'["{name}"]\nkind = "decoder"\nparameters = {parameters}\ntitle = "{title}"\n'
+    write(tmp_path / "snippets" / "models" / "models.toml", entry)
+    problem, *_ = coefficient_problems(Project(tmp_path))
+    assert (problem.path, problem.line) == ("snippets/models/models.toml", 4)
+    assert what in problem.what
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "parameters"),
+    [
+        ("gemma-2-2b", "Gemma 2 2B", 2_614_341_888),
+        ("olmoe-1b-7b", "OLMoE 1B-7B", 6_919_161_856),
+        ("mixtral-8x7b", "Mixtral 8x7B", 46_702_792_704),
+        ("phi-3-mini-4k", "Phi-3 mini 4k", 3_821_079_552),
+    ],
+)
+def test_a_title_may_round_and_say_how_many_parameters_compute(
+    tmp_path: Path, name: str, title: str, parameters: int
+) -> None:
+    entry = f'["{name}"]\nkind = "decoder"\nparameters = {parameters}\ntitle = "{title}"\n'
+    write(tmp_path / "snippets" / "models" / "models.toml", entry)
+    assert not [one for one in coefficient_problems(Project(tmp_path)) if "title" in one.what]
 
 
 def test_the_coefficients_of_every_model_are_those_of_its_configuration() -> None:

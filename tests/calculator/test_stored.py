@@ -11,7 +11,13 @@ from typing import Any
 
 import pytest
 
-from benchbook.calculator.checking import MADE_ALIKE, coefficient_problems, config_digest, stale_coefficients
+from benchbook.calculator.checking import (
+    AKIN,
+    MADE_ALIKE,
+    coefficient_problems,
+    config_digest,
+    stale_coefficients,
+)
 from benchbook.calculator.listing import coefficient_files, coefficients_path, load_coefficients, points_path
 from benchbook.calculator.points import load_points
 from benchbook.content.problems import BenchbookError
@@ -61,6 +67,18 @@ def scaled(value: Any, by: float) -> Any:
             {key: item if key == "at" else scaled(item, by) for key, item in one.items()} for one in value
         ]
     return [item if place % 2 == 0 else item * by for place, item in enumerate(value)]
+
+
+def fewer_activations(*kinds: str) -> Damage:
+    """Trainings of these kinds, or of all, hold a third of their activations."""
+
+    def fewer(table: Table) -> None:
+        moments = (one for kind in kinds or table["training"] for one in table["training"][kind])
+        for moment in moments:
+            if "activations" in moment:
+                moment["activations"] = scaled(moment["activations"], 0.3)
+
+    return fewer
 
 
 def test_what_was_derived_has_that_form(project: Project) -> None:
@@ -207,10 +225,7 @@ def test_weights_are_those_of_as_many_parameters_as_were_published(project: Proj
 
 
 def test_coefficients_that_contradict_a_recorded_point_are_named(project: Project) -> None:
-    def smaller(table: Table) -> None:
-        table["training"] = scaled(copy.deepcopy(table["training"]), 0.1)
-
-    change(coefficients_path(project, NAME), smaller)
+    change(coefficients_path(project, NAME), fewer_activations())
     (line,) = said(project)
     assert f"the coefficients of {NAME} are " in line
     assert "off a prediction in points.json; run" in line
@@ -219,6 +234,11 @@ def test_coefficients_that_contradict_a_recorded_point_are_named(project: Projec
 def add_family(project: Project, family: str, models: int = 1) -> tuple[str, ...]:
     """Give the checkout a family and so many models of its making; their names."""
     names = MADE_ALIKE[family][:models]
+    add_model(project, family, *names)
+    return names
+
+
+def add_model(project: Project, family: str, *names: str) -> None:
     listed = project.snippets / "models/models.toml"
     text = listed.read_text("utf-8")
     copied = [f"coefficients/families/{family}.json"]
@@ -229,7 +249,60 @@ def add_family(project: Project, family: str, models: int = 1) -> tuple[str, ...
         write(project.snippets / one, (HANDBOOK.snippets / one).read_text("utf-8"))
     write(listed, text)
     assert said(project) == []
-    return names
+
+
+def of_one_kind(part: str, key: str) -> Damage:
+    """All that is held in one kind of setup is a third of what it was."""
+    return lambda table: table[part].update({key: scaled(table[part][key], 0.3)})
+
+
+ODD_TRAINED = {
+    "training fp32 sdpa grpo accumulation": "holds gradients of",
+    "training bf16 lora sdpa checkpointing": "holds gradients of",
+    "optimizers fp32 adamw_loop": "keeps states of",
+    "optimizers bf16 adamw_8bit": "keeps states of",
+    "optimizers lora sgd_momentum": "keeps states of",
+}
+
+
+@pytest.mark.parametrize("where", ODD_TRAINED)
+def test_gradients_and_states_are_those_of_what_is_trained_in_kinds_that_no_point_is_of(
+    project: Project, where: str
+) -> None:
+    part, key = where.split(" ", 1)
+    assert load_points(project)
+    change(coefficients_path(project, NAME), of_one_kind(part, key))
+    assert any(f"gpt2.json:1: {part} {key!r} {ODD_TRAINED[where]}" in line for line in said(project))
+
+
+@pytest.mark.parametrize(
+    ("damage", "where"),
+    [
+        (fewer_activations("bf16 sdpa dpo"), "'bf16 sdpa dpo', of large batches"),
+        (of_one_kind("evaluation", "fp32 eager"), "evaluation 'fp32 eager'"),
+        (of_one_kind("generation", "bf16 lora sdpa"), "generation 'bf16 lora sdpa'"),
+        (of_one_kind("optimizers", "fp32 adafactor"), "optimizers 'fp32 adafactor'"),
+    ],
+)
+def test_a_model_is_held_to_its_family_in_kinds_that_no_point_is_of(
+    project: Project, damage: Damage, where: str
+) -> None:
+    family = "decoder"
+    (name,) = add_family(project, family)
+    change(coefficients_path(project, name), damage)
+    (line,) = said(project)
+    assert f"the coefficients of {family} are " in line
+    assert line.split(f" off those of {name} at ")[1].startswith(where)
+
+
+def test_a_model_that_is_akin_to_a_family_is_not_far_off_it(project: Project) -> None:
+    family = "decoder"
+    name = AKIN[family][0]
+    add_model(project, family, name)
+    change(coefficients_path(project, name), fewer_activations("bf16 sdpa dpo"))
+    (line,) = said(project)
+    assert f"{name}.json:1: the coefficients of {name} are " in line
+    assert f" off those of {family}, its kin, at 'bf16 sdpa dpo'" in line
 
 
 @pytest.mark.parametrize("part", ["weights", "training", "optimizers"])
@@ -244,18 +317,15 @@ def test_a_family_that_is_not_as_a_model_of_its_making_is_named(project: Project
     (line,) = said(project)
     assert f"decoder.json:1: the coefficients of {family} are " in line
     assert f" off those of {name} at " in line
-    assert line.endswith(f"; run `benchbook coefficients {family}`")
+    assert line.endswith(f"; run `benchbook coefficients {family}`, or of {name}")
 
 
 def test_a_family_that_is_as_one_model_of_its_making_alone_is_named(project: Project) -> None:
     family = "decoder"
     names = add_family(project, family, models=2)
 
-    def smaller(table: Table) -> None:
-        table["training"] = scaled(copy.deepcopy(table["training"]), 0.1)
-
     # As if the family were right at the dimensions of the first alone.
-    change(coefficients_path(project, names[1]), smaller)
+    change(coefficients_path(project, names[1]), fewer_activations())
     (line,) = said(project)
     assert f"decoder.json:1: the coefficients of {family} are " in line
     assert f" off those of {names[1]} at " in line

@@ -670,6 +670,20 @@ def test_tensors_take_no_more_than_twice_what_the_process_held(
         assert "total is 250 B, and the process held 100 B at most" in refusal(project, path)
 
 
+def test_a_peak_that_is_below_what_the_run_says_was_held_at_once_is_refused(
+    project: Project, tmp_path: Path
+) -> None:
+    more = 'total = { unit = "B", memory = "device" }\n# peak = { unit = "B", memory = "device" }'
+    phase = '# peak_step = { unit = "B", memory = "device" }'
+    script = SCRIPT.replace('total = { unit = "count" }', f"{more}\n{phase}")
+    write(project.snippets / "sums/add.py", script)
+    bundle = bundle_of(script)
+    for run in variant(bundle)["runs"]:
+        run["metrics"] |= {"peak": 1, "peak_step": 5}
+    path = write(tmp_path / "bundle.json", packed(bundle))
+    assert "peak is 1 B, less than the 5 B held at once (peak_step)" in refusal(project, path)
+
+
 @pytest.mark.parametrize("needs", ["accelerator", "cuda"])
 def test_a_machine_that_cannot_run_a_script_has_no_record_of_it(
     project: Project, tmp_path: Path, needs: str

@@ -26,6 +26,7 @@ from benchbook.machines.circumstances import deciding_variables, differ
 from benchbook.machines.description import describe
 from benchbook.recording import campaign as campaigns
 from benchbook.recording import command as recording
+from benchbook.recording import hosts
 from benchbook.recording.campaign import Turn, header
 from benchbook.recording.jobs import CRASHED, OK, Failure, Result
 from benchbook.recording.journal import Journal, open_journal
@@ -123,6 +124,20 @@ def test_a_worker_that_is_told_to_end_in_its_first_run_is_run_once_more(project:
     assert record(project) == 0
     assert runs_of_it(project) == 4
     assert {variant.outcome for variant in written(project).variants.values()} == {OK}
+
+
+def test_a_script_that_stops_what_watches_over_it_is_named_in_one_line_and_the_next_still_runs(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(hosts, "ANSWER_SECONDS", 0.2)
+    stops = "import os, signal, time\nos.kill(os.getppid(), signal.SIGSTOP)\ntime.sleep(600)"
+    add_script(project.root, stops, 'needs = ["cpu"]\ntimeout = 0.3')
+    add_script(project.root, PLAIN, name="guide/well.py")
+    assert record(project) == 1
+    [named] = [line for line in capsys.readouterr().err.splitlines() if "no answer" in line]
+    assert named.startswith("snippets/guide/small.py:")
+    assert "the process that watches over the script gave no answer within 0.5 seconds" in named
+    assert load_record(project.root / f"snippets/records/{HERE.name}/guide/well.json")
 
 
 def test_a_worker_that_is_killed_twice_in_one_run_has_crashed(project: Project) -> None:

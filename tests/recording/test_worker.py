@@ -26,10 +26,11 @@ from benchbook.content.problems import BenchbookError
 from benchbook.content.script import RANK_ENVIRONMENT
 from benchbook.machines.nvml import Identity
 from benchbook.machines.sampling import Sampler
+from benchbook.recording import hosts as recording_hosts
 from benchbook.recording import supervision
 from benchbook.recording.capture import HEAD, TAIL
 from benchbook.recording.endings import SMALLER
-from benchbook.recording.hosts import CODE, Host, HostError, Hosts
+from benchbook.recording.hosts import CODE, Host, HostError, Hosts, SilentHostError
 from benchbook.recording.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT
 from benchbook.recording.preload import touches_a_device
 from benchbook.recording.processes import MARK, end_marked, end_orphans, own_oom_kills
@@ -215,6 +216,38 @@ def test_asserts_of_libraries_stay_whatever_the_recorder_was_started_under(
         assert (
             answer(hosts.host({}, (), "small.py"), tmp_path, "import sys\nanswer = sys.flags.optimize") == 0
         )
+
+
+UNREADABLE = {
+    "its text": "class E(Exception):\n    def __str__(self): raise ValueError('no')\nraise E",
+    "its exit code": "class C:\n    def __repr__(self): raise ValueError('no')\nraise SystemExit(C())",
+    "its cause": "class E(Exception):\n    __cause__ = property(lambda self: 1 / 0)\nraise E",
+    "its name": "class M(type):\n    __name__ = property(lambda cls: 1 / 0)\nclass E(Exception, metaclass=M): pass\nraise E",
+}
+
+
+@pytest.mark.parametrize("what", UNREADABLE)
+def test_an_exception_that_raises_another_when_it_is_looked_at_is_the_scripts_fault(
+    host: Host, tmp_path: Path, what: str
+) -> None:
+    result = run_in(host, tmp_path, UNREADABLE[what])
+    assert (result.outcome, result.failure and result.failure.line > 1) == (FAILED, True)
+    assert "in the cell `work`" in str(result.failure)
+    assert "benchbook" not in str(result.failure)
+
+
+def test_an_exception_is_told_where_the_script_closed_its_standard_error(host: Host, tmp_path: Path) -> None:
+    failure = run_in(host, tmp_path, "import os\nos.close(2)\nraise ValueError('a bad day')").failure
+    assert failure
+    assert failure.what == "ValueError in the cell `work`: a bad day"
+
+
+def test_a_script_that_leaves_its_process_no_file_to_open_is_told_that(host: Host, tmp_path: Path) -> None:
+    body = "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))"
+    failure = run_in(host, tmp_path, body).failure
+    assert failure
+    assert failure.what.startswith("the script leaves its process no file to open")
+    assert "RLIMIT_NOFILE" in failure.fix
 
 
 @pytest.mark.parametrize("kind", ["DeprecationWarning", "PendingDeprecationWarning", "FutureWarning"])
@@ -686,6 +719,49 @@ def test_what_carries_the_mark_is_gone_when_it_is_ended() -> None:
         process.stdout.readline()
         assert end_marked(mark) == [process.pid]
         assert not psutil.pid_exists(process.pid) or psutil.Process(process.pid).status() == "zombie"
+
+
+STOPS = {
+    "the fork server": "import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)",
+    "the host": """
+        import os, signal
+        server = os.getppid()
+        os.kill(int(open(f"/proc/{server}/stat").read().rpartition(")")[2].split()[1]), signal.SIGSTOP)
+    """,
+}
+
+
+@pytest.mark.parametrize("stopped", STOPS)
+def test_a_script_that_stops_what_watches_over_it_is_waited_for_no_longer_than_its_time_and_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stopped: str
+) -> None:
+    monkeypatch.setattr(recording_hosts, "ANSWER_SECONDS", 0.2)
+    before = sleepers()
+    body = f"{textwrap.dedent(STOPS[stopped])}\nimport subprocess\nsubprocess.run(['sleep', '600'])"
+    with Hosts() as hosts:
+        host = hosts.host({}, (), "small.py")
+        with pytest.raises(SilentHostError, match=r"no answer within 0\.7 seconds"):
+            run_in(host, tmp_path, body, 'needs = ["cpu"]\ntimeout = 0.5')
+        assert sleepers() <= before
+        hosts.forget(host)
+        assert run_in(hosts.host({}, (), "small.py"), tmp_path, "pass").outcome == OK
+
+
+class NeverTold:
+    """A process whose fork server, being stopped, never tells how it ended."""
+
+    exitcode = None
+
+    def join(self, timeout: float) -> None:
+        assert timeout < 1
+
+
+def test_a_host_does_not_outlive_its_recorder_to_wait_for_a_fork_server_that_was_stopped() -> None:
+    supervisor = supervision.Supervisor(
+        cast("ForkServerContext", None), (), Sampler(None, {}), None, lambda: True, ()
+    )
+    with pytest.raises(supervision.AbandonedError):
+        supervisor._join(cast("BaseProcess", NeverTold()))
 
 
 @pytest.mark.parametrize("lives", [False, True])

@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Collection, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 from hashlib import sha256
 from typing import Any
 
 from benchbook.calculator.listing import (
     COPY_AGAIN,
     FAMILIES,
+    ListedModel,
+    all_models,
     coefficients_path,
     config_of,
     config_path,
     derivable,
     load_coefficients,
+    models_path,
     points_path,
     published_parameters,
     unowned_files,
 )
-from benchbook.calculator.memory_model import OBJECTIVES, Coefficients, Setup, calculate, weight_bytes
+from benchbook.calculator.memory_model import (
+    OBJECTIVES,
+    Coefficients,
+    Read,
+    Setup,
+    calculate,
+    reader,
+    weight_bytes,
+)
 from benchbook.calculator.points import ADAPTERS, errors, load_points
+from benchbook.content.positions import toml_line
 from benchbook.content.predictions import PREDICTOR
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
@@ -32,20 +48,45 @@ BYTES_PER_PARAMETER = {"fp32": 4, "bf16": 2, "fp32 lora": 4, "bf16 lora": 2}
 OFF_WEIGHTS = 0.02
 # And the calculator off the predictor, at a recorded point; a test holds it to less.
 OFF_POINTS = 0.05
+# By what share a model may have more or fewer parameters than its title says: "Gemma 2 2B" has 2.6 billion.
+OFF_TITLE = 1 / 3
+# "0.5B", "110M"; of experts "8x7B", where what they share is counted with each.
+SIZE = re.compile(r"(?<![\w.])(?:(?P<experts>\d+)x)?(?P<number>\d+(?:\.\d+)?)(?P<unit>[MBT])\b")
+SIZES = {"M": 1e6, "B": 1e9, "T": 1e12}
 # A family has no points: it is held to models of its making, at their dimensions. One alone does not show
-# that it follows the dimensions; of two there is no second.
+# that it follows the dimensions; of two there is no second. And they are held to it: of their kinds of
+# training few have a point.
 MADE_ALIKE = {
-    "encoder": ("bert-large-uncased", "xlm-roberta-base"),
+    "encoder": ("bert-base-uncased", "bert-large-uncased", "xlm-roberta-base", "xlm-roberta-large"),
     "gpt": ("gpt2-xl", "gpt2-medium"),
-    "decoder": ("llama-3.1-8b", "llama-3.1-70b"),
-    "decoder-tied": ("llama-3.2-1b", "llama-3.2-3b"),
+    "decoder": ("llama-3.1-8b", "llama-3.1-70b", "mistral-7b-v0.3", "qwen2.5-7b"),
+    "decoder-tied": ("llama-3.2-1b", "llama-3.2-3b", "qwen2.5-0.5b", "qwen2.5-1.5b", "smollm2-360m"),
     "decoder-full": ("llama-2-7b",),
     "decoder-full-tied": ("smollm2-1.7b",),
 }
+# Models whose layers do a little more than those of a family, or less.
+AKIN = {
+    "gpt": ("gpt2",),
+    "decoder": ("qwen3-8b", "phi-4"),
+    "decoder-tied": ("qwen3-0.6b", "qwen3-1.7b", "qwen3-4b", "gemma-2-2b", "gemma-3-1b"),
+    "decoder-full": ("phi-3-mini-4k",),
+}
+# Where gradients and states are looked at: of all variables they depend on the rank of adapters alone.
+ANYWHERE = {"batch": 1, "sequence": 16, "chunk": 16, "completion": 8, "rank": 16}
 # Of anything that a configuration counts.
 LARGEST_DIMENSION = 10**6
 # By what share it may be off those models' own coefficients; today it is 1 % at most.
 OFF_FAMILY = 0.02
+# And a model that is akin to it; today it is 27 % at most.
+OFF_AKIN = 0.35
+# What an optimizer keeps of the weights that are trained, in as many bytes each.
+STATES = {"adamw_fused": 2, "adamw_foreach": 2, "adamw_loop": 2, "sgd_momentum": 1, "sgd": 0}
+# In 8 bits, of what 32 bits hold: small tensors, and embeddings, keep all of them.
+STATES_8BIT = (0.5, 2)
+# What makes an evaluation, or a generation before a step, hold more than the step.
+MANY = 1000
+
+_Load = Callable[[str], Coefficients]
 
 
 def config_digest(config: Mapping[str, Any]) -> str:
@@ -80,29 +121,68 @@ def coefficient_problems(project: Project) -> Iterator[Problem]:
         # A handbook without models has no calculator.
         names = derivable(project) if (project.snippets / "models").is_dir() else []
         parameters = published_parameters(project)
+        models = all_models(project)
     except BenchbookError as error:
         yield from error.problems
         return
+    for model in models:
+        yield from _title_problems(project, model, parameters.get(model.name))
+
+    @cache
+    def load(name: str) -> Coefficients:
+        return load_coefficients(coefficients_path(project, name))
+
     wrong: set[str] = set()
     for name in names:
-        for problem in _file_problems(project, name, parameters.get(name)):
+        for problem in _file_problems(project, name, parameters.get(name), load):
             wrong.add(name)
             yield problem
     for family, name in ((family, name) for family, models in MADE_ALIKE.items() for name in models):
         if name in names and not {family, name} & wrong:
-            yield from _family_problems(project, family, name)
+            yield from _family_problems(project, family, name, load)
+    for family, name in ((family, name) for family, models in AKIN.items() for name in models):
+        if name in names and not {family, name} & wrong:
+            yield from _akin_problems(project, family, name, load)
     for path in unowned_files(project):
         fix = "remove it, or list its model in snippets/models/models.toml"
         yield Problem(project.relative(path), 1, "is of no model and of no family", fix)
     yield from _point_problems(project, wrong)
 
 
-def _file_problems(project: Project, name: str, parameters: int | None) -> Iterator[Problem]:
+def _title_problems(project: Project, model: ListedModel, parameters: int | None) -> Iterator[Problem]:
+    """Where the title of a model is that of another: by its words, and by the size that it says."""
+    path = models_path(project)
+    file = _only_letters(model.name)
+    words = [_only_letters(word) for word in model.title.split()]
+    other = next((word for word in words if word not in file), None)
+    sizes = [
+        int(size["experts"] or 1) * float(size["number"]) * SIZES[size["unit"]]
+        for size in SIZE.finditer(model.title)
+    ]
+    if other is not None:
+        what = f"the title {model.title} says {other!r}, and the model is called {model.name}"
+        fix = "give each model its own title, or call its files as it is called"
+    # Of a mixture of experts a title may also say how many compute at a time.
+    elif parameters and sizes and all(abs(parameters / size - 1) > OFF_TITLE for size in sizes):
+        what = f"the title {model.title} does not agree with the {parameters} parameters of {model.name}"
+        fix = "give each model its own title, or count its parameters again"
+    else:
+        return
+    line = toml_line(path.read_text("utf-8"), (model.name, "title"))
+    yield Problem(project.relative(path), line, what, fix)
+
+
+def _only_letters(name: str) -> str:
+    """The letters, digits and points of a name, in lower case: of "GPT-2 XL" and of "gpt2-xl" the same."""
+    return re.sub(r"[^a-z0-9.]", "", name.casefold())
+
+
+def _file_problems(project: Project, name: str, parameters: int | None, load: _Load) -> Iterator[Problem]:
     """What is wrong with the coefficients of a model or a family."""
     path = coefficients_path(project, name)
     shown, fix = project.relative(path), f"run `benchbook coefficients {name}`"
     try:
-        found = load_coefficients(path) if path.is_file() else {}
+        found = load(name) if path.is_file() else {}
         reason = _staleness(project, name, found) if found else "never derived"
     except BenchbookError as error:
         yield from error.problems
@@ -116,9 +196,52 @@ def _file_problems(project: Project, name: str, parameters: int | None) -> Itera
             if abs(counted / published - 1) > OFF_WEIGHTS:
                 what = f"weights.{kind} is {counted:.0f} B, and {parameters} parameters take {published}"
                 yield Problem(shown, 1, what, fix)
+    if not reason and name not in FAMILIES and (odd := _odd_trained(found)):
+        yield Problem(shown, 1, odd, fix)
 
 
-def _family_problems(project: Project, family: str, name: str) -> Iterator[Problem]:
+def _odd_trained(found: Coefficients) -> str | None:
+    """The first setup whose gradients, or states, are not those of the weights that it trains."""
+    read = reader(found, ANYWHERE)
+    for key, moments in found["training"].items():
+        words = key.split()
+        trained = _trained_bytes(found, read, "lora" if set(ADAPTERS) & set(words) else _width(words[0]))
+        # Where they are summed over several passes, they are there from the first one on.
+        for moment in moments if "accumulation" in words else moments[-1:]:
+            held = read(moment.get("gradients", ()))
+            if abs(held - trained) > OFF_WEIGHTS * trained:
+                return f"training {key!r} holds gradients of {held:.0f} B, and {trained:.0f} B are trained"
+    for key, optimizer in found["optimizers"].items():
+        kind, name = key.split()
+        held = read(optimizer["states"])
+        trained = _trained_bytes(found, read, kind)
+        if name in STATES:
+            least = most = STATES[name] * trained
+        elif name == "adamw_8bit":
+            least, most = (
+                share * _trained_bytes(found, read, "fp32" if kind == "bf16" else kind)
+                for share in STATES_8BIT
+            )
+        else:
+            continue
+        if not least * (1 - OFF_WEIGHTS) <= held <= most * (1 + OFF_WEIGHTS):
+            return f"optimizers {key!r} keeps states of {held:.0f} B, and {trained:.0f} B are trained"
+    return None
+
+
+def _width(precision: str) -> str:
+    return "bf16" if precision == "bf16" else "fp32"
+
+
+def _trained_bytes(found: Coefficients, read: Read, kind: str) -> float:
+    """Bytes of the weights that are trained: "fp32" or "bf16", all; "lora", adapters, which have 32 bits."""
+    weights = found["weights"]
+    if kind == "lora":
+        return read(weights.get("fp32 lora", ())) - read(weights["fp32"])
+    return read(weights.get(kind, ()))
+
+
+def _family_problems(project: Project, family: str, name: str, load: _Load) -> Iterator[Problem]:
     """Where the coefficients of a family are not those of the model `name`, which is of its making."""
     path = coefficients_path(project, family)
     try:
@@ -126,17 +249,37 @@ def _family_problems(project: Project, family: str, name: str) -> Iterator[Probl
     except ValueError as error:
         yield Problem(project.relative(config_path(project, name)), 1, str(error), COPY_AGAIN)
         return
-    own, found = load_coefficients(coefficients_path(project, name)), load_coefficients(path)
-    shown, fix = project.relative(path), f"run `benchbook coefficients {family}`"
+    own, found = load(name), load(family)
+    shown, fix = project.relative(path), f"run `benchbook coefficients {family}`, or of {name}"
     try:
-        shares = {setup.key: _off(found, own, setup, dimensions) for setup in _setups(own)}
+        shares = [(_off(found, own, setup, dimensions), where) for where, setup in _setups(own)]
     except KeyError as unknown:
         yield Problem(shown, 1, f"the coefficients of {family} have no {unknown}, which {name} has", fix)
         return
-    key = max(shares, key=lambda key: shares[key])
-    if shares[key] > OFF_FAMILY:
-        what = f"the coefficients of {family} are {shares[key]:.0%} off those of {name} at {key!r}"
+    share, where = max(shares)
+    if share > OFF_FAMILY:
+        what = f"the coefficients of {family} are {share:.0%} off those of {name} at {where}"
         yield Problem(shown, 1, what, fix)
+
+
+def _akin_problems(project: Project, family: str, name: str, load: _Load) -> Iterator[Problem]:
+    """Where the coefficients of a model are far off those of the family that it is akin to."""
+    path = coefficients_path(project, name)
+    try:
+        dimensions = _dimensions(config_of(project, name))
+    except ValueError as error:
+        yield Problem(project.relative(config_path(project, name)), 1, str(error), COPY_AGAIN)
+        return
+    own, found = load(name), load(family)
+    shares = []
+    for where, setup in _setups(own):
+        # Of kinds of attention that the family lacks, nothing is known.
+        with contextlib.suppress(KeyError):
+            shares.append((_off(found, own, setup, dimensions), where))
+    share, where = max(shares, default=(0.0, ""))
+    if share > OFF_AKIN:
+        what = f"the coefficients of {name} are {share:.0%} off those of {family}, its kin, at {where}"
+        yield Problem(project.relative(path), 1, what, f"run `benchbook coefficients {name}`")
 
 
 def _off(found: Coefficients, own: Coefficients, setup: Setup, dimensions: Mapping[str, float]) -> float:
@@ -172,27 +315,58 @@ def _dimensions(config: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def _setups(coefficients: Coefficients) -> Iterator[Setup]:
-    """One setup of each kind that a model has coefficients of."""
+def _setups(coefficients: Coefficients) -> Iterator[tuple[str, Setup]]:
+    """A setup of each kind that a model has coefficients of, and where those stand."""
     for key in coefficients["training"]:
         words = key.split()
         objective = next((one for one in OBJECTIVES if one in words), "supervised")
-        yield Setup(
-            "training",
-            words[0],
-            next(one for one in ("sdpa", "eager") if one in words),
-            batch=4,
-            sequence=256,
+        small = _training(words)
+        if key == small.key:
+            yield f"{key!r}", small
+        # Activations are most of it.
+        large = replace(
+            small,
+            batch=32,
+            sequence=512,
             checkpointing="checkpointing" in words,
             accumulation=2 if "accumulation" in words else 1,
-            method=next((one for one in ADAPTERS if one in words), "full"),
             chunked="chunked" in words,
             objective=objective,
-            completion=64 if objective == "grpo" else 1,
+            completion=128 if objective == "grpo" else 1,
         )
+        yield f"{key!r}, of large batches", large
     for key in coefficients.get("inference", ()):
         precision, attention = key.split()
-        yield Setup("inference", precision, attention, batch=4, sequence=256, tokens=64)
+        yield f"inference {key!r}", Setup("inference", precision, attention, batch=4, sequence=256, tokens=64)
+    for key in coefficients["evaluation"]:
+        words = key.split()
+        yield (
+            f"evaluation {key!r}",
+            replace(_training(words), batch=1, chunked="chunked" in words, evaluation=MANY),
+        )
+    for key in coefficients.get("generation", ()):
+        yield (
+            f"generation {key!r}",
+            replace(_training(key.split()), accumulation=MANY, objective="grpo", completion=64),
+        )
+    for key in coefficients["optimizers"]:
+        kind, optimizer = key.split()
+        words = ["bf16", "lora", "sdpa"] if kind == "lora" else [kind, "sdpa"]
+        setup = replace(_training(words), batch=1, sequence=16, optimizer=optimizer)
+        if setup.key in coefficients["training"]:
+            yield f"optimizers {key!r}", setup
+
+
+def _training(words: Sequence[str]) -> Setup:
+    """The training of a kind, by the words that it is called by."""
+    return Setup(
+        "training",
+        words[0],
+        next(one for one in ("sdpa", "eager") if one in words),
+        batch=4,
+        sequence=256,
+        method=next((one for one in ADAPTERS if one in words), "full"),
+    )
 
 
 def _point_problems(project: Project, wrong: Collection[str]) -> Iterator[Problem]:

@@ -79,6 +79,11 @@ def points_path(project: Project) -> Path:
     return project.snippets / "coefficients" / "points.json"
 
 
+def models_path(project: Project) -> Path:
+    """Where the list of models lies."""
+    return project.snippets / "models" / "models.toml"
+
+
 def config_path(project: Project, name: str) -> Path:
     """Where the configuration of a model lies."""
     return project.snippets / "models" / f"{name}.json"
@@ -113,7 +118,7 @@ def all_models(project: Project) -> tuple[ListedModel, ...]:
 
 def _entries(project: Project) -> dict[str, _Entry]:
     """What the list of models says, by name; nothing where there is none."""
-    path = project.snippets / "models" / "models.toml"
+    path = models_path(project)
     if not path.is_file():
         return {}
     shown, text = project.relative(path), ""

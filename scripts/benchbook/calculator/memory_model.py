@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from math import prod
 from typing import Annotated, Any, get_args
 
@@ -17,7 +18,7 @@ PARTS = (
 )
 # Of those that the predictor knows.
 OBJECTIVES = ("supervised", "dpo", "grpo")
-_Read = Callable[[Sequence[float]], float]
+Read = Callable[[Sequence[float]], float]
 
 
 @dataclass(frozen=True)
@@ -136,18 +137,20 @@ def calculate(
 def weight_bytes(coefficients: Coefficients, name: str) -> float:
     """Bytes of a model's weights of the kind `name`, those of adapters left out."""
     nothing = dict.fromkeys(coefficients["variables"], 0)
-    return _reader(coefficients, nothing)(coefficients["weights"][name])
+    return reader(coefficients, nothing)(coefficients["weights"][name])
 
 
-def _reader(coefficients: Coefficients, point: Mapping[str, float]) -> _Read:
+def reader(coefficients: Coefficients, point: Mapping[str, float]) -> Read:
     """What gives a sum its value at `point`: places of terms and their factors, one after the other."""
-    names = coefficients["variables"]
-    terms = [
-        prod(point[name] ** power for name, power in zip(names, powers, strict=True))
-        for powers in coefficients["terms"]
-    ]
+    names, terms = coefficients["variables"], coefficients["terms"]
+
+    @cache
+    def term(place: int) -> float:
+        powers = zip(names, terms[place], strict=True)
+        return float(prod(point[name] ** power for name, power in powers if power))
+
     return lambda pairs: sum(
-        terms[int(place)] * factor for place, factor in zip(*[iter(pairs)] * 2, strict=True)
+        term(int(place)) * factor for place, factor in zip(*[iter(pairs)] * 2, strict=True)
     )
 
 
@@ -174,7 +177,7 @@ def _point(
 
 
 def _training(coefficients: Coefficients, setup: Setup, dimensions: Mapping[str, float]) -> list[Peak]:
-    read = _reader(coefficients, _point(coefficients, setup, dimensions, setup.batch))
+    read = reader(coefficients, _point(coefficients, setup, dimensions, setup.batch))
     width = "bf16" if setup.precision == "bf16" else "fp32"
     known = coefficients["optimizers"]
     # Of the states of adapters, none lie in pages.
@@ -203,7 +206,7 @@ def _training(coefficients: Coefficients, setup: Setup, dimensions: Mapping[str,
         lengths = setup.sequence - setup.completion, setup.sequence - 1
         peaks += _generated(coefficients, moments, point, lengths, kept)
     if setup.evaluation is not None and setup.objective == "supervised":
-        read = _reader(coefficients, _point(coefficients, setup, dimensions, setup.evaluation))
+        read = reader(coefficients, _point(coefficients, setup, dimensions, setup.evaluation))
         for moment in coefficients["evaluation"][computed.evaluation_key]:
             parts = {name: read(moment.get(name, ())) for name in PARTS}
             peaks.append(Peak("evaluation", {**parts, **kept}))
@@ -214,7 +217,7 @@ def _training(coefficients: Coefficients, setup: Setup, dimensions: Mapping[str,
 
 def _inference(coefficients: Coefficients, setup: Setup, dimensions: Mapping[str, float]) -> list[Peak]:
     point = {**_point(coefficients, setup, dimensions, setup.batch), "rank": 0}
-    weights = _reader(coefficients, point)(coefficients["weights"][setup.precision])
+    weights = reader(coefficients, point)(coefficients["weights"][setup.precision])
     lengths = setup.sequence, setup.sequence + setup.tokens - 1
     moments = coefficients["inference"][setup.key]
     return _generated(coefficients, moments, point, lengths, {"weights": weights})
@@ -238,7 +241,7 @@ def _generated(
     """
     peaks = []
     for at, length in zip(("prefill", "decode"), lengths, strict=True):
-        read = _reader(coefficients, {**point, "sequence": length})
+        read = reader(coefficients, {**point, "sequence": length})
         for moment in moments[at]:
             peaks.append(Peak(at, {**{name: read(moment.get(name, ())) for name in PARTS}, **kept}))
     return peaks

@@ -9,35 +9,29 @@ from datetime import UTC, datetime, timedelta
 from statistics import median
 from typing import Any
 
+from benchbook.checking.memory_bounds import (
+    bytes_of_devices,
+    odd_bytes,
+    odd_device,
+    odd_memory,
+    odd_parameters,
+    odd_peaks,
+    ranks_of,
+)
 from benchbook.content.formats import MOMENT
-from benchbook.content.machines import MOST_DEVICE_BYTES, MOST_HOST_BYTES
 from benchbook.content.metadata import Metric
 from benchbook.content.positions import json_line
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.records import CLOCK_SKEW, FIRST_DAY, measured_days
 from benchbook.content.script import Script, Variant, machine_kinds
-from benchbook.content.units import DEVICE_METERS, UNITS, Dimension
+from benchbook.content.units import UNITS, Dimension
 from benchbook.content.validation import RECORD_AGAIN
 from benchbook.machines.gpus import Sheet, ceilings_of
 from benchbook.recording.estimate import WIDER, work_of
 from benchbook.recording.jobs import MOST_SEEDS
 
-# Some kernels count a process's pages in batches: two readings, one behind the other, need not quite agree.
-SLACK = 0.95
-# A process can share pages with others that its control group does not charge to it.
-SHARED_PAGES = 1.05
-# What a rule of thumb says of the bytes of a training is here at most 1.3 times what was held; and
-# pages to which nothing was written are counted as a tensor's, and not as the process's.
-OF_WHAT_WAS_HELD = 2
 # Time stamps are whole seconds.
 ROUNDING_SECONDS = 2.0
-# The metric by which a script tells how many bytes its model's parameters take on the device.
-PARAMETER_BYTES = "parameter_bytes"
-DEVICE_PEAKS = ("allocated_peak", "reserved_peak", "device_memory_peak")
-# Accelerators of which torch reads what a process holds, and its peak.
-READ_BY_TORCH = ("cuda", "rocm", "xpu")
-# What a script calls the most that its device held.
-PEAK = re.compile(r"^peak|_peak$")
 # Times that agree so far are one time, written again: no two runs take the same.
 SAMPLES_THAT_SCATTER = 3
 AGREEMENT = 1e-9
@@ -117,7 +111,7 @@ def plausibility_problems(
         if variant["outcome"] != "ok":
             continue
         measured = set(variant["runs"][0]["metrics"])
-        held = [set(rank["metrics"]) for run in variant["runs"] for rank in _ranks(run)]
+        held = [set(rank["metrics"]) for run in variant["runs"] for rank in ranks_of(run)]
         differing = next((names for names in held if names != set(declared)), None)
         if differing is not None and is_current:
             odd = ", ".join(sorted(differing ^ set(declared)))
@@ -126,7 +120,7 @@ def plausibility_problems(
             )
         timed = {metric.name for metric in declared.values() if metric.blocks}
         if is_current and any(
-            set(rank.get("blocks", {})) != timed for run in variant["runs"] for rank in _ranks(run)
+            set(rank.get("blocks", {})) != timed for run in variant["runs"] for rank in ranks_of(run)
         ):
             what = (
                 f"its runs do not hold blocks of {', '.join(sorted(timed)) or 'nothing'} alone, as declared"
@@ -134,7 +128,7 @@ def plausibility_problems(
             yield Problem(path, line, f"variant {name}: {what}", RECORD_AGAIN)
         if is_current:
             cells = {cell.name for cell in script.cells}
-            ranks = [rank for run in variant["runs"] for rank in _ranks(run)]
+            ranks = [rank for run in variant["runs"] for rank in ranks_of(run)]
             lacking = {cell for rank in ranks for cell in cells - set(rank["cells"])}
             if lacking:
                 what = f"a run lacks the cells {', '.join(sorted(lacking))}"
@@ -142,10 +136,11 @@ def plausibility_problems(
         known = {metric: declared[metric] for metric in sorted(measured & set(declared))}
         work = _work(script, variants[name]) if is_current and name in variants else {}
         for what in (
-            *_odd_memory(variant["runs"], machine, table["campaigns"][variant["campaign"]]),
-            *(_odd_device(variant, script, machine) if is_current else ()),
-            *_odd_parameters(variant["runs"]),
-            *_odd_bytes(variant["runs"], known, machine),
+            *odd_memory(variant["runs"], machine, table["campaigns"][variant["campaign"]]),
+            *(odd_device(variant, script, machine) if is_current else ()),
+            *odd_parameters(variant["runs"]),
+            *odd_bytes(variant["runs"], known, machine),
+            *odd_peaks(variant["runs"], known),
             *_odd_seeds(variant["runs"], known),
             *_odd_numbers(variant["runs"], known),
             *_odd_metrics(variant["runs"], known, machine),
@@ -200,7 +195,7 @@ def _odd_length(table: Mapping[str, Any], path: str, text: str) -> Iterator[Prob
     for variant in table["variants"].values():
         campaign = variant["campaign"]
         for run in variant["runs"]:
-            spent[campaign] = spent.get(campaign, 0.0) + max(map(cell_seconds, _ranks(run)))
+            spent[campaign] = spent.get(campaign, 0.0) + max(map(cell_seconds, ranks_of(run)))
     for name, seconds in spent.items():
         lasted = seconds_of(table["campaigns"][name])
         if seconds > lasted + ROUNDING_SECONDS:
@@ -277,7 +272,7 @@ def _odd_line(told: Mapping[str, Any], table: Mapping[str, Any]) -> str | None:
 
 def _undeclared(variant: Mapping[str, Any], script: Script) -> list[str]:
     """What of a variant is of cells that its script does not have."""
-    held = {cell for run in variant["runs"] for rank in _ranks(run) for cell in rank["cells"]}
+    held = {cell for run in variant["runs"] for rank in ranks_of(run) for cell in rank["cells"]}
     return sorted((held | set(variant["output"])) - {cell.name for cell in script.cells})
 
 
@@ -422,138 +417,6 @@ def cell_seconds(run: Mapping[str, Any]) -> float:
     return sum(float(meters.get("seconds") or 0.0) for meters in run["cells"].values())
 
 
-def _ranks(run: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-    return (run, *run.get("other_ranks", ()))
-
-
-def _device(machine: Mapping[str, Any]) -> float:
-    """The bytes of one device, or of a machine without one of its own; where unknown, the most there are."""
-    accelerator = machine.get("accelerator") or {}
-    return float(accelerator.get("memory_bytes") or machine.get("memory_bytes") or MOST_DEVICE_BYTES)
-
-
-def _devices(machine: Mapping[str, Any]) -> float:
-    """Those of all devices together."""
-    return _device(machine) * float((machine.get("accelerator") or {}).get("count", 1))
-
-
-def _odd_memory(
-    runs: Sequence[Mapping[str, Any]], machine: Mapping[str, Any], campaign: Mapping[str, Any]
-) -> Iterator[str]:
-    """What no machine can have read, the first of each meter of each cell."""
-    # Each process reads one device; who publishes figures may have added them up.
-    device = _devices(machine) if machine["published"] else _device(machine)
-    host = (machine.get("memory_bytes") or MOST_HOST_BYTES) * SHARED_PAGES
-    # What others hold of a device may fall meanwhile; how other drivers count nobody here has tried.
-    alone = machine["kind"] == "cuda" and not campaign["state"].get("shared")
-    larger = [("allocated", "reserved"), ("allocated_peak", "reserved_peak")]
-    larger += [("reserved", "device_memory")] if alone else []
-    ranks = [rank for run in runs for rank in _ranks(run)]
-    if (held := max(rank.get("baseline_memory") or 0 for rank in ranks)) > host:
-        yield f"baseline_memory is {held} B, more than the machine's {host:.0f} B"
-    for rank in ranks:
-        began = rank.get("baseline_memory") or 0
-        peaks = [meters.get("process_memory_peak") for meters in rank["cells"].values()]
-        # A cell whose peak nobody could read may have held it.
-        if peaks and None not in peaks and max(peaks) < began * SLACK:
-            yield f"baseline_memory is {began} B, more than the {max(peaks)} B that the process held at most"
-            break
-    told: set[tuple[str, str]] = set()
-    for rank in ranks:
-        for cell, meters in rank["cells"].items():
-            for meter in (*DEVICE_PEAKS, "process_memory_peak"):
-                most = host if meter == "process_memory_peak" else device
-                for what in _odd_peak(meter, meters, most):
-                    if (cell, meter) not in told:
-                        yield f"{cell}.{what}"
-                    told.add((cell, meter))
-            for part, whole in larger:
-                one, other = meters.get(part), meters.get(whole)
-                if None not in (one, other) and other < one * SLACK and (cell, part) not in told:
-                    yield f"{cell}.{part} is {one} B, more than its {whole} of {other} B, which it is part of"
-                    told.add((cell, part))
-
-
-def _odd_device(variant: Mapping[str, Any], script: Script, machine: Mapping[str, Any]) -> Iterator[str]:
-    """Readings of a device that the machine lacks; bytes of a device that no process ever used."""
-    cells = [meters for run in variant["runs"] for rank in _ranks(run) for meters in rank["cells"].values()]
-    read = sorted({meter for meters in cells for meter in DEVICE_METERS if meters.get(meter) is not None})
-    if machine["kind"] == "cpu":
-        # The profiler counts what torch allocates on the processor, where a script asks for that.
-        known = {"allocated", "allocated_peak"} if "cpu_allocator" in variant["meters"] else set()
-        if strange := [meter for meter in read if meter not in known]:
-            yield f"it holds {', '.join(strange)}, which nothing reads on this machine"
-    elif machine["kind"] in READ_BY_TORCH and not machine["published"]:
-        yield from _odd_use(variant["runs"], script)
-
-
-def _odd_use(runs: Sequence[Mapping[str, Any]], script: Script) -> Iterator[str]:
-    """A run that never used the device; a peak that is above all that was read of it."""
-    of_device = [name for name, metric in script.metadata.metrics.items() if metric.memory == "device"]
-    # What runs on a processor too, and counts no memory, may leave the device alone.
-    if not of_device and "cpu" in script.metadata.needs:
-        return
-    peaks = [name for name in of_device if PEAK.search(name)]
-    for run in runs:
-        for rank in _ranks(run):
-            cells = rank["cells"].values()
-            most = max((meters.get(peak) or 0 for meters in cells for peak in DEVICE_PEAKS), default=0)
-            if not any(meters.get("allocated_peak") for meters in cells):
-                yield f"run {run['place']} used no memory of the device, in no cell"
-                return
-            for name in peaks:
-                value = rank["metrics"].get(name)
-                if isinstance(value, int | float) and value * SLACK > most:
-                    yield f"{name} is {value:.0f} B, more than the {most:.0f} B that were read of the device"
-                    return
-
-
-def _odd_peak(meter: str, meters: Mapping[str, Any], most: float) -> Iterator[str]:
-    """What a peak and what was held at the end cannot be, where `most` is all there is."""
-    end = meter.removesuffix("_peak")
-    peak, held = meters.get(meter), meters.get(end) or 0
-    for name, value in ((meter, peak or 0), (end, held)):
-        if value > most:
-            yield f"{name} is {value} B, more than the machine's {most:.0f} B"
-    if peak is not None and peak < held * SLACK:
-        yield f"{meter} is {peak} B, less than the {held} B held at its end"
-
-
-def _odd_parameters(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """A device that never held the parameters which the script says were on it."""
-    for rank in (rank for run in runs for rank in _ranks(run)):
-        held = rank["metrics"].get(PARAMETER_BYTES)
-        peaks = [meters.get("allocated_peak") for meters in rank["cells"].values()]
-        known = [peak for peak in peaks if peak is not None]
-        if held is not None and not isinstance(held, list) and known and max(known) < held:
-            yield f"its parameters take {held} B, and no cell allocated more than {max(known)} B"
-            return
-
-
-def _odd_bytes(
-    runs: Sequence[Mapping[str, Any]], declared: Mapping[str, Metric], machine: Mapping[str, Any]
-) -> Iterator[str]:
-    """Bytes of tensors far above all that a process of the run ever held, by its meters."""
-    if machine["published"]:
-        return
-    meters = ("process_memory_peak",) if machine["kind"] == "cpu" else DEVICE_PEAKS
-    of_device = [
-        name
-        for name, metric in declared.items()
-        if metric.memory == "device" and UNITS[metric.unit].dimension == "memory"
-    ]
-    for name in of_device:
-        factor = UNITS[declared[name].unit].factor
-        for rank in (rank for run in runs for rank in _ranks(run)):
-            read = [cell.get(meter) for cell in rank["cells"].values() for meter in meters]
-            most = max((peak for peak in read if peak is not None), default=0)
-            value = rank["metrics"].get(name, 0)
-            largest = factor * (max(value, default=0) if isinstance(value, list) else value)
-            if 0 < most * OF_WHAT_WAS_HELD < largest:
-                yield f"{name} is {largest:.0f} B, and the process held {most} B at most"
-                break
-
-
 def _odd_seeds(runs: Sequence[Mapping[str, Any]], declared: Mapping[str, Metric]) -> Iterator[str]:
     """More seeds than any script takes."""
     for name in (name for name, metric in declared.items() if metric.seeds):
@@ -571,7 +434,7 @@ def _odd_numbers(runs: Sequence[Mapping[str, Any]], declared: Mapping[str, Metri
 
 def _items(runs: Sequence[Mapping[str, Any]], name: str) -> Iterator[Any]:
     """Every number that runs hold of a metric: of each rank, each item of a series, each timed block."""
-    for rank in (rank for run in runs for rank in _ranks(run)):
+    for rank in (rank for run in runs for rank in ranks_of(run)):
         for value in (rank["metrics"].get(name, ()), rank.get("blocks", {}).get(name, ())):
             yield from value if isinstance(value, list | tuple) else (value,)
 
@@ -599,7 +462,7 @@ def _odd_metrics(
     machine: Mapping[str, Any],
 ) -> Iterator[str]:
     """What declared metrics cannot be: times that never scatter, more than the device has."""
-    device = _devices(machine)
+    device = bytes_of_devices(machine)
     for name, metric in declared.items():
         unit = UNITS[metric.unit]
         values = [run["metrics"][name] for run in runs]
@@ -621,7 +484,7 @@ def _odd_metrics(
 
 def _odd_seconds(runs: Sequence[Mapping[str, Any]], quoted: bool) -> Iterator[str]:
     """Runs that took no time; cells that took less than a clock tells, or the same in every run."""
-    ranks = [rank for run in runs for rank in _ranks(run)]
+    ranks = [rank for run in runs for rank in ranks_of(run)]
     for name in sorted({name for rank in ranks for name in rank["cells"]}):
         taken = [rank["cells"].get(name, {}).get("seconds") or 0 for rank in ranks]
         if any(0 < seconds < SHORTEST for seconds in taken):
@@ -641,7 +504,7 @@ def _odd_blocks(runs: Sequence[Mapping[str, Any]], declared: Mapping[str, Metric
     for name, metric in declared.items():
         if UNITS[metric.unit].dimension not in {"time", "rate"}:
             continue
-        for values in (rank.get("blocks", {}).get(name, ()) for run in runs for rank in _ranks(run)):
+        for values in (rank.get("blocks", {}).get(name, ()) for run in runs for rank in ranks_of(run)):
             if any(value <= 0 for value in values):
                 yield f"a block of {name} is not positive"
                 return
@@ -784,7 +647,7 @@ def copied_run_problems(
 
 def _times_of(run: Mapping[str, Any], timed: Sequence[str]) -> Samples:
     """How long each cell of a run took, written as by `samples_of`; of few, what its metrics say too."""
-    ranks = list(enumerate(_ranks(run)))
+    ranks = list(enumerate(ranks_of(run)))
     cells = ((number, *cell) for number, rank in ranks for cell in sorted(rank["cells"].items()))
     taken = ((number, name, meters.get("seconds") or 0) for number, name, meters in cells)
     times = [f"{number} {name} {took:.8g}" for number, name, took in taken if took > TELLING_SECONDS]

@@ -26,12 +26,14 @@ from benchbook.content.records import (
 )
 from benchbook.content.script import Script, Variant
 from benchbook.query.freshness import input_digests
-from benchbook.recording.hosts import Host, HostError, Hosts, preload_names
+from benchbook.recording.hosts import Host, HostError, Hosts, SilentHostError, preload_names
 from benchbook.recording.jobs import CRASHED, FAILED, OK, TIMED_OUT, Failure, Job, Result
 from benchbook.recording.journal import Finished, Journal
 from benchbook.recording.plan import Task
 from benchbook.recording.traces import entries_of, files_of, only_first
 from benchbook.statistics.summary import median
+
+STOPPED = "let the script stop no process that it has not started, nor anything on this machine"
 
 
 def now() -> datetime:
@@ -142,6 +144,11 @@ def run_once(
             words = str(error)
             hosts.forget(host)
             continue
+        except SilentHostError as error:
+            # Once more, it would take as long.
+            hosts.forget(host)
+            what = f"the process that watches over the script gave {error}, and was ended"
+            return Result(FAILED, Failure(1, what, STOPPED))
         _see_that_inputs_are_the_same(task)
         return result
     what = f"the process that watches over the script ended twice ({words})"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import errno
 import linecache
 import math
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -45,11 +46,19 @@ def outcome_of(error: BaseException) -> str:
     while current is not None and id(current) not in seen:
         seen.add(id(current))
         names = {kind.__name__ for kind in type(current).__mro__}
-        if names & MEMORY_ERRORS or any(words in str(current) for words in MEMORY_WORDS):
+        if names & MEMORY_ERRORS or any(words in _text(current) for words in MEMORY_WORDS):
             return OUT_OF_MEMORY
         # An error raised while handling another does not undo it; one raised `from None` does.
         current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
     return FAILED
+
+
+def _text(value: object, say: Callable[[object], str] = str) -> str:
+    """What `say` makes of an exception, or of what a script gave it; empty where that raises another."""
+    try:
+        return say(value)
+    except BaseException:  # a script's own, which may be anything
+        return ""
 
 
 def _line_in(script: str, trace: TracebackType | None) -> int:
@@ -58,15 +67,33 @@ def _line_in(script: str, trace: TracebackType | None) -> int:
     return lines[-1] if lines else 1
 
 
-def explain(error: BaseException, script: str, cell: str) -> Failure:
-    """What an exception that left `cell` says to the author of the script."""
+def explain(error: BaseException, script: str, cell: str) -> tuple[str, Failure]:
+    """How a script ended by an exception that left `cell`, and what that says to its author."""
+    try:
+        return outcome_of(error), _explained(error, script, cell)
+    except BaseException:  # its class can make anything of what it is asked
+        what = f"an exception in the cell `{cell}` raises another when it is looked at"
+        return FAILED, Failure(_line_in(script, error.__traceback__), what, SAME_SHOWN)
+
+
+def explain_own(error: BaseException) -> Failure:
+    """What an exception that came up between the cells, in lines of the recorder, says to whoever records."""
+    if isinstance(error, OSError) and error.errno == errno.EMFILE:
+        what = "the script leaves its process no file to open, and what it held cannot be read"
+        return Failure(
+            1, what, "close what it opens, and leave the limit of open files (RLIMIT_NOFILE) as it is"
+        )
+    what = f"the recorder itself failed ({type(error).__name__}: {_text(error)})"
+    return Failure(1, what, "report this as a fault of benchbook")
+
+
+def _explained(error: BaseException, script: str, cell: str) -> Failure:
     line = _line_in(script, error.__traceback__)
     name = type(error).__name__
-    text = " ".join(str(error).split())[:LONGEST]
+    text = " ".join(_text(error).split())[:LONGEST]
     if isinstance(error, SystemExit):
-        what = (
-            f"the script left in the cell `{cell}` (exit code {error.code!r}) before its checks had completed"
-        )
+        code = _text(error.code, repr) or "unknown"
+        what = f"the script left in the cell `{cell}` (exit code {code}) before its checks had completed"
         return Failure(line, what, TO_THE_END)
     if isinstance(error, AssertionError):
         held = linecache.getline(script, line).strip()
@@ -84,7 +111,14 @@ def explain(error: BaseException, script: str, cell: str) -> Failure:
 
 
 def shown_traceback(error: BaseException, script: str) -> str:
-    """The traceback as Python prints it, without the frames of the worker above the script's own."""
+    """The traceback as Python prints it, without the frames of the worker above the script's own.
+
+    Empty where Python cannot print it, for what the class of the exception makes of it.
+    """
+    return _text(error, lambda _: _traceback(error, script))
+
+
+def _traceback(error: BaseException, script: str) -> str:
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename != script:
         trace = trace.tb_next

@@ -30,12 +30,18 @@ from benchbook.recording.processes import MARK, end_marked, signal_name
 PRELOADED = ("torch", "transformers", "accelerate", "numpy")
 MOST_HOSTS = 4
 START_SECONDS = 300.0
+# How long after the time of a run a host may take to end it, and to tell what came of it.
+ANSWER_SECONDS = 30.0
 LONGEST_FOLDER = 30
 CODE = "from benchbook.recording.host_process import run_host; run_host()"
 
 
 class HostError(Exception):
     """The host ended by itself; carries how, and what it said last."""
+
+
+class SilentHostError(Exception):
+    """The host did not answer in time, and was ended with all that it had started."""
 
 
 @dataclass(frozen=True)
@@ -128,10 +134,11 @@ class Host:
 
         Raises:
             HostError: The host did not live to tell; whatever it had started is gone.
+            SilentHostError: It does not tell, as where it was stopped; likewise.
         """
         self._send(job.table())
         # The host ends the run in time; this bound only ends the wait for a host that hangs itself.
-        return result_from(self._receive(job.timeout + 120.0))
+        return result_from(self._receive(job.timeout + ANSWER_SECONDS))
 
     def close(self) -> None:
         """End the host and whatever it runs."""
@@ -164,9 +171,11 @@ class Host:
         while b"\n" not in self._waiting:
             readable, _, _ = select.select([descriptor], [], [], patience)
             data = os.read(descriptor, 1 << 16) if readable else b""
+            if not readable:
+                self._process.kill()
+                self._last_words()
+                raise SilentHostError(f"no answer within {patience:g} seconds")
             if not data:
-                if not readable:
-                    self._process.kill()
                 raise HostError(self._last_words())
             self._waiting += data
         line, _, self._waiting = self._waiting.partition(b"\n")
@@ -290,7 +299,7 @@ class Hosts:
         assert self._folder is not None
         try:
             return Host(key, python, self._folder, self._devices, self._packages)
-        except (HostError, OSError) as error:
+        except (HostError, SilentHostError, OSError) as error:
             fix = f"make sure that {Path(python).name} of the recording environment starts and has psutil"
             raise BenchbookError(Problem(shown, 1, f"its process does not start ({error})", fix)) from error
 

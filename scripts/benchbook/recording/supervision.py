@@ -145,7 +145,7 @@ class Supervisor:
             # Those that hold the pipes open must be gone before the rest of the output is known.
             processes.end_all_but(self.spared)
             for rank in ranks:
-                rank.process.join()
+                self._join(rank.process)
             self._drain(selector)
         starved = processes.oom_kills() > kills
         taken = processes.own_oom_kills() > own_kills
@@ -224,6 +224,17 @@ class Supervisor:
             if self.abandoned():
                 raise AbandonedError
         return False
+
+    def _join(self, process: BaseProcess) -> None:
+        """Wait until the fork server tells how a process ended.
+
+        Raises:
+            AbandonedError: The run is no longer wanted: a server that a script has stopped tells nothing.
+        """
+        while process.exitcode is None:
+            process.join(INTERVAL)
+            if self.abandoned():
+                raise AbandonedError
 
     @staticmethod
     def _drain(selector: selectors.BaseSelector) -> None:

@@ -28,12 +28,12 @@ from benchbook.recording.endings import (
     MetricError,
     check_seeds,
     explain,
-    outcome_of,
+    explain_own,
     read_blocks,
     read_metrics,
     shown_traceback,
 )
-from benchbook.recording.jobs import FAILED, OK, Failure, Job
+from benchbook.recording.jobs import FAILED, OK, Job
 from benchbook.recording.traces import read_traces
 from benchbook.statistics.summary import median
 
@@ -107,9 +107,7 @@ def run(job: Job, seat: Seat, channel: socket.socket) -> None:
     try:
         teller.answer(_run_cells(job, seat, teller))
     except BaseException as error:  # whatever goes wrong in here must be told, not guessed
-        what = f"the recorder itself failed ({type(error).__name__}: {error})"
-        failure = Failure(1, what, "report this as a fault of benchbook")
-        teller.answer({"outcome": FAILED, "failure": asdict(failure)})
+        teller.answer({"outcome": FAILED, "failure": asdict(explain_own(error))})
     # Neither exit handlers nor destructors are part of what is measured, and some hang.
     os._exit(0)
 
@@ -162,10 +160,11 @@ def _run_cells(job: Job, seat: Seat, teller: Teller) -> dict[str, Any]:
                     output.flush()
             except BaseException as error:
                 output.flush()
-                # Not through sys.stderr, which the script may have closed.
-                os.write(2, shown_traceback(error, job.script).encode("utf-8", "backslashreplace"))
-                failure = explain(error, job.script, name)
-                return {"outcome": outcome_of(error), "failure": asdict(failure)}
+                # Not through sys.stderr, which the script may have closed; and it may have closed this too.
+                with contextlib.suppress(OSError):
+                    os.write(2, shown_traceback(error, job.script).encode("utf-8", "backslashreplace"))
+                outcome, failure = explain(error, job.script, name)
+                return {"outcome": outcome, "failure": asdict(failure)}
             if name == PARAMETERS:
                 namespace.update(job.overridden)
     try:

@@ -1,0 +1,68 @@
+"""A peak is not below what the same run says was held at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchbook.checking.memory_bounds import odd_peaks
+from benchbook.content.metadata import Metric
+from running import parsed
+
+GB = 10**9
+
+
+def declared(*names: str, unit: str = "B") -> dict[str, Metric]:
+    table = "\n".join(f'{name} = {{ unit = "{unit}", memory = "device" }}' for name in names)
+    script = parsed("pass", f'needs = ["cpu"]\n[tool.benchbook.metrics]\n{table}')
+    return dict(script.metadata.metrics)
+
+
+def said(unit: str = "B", **values: Any) -> list[str]:
+    return list(odd_peaks([{"metrics": values}], declared(*values, unit=unit)))
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        (
+            {"weights": GB, "gradients": GB, "optimizer_states": 2 * GB},
+            "weights, gradients, optimizer_states",
+        ),
+        ({"weight_bytes": GB, "gradient_bytes": GB, "state_bytes": GB}, "weight_bytes, gradient_bytes, "),
+        ({"gradients_at_peak": GB, "activations_at_peak": GB}, "gradients_at_peak, activations_at_peak"),
+        ({"peak_step": GB}, "peak_step"),
+    ],
+)
+@pytest.mark.parametrize("whole", ["peak", "peak_memory"])
+def test_a_peak_is_not_below_what_was_held_at_once(whole: str, values: dict[str, int], names: str) -> None:
+    total = sum(values.values())
+    (what,) = said(**{whole: 1}, **values)
+    assert what.startswith(f"{whole} is 1 B, less than the {total} B held at once ({names}")
+    assert said(**{whole: total}, **values) == []
+
+
+def test_it_is_looked_at_in_every_process_and_in_the_unit_of_each() -> None:
+    metrics = declared("peak", "peak_step", unit="GiB")
+    good: dict[str, Any] = {"metrics": {"peak": 2.0, "peak_step": 1.0}}
+    assert list(odd_peaks([good], metrics)) == []
+    bad = {"metrics": {"peak": 1.0, "peak_step": 2.0}}
+    (what,) = odd_peaks([good | {"other_ranks": [bad]}], metrics)
+    assert what.startswith("peak is 1073741824 B, less than the 2147483648 B held at once")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        # One after the other, as far as anybody knows.
+        {"peak": 1, "weights": GB, "gradients": GB},
+        {"greedy_peak": 1, "beam_peak": GB},
+        {"peak": 1, "peak_of_the_other": GB},
+        # A series of steps is of no one moment.
+        {"peak": [1, 1], "peak_step": GB},
+        {"weights": GB, "gradients": GB, "optimizer_states": GB},
+    ],
+)
+def test_what_need_not_be_held_at_once_says_nothing_of_a_peak(values: dict[str, Any]) -> None:
+    assert said(**values) == []
