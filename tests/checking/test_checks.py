@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchbook.checking.checks import check_project
+from benchbook.checking.site_settings import site_setting_problems
 from benchbook.content.formats import LARGEST_FILE, MOST_VALUES
 from benchbook.content.project import Project
 from builders import GPU_JSON, MACHINE, MACHINE_JSON, PAGE, SCRIPT, make_project, with_table, write
 from handbooks import GPU, copy_handbook, edit
 from repositories import commit_all
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -251,6 +255,46 @@ def test_a_language_has_no_settings_of_its_own_but_its_names(project: Project) -
         "mkdocs.yml:4: the entry of a language has the unknown key `nav`"
     ]
     assert any("the navigation leads to 'javascript:alert(1)', which is no page" in line for line in said)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("watch:", "hooks: [own.py]\nwatch:", "`hooks` is an unknown key"),
+        ("watch:", "INHERIT: own.yml\nwatch:", "`INHERIT` is an unknown key"),
+        ("watch:", "<<: {hooks: [own.py]}\nwatch:", "`<<` is an unknown key"),
+        ("watch:", "copyright: All of it is wrong.\nwatch:", "`copyright` is an unknown key"),
+        ("docs_dir: docs", "docs_dir: own", "`docs_dir` is not what pages are made"),
+        ("edit_uri: edit/main/docs/", "edit_uri: https://own.example/", "`edit_uri` is not what pages are"),
+        ("handbook\nedit_uri", "elsewhere\nedit_uri", "`repo_url` is not what pages are made"),
+        ("  font: false", "  font: false\n  custom_dir: own", "`theme.custom_dir` is an unknown key"),
+        ("  name: material", "  name: mkdocs", "`theme.name` is not what pages are made"),
+        ("  font: false\n", "", "`theme` has no `font`"),
+        ("  benchbook: {}", "  benchbook:\n    records: false", "`plugins.benchbook.records` is an unknown"),
+        ("  benchbook: {}", "  benchbook: {}\n  search: {}", "`plugins.search` is an unknown key"),
+        ("  tables: {}", "  tables: !!python/name:os.system", "`markdown_extensions.tables` is not what"),
+        (
+            "  tables: {}",
+            "  tables: {}\n  pymdownx.snippets: {}",
+            "`markdown_extensions.pymdownx.snippets` is",
+        ),
+        ('permalink: "#"', "permalink: wrong", "`markdown_extensions.toc.permalink` is not what pages"),
+    ],
+)
+def test_the_settings_that_pages_are_made_by_are_held(
+    project: Project, old: str, new: str, what: str
+) -> None:
+    shutil.copy(ROOT / "pyproject.toml", project.root)
+    settings = (ROOT / "mkdocs.yml").read_text("utf-8")
+    english = {path.name for path in (ROOT / "docs/en").glob("*.md")}
+    assert settings.count(old) == 1
+    path = write(project.root / "mkdocs.yml", settings)
+    assert list(site_setting_problems(Project(project.root), english)) == []
+    write(path, settings.replace(old, new))
+    (problem,) = site_setting_problems(Project(project.root), english)
+    assert what in str(problem)
+    line = settings.replace(old, new).split("\n")[problem.line - 1]
+    assert problem.what.split("`")[1].endswith(line.strip().partition(":")[0])
 
 
 @pytest.mark.parametrize("key", ["extra_css", "extra_javascript"])

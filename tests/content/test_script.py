@@ -28,6 +28,17 @@ def test_cells_keep_their_text_byte_for_byte_and_know_their_lines() -> None:
     assert SCRIPT.splitlines()[cell.line - 1] == "# %% add"
 
 
+@pytest.mark.parametrize(
+    ("line", "name"), [("# coding: utf-7", "utf-7"), ("# -*- coding: palmos -*-", "palmos")]
+)
+@pytest.mark.parametrize("before", ["", "#!/usr/bin/env python\n"])
+def test_a_script_is_utf_8_whatever_reads_it(before: str, line: str, name: str) -> None:
+    (problem,) = problems(f"{before}{line}\n{SCRIPT}")
+    assert problem.what.startswith(f"names the encoding {name}, in which it would say something else")
+    assert problem.line == before.count("\n") + 1
+    assert parse(f"{before}# -*- coding: UTF-8 -*-\n{SCRIPT}").cell("add")
+
+
 def test_a_script_without_a_matrix_has_one_variant_with_the_shown_parameters() -> None:
     (variant,) = parse(SCRIPT).variants(CPU)
     assert (variant.name, variant.parameters, variant.overridden) == ("default", {"steps": 4}, {})

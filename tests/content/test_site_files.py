@@ -176,6 +176,37 @@ def test_no_file_takes_the_place_of_another_and_none_is_loaded_by_nobody(
     assert (problem.path, problem.what.startswith(what)) == (f"docs/assets/{name}", True)
 
 
+@pytest.mark.parametrize(
+    ("style", "line", "what"),
+    [
+        ('a {}\na::before { content: "wrong"; }', 2, 'says "wrong"'),
+        ("a::before { content: '\\00a0\\34 2'", 1, "says '\u00a042'"),
+        ('a { CONTENT: /* "\n" */ "wrong" }', 2, 'says "wrong"'),
+        ('a { list-style: "wrong" }', 1, 'says "wrong"'),
+        ("a { --own: 'wrong' }", 1, "says 'wrong'"),
+        ("a::before { content: var(--own) }", 1, "`content: var(--own)` writes more than signs"),
+        ("a::before { content: counter(own)", 1, "`content: counter(own)` writes more than signs"),
+        ("a::before { c\\6fntent: none }", 1, "`\\` is part of no string"),
+        ("a { background: url(data:image/svg+xml,wrong) }", 1, "`url(` loads a picture"),
+        ('@import "own.css";', 1, "`@import` has no place in a style here"),
+        ("@counter-style own { symbols: wrong }", 1, "`@counter-style` has no place"),
+        ("a " * 100_001, 1, "has 200002 characters, and 200000 are the most"),
+    ],
+)
+def test_a_style_of_the_site_writes_no_words(project: Project, style: str, line: int, what: str) -> None:
+    write(project.docs / "assets/site.css", style)
+    (problem,) = site_file_problems(project)
+    assert (problem.path, problem.line, problem.what[: len(what)]) == ("docs/assets/site.css", line, what)
+
+
+def test_a_style_of_the_site_names_fonts_and_attributes_and_writes_signs(project: Project) -> None:
+    write(
+        project.docs / "assets/site.css",
+        '/* "x" */ a[b="c"]::after { font: 1em "SF"; content: "\\00a0✓" / ""; }',
+    )
+    assert list(site_file_problems(project)) == []
+
+
 def test_what_the_theme_ships_lies_in_folders_of_its_own() -> None:
     pytest.importorskip("material")
     assert {path.name for path in files("material").joinpath("templates/assets").iterdir()} <= OTHERS_FOLDERS

@@ -523,6 +523,19 @@ def test_names_alone_are_no_english_heading() -> None:
     ]
 
 
+def test_a_language_that_keeps_the_order_of_code_is_told_where_two_spans_exchange_places() -> None:
+    english, ours = section("Use `a` for `b`.", "# T { #t }"), section("لا تستخدم `b` بل\n`a`.", "# T { #t }")
+    found = list(parity.exchanged_pieces(ours, english, ("code",), PATH))
+    assert whats(found) == ["the code span `b` stands where the English text has `a`"]
+    assert list(parity.exchanged_pieces(ours, english, ("value",), PATH)) == []
+    assert list(parity.exchanged_pieces(english, english, ("code",), PATH)) == []
+
+
+@pytest.mark.parametrize(("code", "kept"), [("ar", ("code", "value")), ("zh", ("value",)), ("ja", ())])
+def test_what_a_language_keeps_the_order_of_stands_in_its_file(code: str, kept: tuple[str, ...]) -> None:
+    assert load_rules(Project(Path(__file__).parents[2]), code).keeps_order == kept
+
+
 def test_a_language_in_latin_letters_is_not_taken_for_english() -> None:
     ours = section("Ceci est une phrase assez longue.", "# Titre { #t }")
     english = section("This is a sentence that is long.", "# Title { #t }")

@@ -14,7 +14,6 @@ from benchbook.checking.committed import Committed, committed_records, edited_pr
 from benchbook.checking.environments import environment_problems
 from benchbook.checking.guide_pattern import pattern_problems
 from benchbook.checking.links import anchors, link_problems
-from benchbook.checking.navigation import navigation_problems
 from benchbook.checking.origins import (
     alike_problems,
     commit_problems,
@@ -34,6 +33,7 @@ from benchbook.checking.plausibility import (
 )
 from benchbook.checking.predictions import predictions_found
 from benchbook.checking.quotations import quotation_problems
+from benchbook.checking.site_settings import site_setting_problems
 from benchbook.checking.status import StatusRow, script_status
 from benchbook.checking.traces import add_sizes, committed_problems, guide_problems, unnamed_file_problems
 from benchbook.content.page_limits import too_deep, unreadable_pages
@@ -409,7 +409,7 @@ def _page_problems(library: Library, pages: Mapping[Path, PageSource]) -> Iterat
         if name not in english:
             fix = "write the English page first, or remove this one"
             yield Problem(shown, 1, "translates a page that English does not have", fix)
-    yield from navigation_problems(project, english)
+    yield from site_setting_problems(project, english)
 
 
 def _claim_problems(page: PageSource, path: str) -> Iterator[Problem]:

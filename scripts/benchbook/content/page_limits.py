@@ -13,10 +13,12 @@ from functools import lru_cache
 from benchbook.content.problems import Problem
 from benchbook.content.project import Project
 
-# Six times the longest page, in bytes and in lines, fifteen times the longest line.
+# Six times the longest page, in bytes and in lines, ten times the longest line.
 MOST_BYTES = 500_000
 MOST_LINES = 8000
-LONGEST_LINE = 20_000
+LONGEST_LINE = 10_000
+# Eight times the longest: what stands between two marks is looked for among all of a paragraph, mark by mark.
+LONGEST_PARAGRAPH = 20_000
 # Some ten times what any paragraph opens.
 MOST_SIGNS = 1000
 # No paragraph here has more than two open at once.
@@ -124,16 +126,21 @@ def _too_many(lines: list[str]) -> Refusal | None:
 
 
 def _endless_paragraph(lines: list[str]) -> Refusal | None:
-    """Where a paragraph opens more than parsers find the ends of."""
+    """Where a paragraph is longer than one is, or opens more than parsers find the ends of."""
     opened: dict[str, list[int]] = {}
+    length = 0
     # By all paragraphs before this one.
     left: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
             for begin, (_, still) in opened.items():
                 left[begin] = left.get(begin, 0) + still
-            opened = {}
+            opened, length = {}, 0
             continue
+        length += len(line)
+        if length > LONGEST_PARAGRAPH:
+            what = f"the paragraph has more than {LONGEST_PARAGRAPH} characters"
+            return number, what, "part it by blank lines, or say it in fewer words"
         for begin, end in _PAIRS:
             if begin not in line and begin not in opened:
                 continue

@@ -34,7 +34,7 @@ from benchbook.content.safe_html import BLOCK_TAGS, SLOT, accept_options
 if TYPE_CHECKING:
     from markdown import Markdown
 
-# The Markdown that pages are written in; a test holds mkdocs.yml to it.
+# The Markdown that pages are written in; `check` holds mkdocs.yml to it.
 EXTENSIONS: Mapping[str, Mapping[str, Any]] = {
     "admonition": {},
     "attr_list": {},

@@ -35,6 +35,9 @@ PARAMETERS, CHECKS = "parameters", "checks"
 # Several processes of one machine get one thread each, as under torchrun, unless the script declares more.
 RANK_ENVIRONMENT = {"OMP_NUM_THREADS": "1"}
 
+# Where Python looks for the encoding of a file: https://peps.python.org/pep-0263/
+_ENCODING = re.compile(r"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -271,6 +274,11 @@ def parse_script(source: str, path: str, reference: str) -> Script:
         what = f"holds an invisible character (U+{ord(hidden[0]):04X})"
         line = source.count("\n", 0, hidden.start()) + 1
         raise BenchbookError(Problem(path, line, what, "remove it, or write it as an escape in a string"))
+    # Python reads it as the file it is then: a comment in UTF-7 is code to a reader who runs it.
+    for number, said in enumerate(source.split("\n", 2)[:2], start=1):
+        if (named := _ENCODING.match(said)) and named[1].lower() not in ("utf-8", "utf8"):
+            what = f"names the encoding {named[1]}, in which it would say something else"
+            raise BenchbookError(Problem(path, number, what, "remove that line: it is UTF-8"))
     tree = _parse(source, path)
     cells = tuple(_cells(source))
     problems = [*_head_problems(tree, cells, path), *_cell_problems(cells, path)]

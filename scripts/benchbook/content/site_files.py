@@ -12,6 +12,7 @@ from xml.parsers import expat
 from benchbook.content.formats import DEVICE_NAME
 from benchbook.content.problems import Problem
 from benchbook.content.project import Project
+from benchbook.content.style_sheets import worded_style
 
 # Where pages, scripts, records and the settings lie.
 SOURCES = ("docs", "mkdocs.yml", "pyproject.toml", "snippets")
@@ -122,6 +123,13 @@ def _asset_problems(path: Path, name: str, shown: str) -> Iterator[Problem]:
         yield Problem(shown, 1, what, f"use one of {', '.join(sorted(SUFFIXES))}")
     elif path.suffix == ".svg" and (refused := _refused_in(path.read_bytes())) is not None:
         yield Problem(shown, *refused)
+    elif path.suffix == ".css":
+        try:
+            worded = worded_style(path.read_text("utf-8"))
+        except UnicodeDecodeError:
+            worded = 1, "is not UTF-8", "save it as UTF-8"
+        if worded is not None:
+            yield Problem(shown, *worded)
 
 
 class _RefusedError(Exception):

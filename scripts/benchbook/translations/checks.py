@@ -167,6 +167,7 @@ def _compare(
         errors.extend(leftovers.added_latin(section, other.source, rules, path))
         errors.extend(terms.forbidden_terms(section, other, rules, english_rules, path))
         warnings.extend(terms.unrendered_terms(section, other, rules, english_rules, path))
+        warnings.extend(parity.exchanged_pieces(section, other, rules.keeps_order, path))
     errors.extend(leftovers.added_in_front_matter(document.page, english.text, document.text, path))
     errors.extend(_behind_problems(document, english, rules, english_rules))
     for section in document.sections:

@@ -105,12 +105,33 @@ def _piece_problems(
     for text in lost.elements():
         yield Problem(path, ours[0].line, f"the {name} `{text}` of the English text is not here", fix)
     # Words lead elsewhere where two links exchange places; values and code follow the words of a language.
-    if kind == "link" and counts[0] == counts[1]:
-        for piece, other in zip(here, there, strict=True):
-            if _same(piece) != _same(other):
-                what = f"the link `{piece.text}` stands where the English text has `{other.text}`"
-                yield Problem(path, piece.line, what, "put the links into the English order")
-                return
+    if kind == "link" and (moved := _moved(here, there)):
+        piece, other = moved
+        what = f"the link `{piece.text}` stands where the English text has `{other.text}`"
+        yield Problem(path, piece.line, what, "put the links into the English order")
+
+
+def exchanged_pieces(
+    section: Section, english: Section, kinds: Sequence[Kind], path: str
+) -> Iterator[Problem]:
+    """Pieces of these kinds in another order than in English, in a language that mostly keeps it."""
+    for ours, theirs in aligned(section, english):
+        for kind in kinds:
+            here, there = ([piece for unit in side for piece in unit.of(kind)] for side in (ours, theirs))
+            if moved := _moved(here, there):
+                piece, other = moved
+                what = (
+                    f"the {_WORDS[kind][0]} `{piece.text}` stands where the English text has `{other.text}`"
+                )
+                yield Problem(path, piece.line, what, "see that it is said of the same, or keep the order")
+
+
+def _moved(here: Sequence[Piece], there: Sequence[Piece]) -> tuple[Piece, Piece] | None:
+    """The first piece that stands elsewhere than in English, and what stands there, if all are the same."""
+    if Counter(map(_same, here)) != Counter(map(_same, there)):
+        return None
+    pairs = zip(here, there, strict=True)
+    return next(((piece, other) for piece, other in pairs if _same(piece) != _same(other)), None)
 
 
 def _same(piece: Piece) -> str:

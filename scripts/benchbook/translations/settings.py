@@ -299,6 +299,7 @@ class _Blocks(Stored):
     register: Register = field(default_factory=Register)
     leftovers: list[str] = field(default_factory=list)
     charset: str = ""
+    keeps_order: list[Literal["code", "value"]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -319,6 +320,7 @@ class Rules:
         register: How it speaks to its reader.
         leftovers: What translation tools leave behind, in this language.
         charset: An encoding that has every letter it uses of its script, by Python's name; "" for none.
+        keeps_order: What stands in its texts in the English order, as links do in every language.
         units: How people write units behind a number, in this language and in English, and which each is.
     """
 
@@ -335,6 +337,7 @@ class Rules:
     register: Register = field(default_factory=Register)
     leftovers: tuple[str, ...] = ()
     charset: str = ""
+    keeps_order: tuple[Literal["code", "value"], ...] = ()
     units: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -446,6 +449,7 @@ def load_rules(project: Project, code: str) -> Rules:
         blocks.register,
         tuple(blocks.leftovers),
         blocks.charset,
+        tuple(blocks.keeps_order),
         unit_words(project.docs, code),
     )
 

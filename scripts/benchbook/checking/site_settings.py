@@ -1,30 +1,50 @@
-"""What mkdocs.yml leads to: the English pages alone, the same in every language, and the site's own files.
+"""What mkdocs.yml says: names and the order of pages, the same in every language; all else is held.
 
 MkDocs makes a link of whatever it does not know as a page, with any scheme. The plugin i18n lets each
-language replace any setting.
+language replace any setting. A hook, another theme or a plugin makes other pages of what was checked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import json
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 import yaml
 
 from benchbook.content.problems import Problem
 from benchbook.content.project import Project
-from benchbook.content.site_files import ASSETS, LOADED
+from benchbook.content.readings import EXTENSIONS
+from benchbook.content.site_files import ASSETS, LANGUAGE, LOADED
 from benchbook.content.yaml_text import InvalidYamlError, below, parse_nodes
 
 SETTINGS = "mkdocs.yml"
 # What the entry of a language says: its own menu or styles would be read by nobody who reads another one.
 _OF_LANGUAGE = ("locale", "name", "default", "build", "site_name", "site_description", "nav_translations")
 _LOADING = ("extra_css", "extra_javascript")
+# Settings that say something else in another handbook, or are held to something below.
+_FREE = frozenset({"site_name", "site_description", "site_url", "watch", "nav", "validation", *_LOADING})
+_ANYTHING = object()
+# What the others are, for pages are made and checked by them; under `languages` stands what is held below.
+_HELD: Mapping[str, Any] = {
+    "edit_uri": "edit/main/docs/",
+    "docs_dir": "docs",
+    "site_dir": "site",
+    "exclude_docs": f"{LANGUAGE}\n",
+    "theme": {"name": "material", "language": "en", "font": False, "favicon": f"{ASSETS}/favicon.svg"},
+    "plugins": {
+        "benchbook": {},
+        "i18n": {"docs_structure": "folder", "fallback_to_default": True, "languages": _ANYTHING},
+    },
+    "markdown_extensions": EXTENSIONS,
+}
 
 
-def navigation_problems(project: Project, pages: Collection[str]) -> Iterator[Problem]:
+def site_setting_problems(project: Project, pages: Collection[str]) -> Iterator[Problem]:
     """What the navigation leads to that is no page, and the pages it leaves out; without one it lists all.
 
-    Settings that only the readers of one language would see, too, and styles and scripts from elsewhere.
+    Settings that change what pages are made of, too, or that only the readers of one language would see, and
+    styles and scripts from elsewhere.
 
     Parameters:
         project: The checkout.
@@ -37,6 +57,7 @@ def navigation_problems(project: Project, pages: Collection[str]) -> Iterator[Pr
         line = error.line if isinstance(error, InvalidYamlError) else 1
         yield Problem(SETTINGS, line, f"is not valid YAML ({error})", "fix its syntax")
         return
+    yield from _held_problems(project, settings)
     yield from _language_setting_problems(settings)
     yield from _loading_problems(settings)
     listed = set()
@@ -50,6 +71,47 @@ def navigation_problems(project: Project, pages: Collection[str]) -> Iterator[Pr
     if below(settings, "nav") is not None:
         for name in sorted(set(pages) - listed):
             yield Problem(f"docs/en/{name}", 1, "is in no navigation", f"list it under `nav:` in {SETTINGS}")
+
+
+def _held_problems(project: Project, settings: yaml.Node | None) -> Iterator[Problem]:
+    """Settings that nobody knows, or that are not what the pages are made and checked by."""
+    held = {**_HELD, "repo_url": project.config.repository or _ANYTHING}
+    for key, value in settings.value if isinstance(settings, yaml.MappingNode) else ():
+        if (name := str(key.value)) in held:
+            yield from _other_than(value, held[name], name, key.start_mark.line + 1)
+        elif name not in _FREE:
+            fix = f"remove it: there are {', '.join(sorted({*_FREE, *held}))}"
+            yield Problem(SETTINGS, key.start_mark.line + 1, f"`{name}` is an unknown key", fix)
+
+
+def _other_than(node: yaml.Node, held: Any, name: str, line: int) -> Iterator[Problem]:
+    """Where a setting, on a line and by its name, is not what it is held to."""
+    if isinstance(held, Mapping) and isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            known, place = str(key.value), key.start_mark.line + 1
+            if known in held:
+                yield from _other_than(value, held[known], f"{name}.{known}", place)
+            else:
+                what = f"`{name}.{known}` is an unknown key"
+                yield Problem(SETTINGS, place, what, f"remove it: there are {', '.join(held) or 'none'}")
+        for missing in held.keys() - {str(key.value) for key, _ in node.value}:
+            fix = f"write `{missing}: {_written(held[missing])}` there"
+            yield Problem(SETTINGS, line, f"`{name}` has no `{missing}`", fix)
+    elif held is not _ANYTHING and _value(node) != held:
+        what = f"`{name}` is not what pages are made and checked by"
+        yield Problem(SETTINGS, line, what, f"write `{_written(held)}`")
+
+
+def _value(node: yaml.Node) -> Any:
+    """What a node holds; None where its tag is none of YAML's own."""
+    try:
+        return yaml.SafeLoader("").construct_document(node)
+    except (yaml.YAMLError, ValueError, OverflowError):
+        return None
+
+
+def _written(value: Any) -> str:
+    return json.dumps(value, default=lambda _: "...")
 
 
 def _language_setting_problems(settings: yaml.Node | None) -> Iterator[Problem]:
