@@ -2,77 +2,100 @@
 
 from __future__ import annotations
 
-import re
-import sys
+from collections.abc import Iterable
+
+import tinycss2
+from tinycss2 import ast
 
 # Five times the longest.
 LONGEST = 200_000
 # What stands around rules; others load, count in words, or give letters other shapes.
-_AROUND = frozenset({"@container", "@keyframes", "@layer", "@media", "@supports"})
+_AROUND = frozenset({"container", "keyframes", "layer", "media", "supports"})
 # The properties whose strings are names of fonts, and those that write what they are given.
 _FONTS = frozenset({"font", "font-family", "--site-mono", "--site-sans"})
 _WRITING = frozenset(
     {"content", "hyphenate-character", "list-style", "list-style-type", "quotes", "text-overflow"}
 )
-_COMMENT_OR_STRING = re.compile(r"""/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""", re.DOTALL)
-# Stands in the place of each character of a string.
-_SAID = "\0"
-# Beside strings, all that is written is what the page has: the name of a column, and where a link leads.
-_WRITTEN = re.compile(rf"(?:{_SAID}|attr\((?:data-label|href)\)|[a-z-]++(?!\()|!important|[\s/])*+")
-_DECLARED = re.compile(r"(?<![^{};])\s*([\w-]+)\s*:([^{};]*)")
-_REFUSED = (
-    (re.compile(r"""[\\'"]"""), "is part of no string"),
-    (
-        re.compile(rf"@(?!(?:{'|'.join(name[1:] for name in sorted(_AROUND))})\b)[\w-]*"),
-        "has no place in a style here",
-    ),
-    (re.compile(r"(?:url|image|image-set|src)\(", re.IGNORECASE), "loads a picture, which may hold words"),
-)
-_PART = re.compile(r"[^{};]+")
-_STRINGS = re.compile(rf"(=\s*)?({_SAID}+)")
-_ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})\s?|(.))", re.DOTALL)
+# What is written may be what the page has: the name of a column, and where a link leads.
+_WRITTEN = frozenset({"data-label", "href"})
+_LOADING = frozenset({"image", "image-set", "src", "url"})
 _FIX = "write words on a page, or as a text of the interface"
 
+Worded = tuple[int, str, str]
 
-def worded_style(text: str) -> tuple[int, str, str] | None:
+
+def worded_style(text: str) -> Worded | None:
     """The first part of a style that says or loads something: its line, what it is, and the fix."""
     if len(text) > LONGEST:
         return 1, f"has {len(text)} characters, and {LONGEST} are the most", "remove what no page needs"
-    if _SAID in text:
-        return text.count("\n", 0, text.index(_SAID)) + 1, "holds a character that no text has", "remove it"
-    # Without comments and strings, each character in its place.
-    bare = _COMMENT_OR_STRING.sub(_blank, text)
+    try:
+        return _of_rules(tinycss2.parse_stylesheet(text, skip_comments=True, skip_whitespace=True))
+    except RecursionError:
+        return 1, "nests deeper than parsers follow", "nest no rule in more than a few others"
 
-    def at(place: int) -> int:
-        return text.count("\n", 0, place) + 1
 
-    for pattern, what in _REFUSED:
-        if found := pattern.search(bare):
-            return at(found.start()), f"`{found[0]}` {what}", "remove it"
-    for found in _DECLARED.finditer(bare):
-        if found[1].lower() in _WRITING and _WRITTEN.fullmatch(found[2].lower()) is None:
-            return (
-                at(found.start(1)),
-                f"`{text[found.start(1) : found.end()].strip()}` writes more than signs",
-                _FIX,
-            )
-    for part in _PART.finditer(bare):
-        if part[0].partition(":")[0].strip().lower() in _FONTS:
-            continue
-        for found in _STRINGS.finditer(bare, part.start(), part.end()):
-            said = _ESCAPE.sub(_unescaped, text[found.start(2) : found.end()])
-            # What stands behind `=` chooses elements by an attribute.
-            if found[1] is None and any(map(str.isalnum, said)):
-                return at(found.start()), f"says {said}", _FIX
+def _of_rules(rules: Iterable[ast.Node]) -> Worded | None:
+    return _first(_of_rule(rule) for rule in rules)
+
+
+def _of_rule(rule: ast.Node) -> Worded | None:
+    """What is wrong with a rule, or with a declaration in one."""
+    if isinstance(rule, ast.Declaration):
+        return _of_declaration(rule)
+    if not isinstance(rule, ast.AtRule | ast.QualifiedRule):
+        return _unreadable(rule)
+    if isinstance(rule, ast.AtRule) and rule.lower_at_keyword not in _AROUND:
+        return rule.source_line, f"`@{rule.at_keyword}` has no place in a style here", "remove it"
+    return _of_values(rule.prelude) or _of_rules(
+        tinycss2.parse_blocks_contents(rule.content or [], skip_comments=True, skip_whitespace=True)
+    )
+
+
+def _of_declaration(declared: ast.Declaration) -> Worded | None:
+    if declared.lower_name in _WRITING and not all(map(_is_sign, declared.value)):
+        written = tinycss2.serialize(declared.value).strip()
+        return declared.source_line, f"`{declared.name}: {written}` writes more than signs", _FIX
+    return _of_values(declared.value, said=declared.lower_name not in _FONTS)
+
+
+def _is_sign(part: ast.Node) -> bool:
+    """Whether a part of what is written is a sign, by its kind, or stands on the page."""
+    if isinstance(part, ast.FunctionBlock) and part.lower_name == "attr":
+        return all(_stands_there(argument) for argument in part.arguments)
+    return isinstance(part, ast.StringToken | ast.WhitespaceToken | ast.IdentToken | ast.LiteralToken)
+
+
+def _stands_there(argument: ast.Node) -> bool:
+    return isinstance(argument, ast.WhitespaceToken) or (
+        isinstance(argument, ast.IdentToken) and argument.value in _WRITTEN
+    )
+
+
+def _of_values(parts: Iterable[ast.Node], said: bool = True) -> Worded | None:
+    """What is wrong with parts of a rule; where `said`, with words among them, too."""
+    return _first(_of_value(part, said) for part in parts)
+
+
+def _of_value(part: ast.Node, said: bool) -> Worded | None:
+    if isinstance(part, ast.URLToken) or (
+        isinstance(part, ast.FunctionBlock) and part.lower_name in _LOADING
+    ):
+        return part.source_line, "loads a picture, which may hold words", "remove it"
+    if isinstance(part, ast.StringToken) and said and any(map(str.isalnum, part.value)):
+        return part.source_line, f"says {part.value}", _FIX
+    if isinstance(part, ast.ParseError):
+        return _unreadable(part)
+    if isinstance(part, ast.FunctionBlock):
+        return _of_values(part.arguments, said)
+    # Square brackets choose elements by an attribute.
+    if isinstance(part, ast.CurlyBracketsBlock | ast.ParenthesesBlock):
+        return _of_values(part.content, said)
     return None
 
 
-def _blank(found: re.Match[str]) -> str:
-    if found[0].startswith("/*"):
-        return re.sub(r"[^\n]", " ", found[0])
-    return _SAID * len(found[0])
+def _unreadable(part: ast.Node) -> Worded:
+    return part.source_line, "is no style that parsers agree on", "fix its syntax"
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    code = int(found[1], 16) if found[1] else 0
-    return found[2] or (chr(code) if code <= sys.maxunicode else "")
+def _first(found: Iterable[Worded | None]) -> Worded | None:
+    return next((one for one in found if one is not None), None)
