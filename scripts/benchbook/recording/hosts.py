@@ -31,7 +31,7 @@ PRELOADED = ("torch", "transformers", "accelerate", "numpy")
 MOST_HOSTS = 4
 START_SECONDS = 300.0
 # How long after the time of a run a host may take to end it, and to tell what came of it.
-ANSWER_SECONDS = 30.0
+ANSWER_SECONDS = 60.0
 LONGEST_FOLDER = 30
 CODE = "from benchbook.recording.host_process import run_host; run_host()"
 
