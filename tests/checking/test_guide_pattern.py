@@ -82,7 +82,11 @@ def test_a_value_is_one_word_and_an_address_none() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "what"),
     [
-        ("Said below.", "word\n" * (MOST_WORDS + 1), "words outside of what is collapsed"),
+        (
+            "Said below.",
+            f"{'word ' * 100}\n\n" * (MOST_WORDS // 100 + 1),
+            "words outside of what is collapsed",
+        ),
         ("\n{ .measured }", "", "does not say before its second heading what was measured"),
         ("numbers.\n{", "numbers.\n\n## Now { #now }\n\nSo.\n{", "what was measured"),
         ("of `#!value sums/add.py#total` numbers", "of numbers", "what was measured"),

@@ -137,7 +137,7 @@ def test_a_site_that_there_is_no_room_for_is_one_line(
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("- " * 5000 + "a", "3: the line begins 10000 characters deep in blocks"),
+        ("- " * 4000 + "a", "3: the line begins 8000 characters deep in blocks"),
         ("## Part\n" * 301, "302: the text has more than 300 headings"),
         ("```cell\nmemory/methods.py#train\n```\n" * 401, "1203: the text has more than 400 fences"),
     ],
