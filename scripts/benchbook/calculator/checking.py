@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from hashlib import sha256
 from typing import Any
 
@@ -86,8 +85,6 @@ STATES_8BIT = (0.5, 2)
 # What makes an evaluation, or a generation before a step, hold more than the step.
 MANY = 1000
 
-_Load = Callable[[str], Coefficients]
-
 
 def config_digest(config: Mapping[str, Any]) -> str:
     """Of what a configuration says, whatever the order of its entries."""
@@ -128,21 +125,17 @@ def coefficient_problems(project: Project) -> Iterator[Problem]:
     for model in models:
         yield from _title_problems(project, model, parameters.get(model.name))
 
-    @cache
-    def load(name: str) -> Coefficients:
-        return load_coefficients(coefficients_path(project, name))
-
     wrong: set[str] = set()
     for name in names:
-        for problem in _file_problems(project, name, parameters.get(name), load):
+        for problem in _file_problems(project, name, parameters.get(name)):
             wrong.add(name)
             yield problem
     for family, name in ((family, name) for family, models in MADE_ALIKE.items() for name in models):
         if name in names and not {family, name} & wrong:
-            yield from _family_problems(project, family, name, load)
+            yield from _family_problems(project, family, name)
     for family, name in ((family, name) for family, models in AKIN.items() for name in models):
         if name in names and not {family, name} & wrong:
-            yield from _akin_problems(project, family, name, load)
+            yield from _akin_problems(project, family, name)
     for path in unowned_files(project):
         fix = "remove it, or list its model in snippets/models/models.toml"
         yield Problem(project.relative(path), 1, "is of no model and of no family", fix)
@@ -177,12 +170,12 @@ def _only_letters(name: str) -> str:
     return re.sub(r"[^a-z0-9.]", "", name.casefold())
 
 
-def _file_problems(project: Project, name: str, parameters: int | None, load: _Load) -> Iterator[Problem]:
+def _file_problems(project: Project, name: str, parameters: int | None) -> Iterator[Problem]:
     """What is wrong with the coefficients of a model or a family."""
     path = coefficients_path(project, name)
     shown, fix = project.relative(path), f"run `benchbook coefficients {name}`"
     try:
-        found = load(name) if path.is_file() else {}
+        found = load_coefficients(path) if path.is_file() else {}
         reason = _staleness(project, name, found) if found else "never derived"
     except BenchbookError as error:
         yield from error.problems
@@ -241,7 +234,7 @@ def _trained_bytes(found: Coefficients, read: Read, kind: str) -> float:
     return read(weights.get(kind, ()))
 
 
-def _family_problems(project: Project, family: str, name: str, load: _Load) -> Iterator[Problem]:
+def _family_problems(project: Project, family: str, name: str) -> Iterator[Problem]:
     """Where the coefficients of a family are not those of the model `name`, which is of its making."""
     path = coefficients_path(project, family)
     try:
@@ -249,7 +242,7 @@ def _family_problems(project: Project, family: str, name: str, load: _Load) -> I
     except ValueError as error:
         yield Problem(project.relative(config_path(project, name)), 1, str(error), COPY_AGAIN)
         return
-    own, found = load(name), load(family)
+    own, found = _load(project, name), _load(project, family)
     shown, fix = project.relative(path), f"run `benchbook coefficients {family}`, or of {name}"
     try:
         shares = [(_off(found, own, setup, dimensions), where) for where, setup in _setups(own)]
@@ -262,7 +255,7 @@ def _family_problems(project: Project, family: str, name: str, load: _Load) -> I
         yield Problem(shown, 1, what, fix)
 
 
-def _akin_problems(project: Project, family: str, name: str, load: _Load) -> Iterator[Problem]:
+def _akin_problems(project: Project, family: str, name: str) -> Iterator[Problem]:
     """Where the coefficients of a model are far off those of the family that it is akin to."""
     path = coefficients_path(project, name)
     try:
@@ -270,7 +263,7 @@ def _akin_problems(project: Project, family: str, name: str, load: _Load) -> Ite
     except ValueError as error:
         yield Problem(project.relative(config_path(project, name)), 1, str(error), COPY_AGAIN)
         return
-    own, found = load(name), load(family)
+    own, found = _load(project, name), _load(project, family)
     shares = []
     for where, setup in _setups(own):
         # Of kinds of attention that the family lacks, nothing is known.
@@ -280,6 +273,10 @@ def _akin_problems(project: Project, family: str, name: str, load: _Load) -> Ite
     if share > OFF_AKIN:
         what = f"the coefficients of {name} are {share:.0%} off those of {family}, its kin, at {where}"
         yield Problem(project.relative(path), 1, what, f"run `benchbook coefficients {name}`")
+
+
+def _load(project: Project, name: str) -> Coefficients:
+    return load_coefficients(coefficients_path(project, name))
 
 
 def _off(found: Coefficients, own: Coefficients, setup: Setup, dimensions: Mapping[str, float]) -> float:
