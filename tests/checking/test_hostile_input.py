@@ -77,7 +77,9 @@ def test_a_setting_is_what_it_must_be_or_named_with_its_line(tmp_path: Path, set
     assert problem.what.startswith(f"`{setting.partition(' ')[0]}` of [tool.benchbook] is ")
 
 
-@pytest.mark.parametrize("content", [b"tool = 3", b"[tool]\nbenchbook = 3", b"# \xff", b"[tool"])
+@pytest.mark.parametrize(
+    "content", [b"tool = 3", b"[tool]\nbenchbook = 3", b"# \xff", b"[tool", b"a." * 4000 + b"a = 1"]
+)
 def test_settings_that_are_no_table_are_one_problem(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "pyproject.toml").write_bytes(content)
     with pytest.raises(BenchbookError, match=r"^pyproject\.toml:1: "):

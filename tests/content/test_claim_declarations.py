@@ -145,6 +145,8 @@ def test_a_constant_is_a_number_with_its_unit() -> None:
     assert parse_constant("18 B/parameter") == Constant(18.0, UNITS["B/parameter"])
     assert parse_constant("1e-4 1") == Constant(1e-4, UNITS["1"])
     assert parse_constant("sums/add.py#total") is None
+    # Digits without end, and no unit, are looked at once.
+    assert parse_constant("9" * 200_000) is None
     assert side_of(3) == Constant(3.0)
 
 

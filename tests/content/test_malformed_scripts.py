@@ -57,6 +57,12 @@ def test_what_only_a_compiler_refuses_is_a_problem(line: str) -> None:
     assert "is not valid Python" in problems_of(f"# %% work\nx = 1\n{line}\n\n# %% checks\nassert x")
 
 
+def test_what_compiling_would_double_with_each_level_is_a_problem() -> None:
+    levels = "".join(f"{'  ' * n}try: pass\n{'  ' * n}finally:\n" for n in range(30)) + "  " * 30 + "x = 1"
+    said = problems_of(f"# %% work\n{levels}\n\n# %% checks\nassert x")
+    assert "has `finally` in `finally` more than 5 deep" in said
+
+
 @pytest.mark.parametrize("hidden", ["\u202e", "\u2066", "\u200b", "\x1b"])
 def test_an_invisible_character_is_a_problem_in_a_comment_too(hidden: str) -> None:
     source = script_text(f"# %% work\nx = 1\n# not{hidden} slow\n\n# %% checks\nassert x")
@@ -80,7 +86,9 @@ def test_a_docstring_is_plain_text_for_notebooks_show_it_as_markdown(said: str) 
         parse_script(source, "snippets/guide/small.py", "guide/small.py")
 
 
-@pytest.mark.parametrize("value", ["1e999", "{[]: 1}", "[[1]]", r"'\ud800'", r"['a', '\udfff']"])
+@pytest.mark.parametrize(
+    "value", ["1e999", f"{'9' * 400} + 1j", "{[]: 1}", "[[1]]", r"'\ud800'", r"['a', '\udfff']"]
+)
 def test_a_parameter_that_a_record_cannot_hold_is_a_problem(value: str) -> None:
     assert "the parameter `x` is not a plain value" in problems_of(
         f"# %% parameters\nx = {value}\n\n# %% checks\nassert x"

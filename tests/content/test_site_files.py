@@ -192,6 +192,7 @@ def test_no_file_takes_the_place_of_another_and_none_is_loaded_by_nobody(
         ("a { background: url(data:image/svg+xml,wrong) }", 1, "loads a picture"),
         ('@import "own.css";', 1, "`@import` has no place in a style here"),
         ("@counter-style own { symbols: wrong }", 1, "`@counter-style` has no place"),
+        ("a { width: " + "9" * 5000, 1, "holds a number that is beyond all others"),
         ("a { width: " + "(" * 100_000, 1, "nests deeper than parsers follow"),
         ("a{" * 50_000, 1, "nests deeper than parsers follow"),
         ("a " * 100_001, 1, "has 200002 characters, and 200000 are the most"),

@@ -11,6 +11,8 @@ from typing import Any
 LARGEST = 10**308
 # Some twenty times the longest of ours. A key of as many parts takes its square to read.
 LONGEST_LINE = 10_000
+# Several times the deepest of ours.
+DEEPEST = 50
 # Ten times the longest of ours: a list of models or claims is gone through for each of them.
 LONGEST_TEXT = 250_000
 
@@ -26,6 +28,18 @@ def has_endless_number(value: object) -> bool:
             waiting += one
         elif isinstance(one, int) and abs(one) > LARGEST:
             return True
+    return False
+
+
+def is_too_deep(table: dict[str, Any]) -> bool:
+    """Whether tables and lists stand in each other deeper than what looks at them follows."""
+    waiting: list[tuple[object, int]] = [(table, 1)]
+    while waiting:
+        one, depth = waiting.pop()
+        if depth > DEEPEST:
+            return True
+        within = one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+        waiting += [(value, depth + 1) for value in within]
     return False
 
 
@@ -48,13 +62,18 @@ def load_toml(text: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError:
         raise
     except RecursionError as error:
-        raise tomllib.TOMLDecodeError("lists stand too deep in lists") from error
+        raise tomllib.TOMLDecodeError(_TOO_DEEP) from error
     except ValueError as error:
         # It does not say where.
         raise _endless(text) from error
+    if is_too_deep(table):
+        raise tomllib.TOMLDecodeError(_TOO_DEEP)
     if has_endless_number(table):
         raise _endless(text)
     return table
+
+
+_TOO_DEEP = f"tables and lists stand in each other more than {DEEPEST} deep"
 
 
 def _endless(text: str) -> tomllib.TOMLDecodeError:

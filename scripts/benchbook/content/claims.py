@@ -37,7 +37,7 @@ _DATE = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2])(-[0-3][0-9])?)?\Z")
 ID = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
 # Far above all that is measured, and small enough to be scaled by a unit.
 LARGEST = 1e100
-_CONSTANT = re.compile(r"(?P<value>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s+(?P<unit>\S+)\Z")
+_CONSTANT = re.compile(r"(?P<value>[-+]?(?:\d++\.?\d*+|\.\d++)(?:[eE][-+]?\d+)?)\s+(?P<unit>\S+)\Z")
 
 
 @dataclass(frozen=True)

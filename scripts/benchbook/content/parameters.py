@@ -65,7 +65,7 @@ def shown_parameters(source: str, start: int, path: str) -> tuple[dict[str, Para
                 continue
         try:
             literal = ast.literal_eval(value)
-        except (ValueError, TypeError, RecursionError, MemoryError):
+        except (ValueError, TypeError, ArithmeticError, RecursionError, MemoryError):
             literal = ()
         if not is_parameter_name(name):
             fix = "use ASCII letters, digits and underscores, 80 at most"

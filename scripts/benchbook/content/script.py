@@ -35,6 +35,8 @@ PARAMETERS, CHECKS = "parameters", "checks"
 # Several processes of one machine get one thread each, as under torchrun, unless the script declares more.
 RANK_ENVIRONMENT = {"OMP_NUM_THREADS": "1"}
 
+# Each level doubles what Python compiles.
+MOST_FINALLY = 5
 # Where Python looks for the encoding of a file: https://peps.python.org/pep-0263/
 _ENCODING = re.compile(r"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 
@@ -304,6 +306,9 @@ def _parse(source: str, path: str) -> ast.Module:
     try:
         with warnings.catch_warnings(action="ignore"):
             tree = ast.parse(source)
+            if (nested := _nested_finally(tree)) is not None:
+                what = f"has `finally` in `finally` more than {MOST_FINALLY} deep, each compiled twice"
+                raise BenchbookError(Problem(path, nested, what, "write the inner ones as functions"))
             # Only compiling finds a `return` outside a function, or a `__future__` that comes too late.
             compile(source, path, "exec", dont_inherit=True)
         return tree
@@ -314,6 +319,17 @@ def _parse(source: str, path: str) -> ast.Module:
         # What its parser has no room for, or a number that it does not read.
         what = f"is no Python that can be read ({str(error) or type(error).__name__})"
         raise BenchbookError(Problem(path, 1, what, "write its expressions shorter")) from error
+
+
+def _nested_finally(node: ast.AST, depth: int = 0) -> int | None:
+    """The line of the first `finally` that stands too deep in others; None where none does."""
+    if depth > MOST_FINALLY and isinstance(node, ast.stmt):
+        return node.lineno
+    last = node.finalbody if isinstance(node, ast.Try | ast.TryStar) else []
+    within = ((child, depth + (child in last)) for child in ast.iter_child_nodes(node))
+    return next(
+        (line for child, level in within if (line := _nested_finally(child, level)) is not None), None
+    )
 
 
 def _cells(source: str) -> Iterator[Cell]:

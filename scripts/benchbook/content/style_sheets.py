@@ -32,6 +32,9 @@ def worded_style(text: str) -> Worded | None:
         return _of_rules(tinycss2.parse_stylesheet(text, skip_comments=True, skip_whitespace=True))
     except RecursionError:
         return 1, "nests deeper than parsers follow", "nest no rule in more than a few others"
+    except ValueError:
+        # Of more digits than Python reads.
+        return 1, "holds a number that is beyond all others", "write it in fewer digits"
 
 
 def _of_rules(rules: Iterable[ast.Node]) -> Worded | None:
