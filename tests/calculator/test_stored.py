@@ -295,6 +295,16 @@ def test_a_model_is_held_to_its_family_in_kinds_that_no_point_is_of(
     assert line.split(f" off those of {name} at ")[1].startswith(where)
 
 
+def test_a_model_that_holds_nothing_is_infinitely_far_off(project: Project) -> None:
+    (name,) = add_family(project, "decoder")
+    parts = ("units", "training", "inference", "evaluation", "generation", "optimizers", "weights")
+    change(
+        coefficients_path(project, name),
+        lambda table: table.update({part: scaled(table[part], 0) for part in parts}),
+    )
+    assert any("the coefficients of decoder are inf% off" in line for line in said(project))
+
+
 def test_a_model_that_is_akin_to_a_family_is_not_far_off_it(project: Project) -> None:
     family = "decoder"
     name = AKIN[family][0]

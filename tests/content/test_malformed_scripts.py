@@ -57,10 +57,17 @@ def test_what_only_a_compiler_refuses_is_a_problem(line: str) -> None:
     assert "is not valid Python" in problems_of(f"# %% work\nx = 1\n{line}\n\n# %% checks\nassert x")
 
 
-def test_what_compiling_would_double_with_each_level_is_a_problem() -> None:
-    levels = "".join(f"{'  ' * n}try: pass\n{'  ' * n}finally:\n" for n in range(30)) + "  " * 30 + "x = 1"
-    said = problems_of(f"# %% work\n{levels}\n\n# %% checks\nassert x")
-    assert "has `finally` in `finally` more than 5 deep" in said
+@pytest.mark.parametrize(
+    "work",
+    [
+        "".join(f"{'  ' * n}try: pass\n{'  ' * n}finally:\n" for n in range(30)) + "  " * 30 + "x = 1",
+        "def f():\n try:\n" + "  return 1\n" * 2000 + " finally:\n" + "  f()\n" * 2000,
+    ],
+    ids=["finally in finally", "many ways out"],
+)
+def test_what_compiling_would_take_minutes_over_is_a_problem(work: str) -> None:
+    said = problems_of(f"# %% work\n{work}\n\n# %% checks\nassert True")
+    assert "compiles to more than 500000 parts" in said
 
 
 @pytest.mark.parametrize("hidden", ["\u202e", "\u2066", "\u200b", "\x1b"])
@@ -113,6 +120,7 @@ def test_an_override_that_equals_what_is_shown_and_is_another_type_is_applied() 
     [
         ('[tool.benchbook.metrics]\n"größe" = { unit = "B" }', "is not a name of a script"),
         ("timeout = inf", "`timeout` is inf"),
+        (f"inputs = {['a.json'] * 21}", "make it a list of 20 paths at most, below the script's folder"),
         (
             "".join(f"[tool.benchbook.on.m{n}]\nx = 1\n" for n in range(21)),
             "make it a table of kinds of machine, 20 at most",

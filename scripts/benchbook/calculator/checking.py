@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -280,7 +281,11 @@ def _load(project: Project, name: str) -> Coefficients:
 
 
 def _off(found: Coefficients, own: Coefficients, setup: Setup, dimensions: Mapping[str, float]) -> float:
-    return abs(calculate(found, setup, dimensions).total / calculate(own, setup).total - 1)
+    try:
+        return abs(calculate(found, setup, dimensions).total / calculate(own, setup).total - 1)
+    except ArithmeticError:
+        # One of them is nothing, or beyond any number.
+        return math.inf
 
 
 def _dimensions(config: Mapping[str, Any]) -> dict[str, float]:

@@ -42,6 +42,8 @@ NOISY_REPEATS, EXACT_REPEATS = 8, 2
 MOST_POINTS = 1000
 # Kinds of machine, and machines, with values of their own: seven times what any script has.
 MOST_KINDS = 20
+# Each is read whole for each variant.
+MOST_INPUTS = 20
 # The longest campaign, in seconds: a week.
 LONGEST_TIMEOUT = 7 * 24 * 3600
 # Half of a character, which no file in UTF-8 can hold: an escape such as \ud800 in a string of Python.
@@ -225,8 +227,10 @@ def _is_meters(value: object) -> bool:
 
 
 def _is_inside(value: object) -> bool:
-    return _is_strings(value) and not any(
-        item.startswith(("/", "~")) or ".." in item.split("/") for item in value
+    return (
+        _is_strings(value)
+        and len(value) <= MOST_INPUTS
+        and not any(item.startswith(("/", "~")) or ".." in item.split("/") for item in value)
     )
 
 
@@ -262,7 +266,7 @@ KEYS: dict[str, tuple[Callable[[object], bool], str]] = {
     "repeats": (_is_repeats, f"a whole number of runs, 1 to {MOST_RUNS}"),
     "environment": (_is_environment, 'a table of strings, such as { OMP_NUM_THREADS = "2" }'),
     "meters": (_is_meters, f"a list of {', '.join(METERS_ON_REQUEST)}"),
-    "inputs": (_is_inside, "a list of paths below the script's folder"),
+    "inputs": (_is_inside, f"a list of {MOST_INPUTS} paths at most, below the script's folder"),
     "traces": (_is_traces, f"a list of names of the script, {MOST_TRACES} at most, each once"),
     "venv": (_is_venv, "a name of up to 30 lower-case letters and digits, a letter first"),
     "metrics": (lambda value: isinstance(value, dict), "a table of metrics"),

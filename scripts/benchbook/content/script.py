@@ -35,8 +35,9 @@ PARAMETERS, CHECKS = "parameters", "checks"
 # Several processes of one machine get one thread each, as under torchrun, unless the script declares more.
 RANK_ENVIRONMENT = {"OMP_NUM_THREADS": "1"}
 
-# Each level doubles what Python compiles.
-MOST_FINALLY = 5
+# A hundred times our longest. A `finally` in a `finally` doubles it, each `return` in its `try` adds to it.
+MOST_COMPILED = 500_000
+_BLOCKS = ast.stmt | ast.excepthandler | ast.match_case
 # Where Python looks for the encoding of a file: https://peps.python.org/pep-0263/
 _ENCODING = re.compile(r"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 
@@ -306,9 +307,11 @@ def _parse(source: str, path: str) -> ast.Module:
     try:
         with warnings.catch_warnings(action="ignore"):
             tree = ast.parse(source)
-            if (nested := _nested_finally(tree)) is not None:
-                what = f"has `finally` in `finally` more than {MOST_FINALLY} deep, each compiled twice"
-                raise BenchbookError(Problem(path, nested, what, "write the inner ones as functions"))
+            if _compiled(tree)[0] > MOST_COMPILED:
+                what = (
+                    f"compiles to more than {MOST_COMPILED} parts: each way out of a `try` has its `finally`"
+                )
+                raise BenchbookError(Problem(path, 1, what, "write what a `finally` does as a function"))
             # Only compiling finds a `return` outside a function, or a `__future__` that comes too late.
             compile(source, path, "exec", dont_inherit=True)
         return tree
@@ -321,15 +324,22 @@ def _parse(source: str, path: str) -> ast.Module:
         raise BenchbookError(Problem(path, 1, what, "write its expressions shorter")) from error
 
 
-def _nested_finally(node: ast.AST, depth: int = 0) -> int | None:
-    """The line of the first `finally` that stands too deep in others; None where none does."""
-    if depth > MOST_FINALLY and isinstance(node, ast.stmt):
-        return node.lineno
+def _compiled(node: ast.AST) -> tuple[int, int]:
+    """How many parts compiling a statement makes, and by how many ways it is left, each with a `finally`."""
     last = node.finalbody if isinstance(node, ast.Try | ast.TryStar) else []
-    within = ((child, depth + (child in last)) for child in ast.iter_child_nodes(node))
-    return next(
-        (line for child, level in within if (line := _nested_finally(child, level)) is not None), None
-    )
+    copied = set(map(id, last))
+    parts, ways = 1, int(isinstance(node, ast.Return | ast.Break | ast.Continue))
+    for child in ast.iter_child_nodes(node):
+        if id(child) in copied:
+            continue
+        within, left = (
+            _compiled(child) if isinstance(child, _BLOCKS) else (sum(1 for _ in ast.walk(child)), 0)
+        )
+        parts, ways = parts + within, ways + left
+    copies = 2 + ways
+    for within, left in map(_compiled, last):
+        parts, ways = parts + copies * within, ways + copies * left
+    return parts, 0 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) else ways
 
 
 def _cells(source: str) -> Iterator[Cell]:

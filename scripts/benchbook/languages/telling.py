@@ -45,7 +45,7 @@ _SPELLED = (
 )
 # Before a large unit every word for a number is one.
 _OF_LARGE = (
-    r"(?i:(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|dozen)"
+    r"(?i:(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w{1,5}teen|dozen)"
     r"(?=[\s-](?:(?:kilo|kibi|mega|mebi|giga|gibi|tera|tebi)bytes?|[kmgt]i?b)(?![a-z])))"
 )
 _ROMAN = r"(?=[IVXLCDM]{2,})M*(?:C[MD]|D?C{0,3})(?:X[CL]|L?X{0,3})(?:I[XV]|V?I{0,3})"
