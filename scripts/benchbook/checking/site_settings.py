@@ -7,10 +7,12 @@ language replace any setting. A hook, another theme or a plugin makes other page
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import yaml
+from babel import Locale, UnknownLocaleError
 
 from benchbook.content.problems import Problem
 from benchbook.content.project import Project
@@ -21,6 +23,24 @@ from benchbook.content.yaml_text import InvalidYamlError, below, parse_nodes
 SETTINGS = "mkdocs.yml"
 # What the entry of a language says: its own menu or styles would be read by nobody who reads another one.
 _OF_LANGUAGE = ("locale", "name", "default", "build", "site_name", "site_description", "nav_translations")
+_YAML = "tag:yaml.org,2002:"
+_TEXT = f"{_YAML}str"
+_QUOTE = "write it in quotes"
+_PLAIN = tuple(f"{_YAML}{kind}" for kind in ("bool", "int", "null"))
+# What may come from a variable of the environment.
+_OF_ENVIRONMENT = ("build", "site_url")
+# What MkDocs makes no sense of unless it is text.
+_TEXTS = (
+    "edit_uri",
+    "locale",
+    "name",
+    "nav",
+    "path",
+    "repo_url",
+    "site_description",
+    "site_name",
+    "site_url",
+)
 _LOADING = ("extra_css", "extra_javascript")
 # Settings that say something else in another handbook, or are held to something below.
 _FREE = frozenset({"site_name", "site_description", "site_url", "watch", "nav", "validation", *_LOADING})
@@ -57,7 +77,9 @@ def site_setting_problems(project: Project, pages: Collection[str]) -> Iterator[
         line = error.line if isinstance(error, InvalidYamlError) else 1
         yield Problem(SETTINGS, line, f"is not valid YAML ({error})", "fix its syntax")
         return
+    yield from _odd_nodes(settings)
     yield from _held_problems(project, settings)
+    yield from _address_problems(project, settings)
     yield from _language_setting_problems(settings)
     yield from _loading_problems(settings)
     listed = set()
@@ -71,6 +93,48 @@ def site_setting_problems(project: Project, pages: Collection[str]) -> Iterator[
     if below(settings, "nav") is not None:
         for name in sorted(set(pages) - listed):
             yield Problem(f"docs/en/{name}", 1, "is in no navigation", f"list it under `nav:` in {SETTINGS}")
+
+
+def _odd_nodes(node: yaml.Node | None, key: str = "") -> Iterator[Problem]:
+    """Keys that are there twice, and values that are neither text, yes or no, nor a number of steps."""
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for name, value in node.value:
+            if not isinstance(name, yaml.ScalarNode) or name.tag != _TEXT:
+                # What merges another mapping is an unknown key as well.
+                if name.value != "<<":
+                    yield Problem(SETTINGS, name.start_mark.line + 1, "has a key that is no text", _QUOTE)
+                continue
+            if name.value in seen:
+                what = f"the key `{name.value}` is there twice"
+                yield Problem(SETTINGS, name.start_mark.line + 1, what, "remove one of them")
+            seen.add(name.value)
+            yield from _odd_nodes(value, name.value)
+    elif isinstance(node, yaml.SequenceNode):
+        if node.tag != f"{_YAML}seq" and (node.tag != "!ENV" or key not in _OF_ENVIRONMENT):
+            what = f"`{key}` has the tag {node.tag}"
+            yield Problem(SETTINGS, node.start_mark.line + 1, what, "write it out, without a tag")
+        for item in node.value:
+            yield from _odd_nodes(item, key)
+    elif isinstance(node, yaml.ScalarNode) and node.tag not in (
+        _TEXT,
+        *(_PLAIN if key not in _TEXTS else ()),
+    ):
+        what = f"`{key}` is {node.value[:40]!r}, which YAML does not read as a text"
+        yield Problem(SETTINGS, node.start_mark.line + 1, what, _QUOTE)
+
+
+def _address_problems(project: Project, settings: yaml.Node | None) -> Iterator[Problem]:
+    """Where the site says that it lies, if not where its repository publishes it."""
+    node = below(settings, "site_url")
+    repository = re.fullmatch(r"https://github\.com/([\w-]+)/([\w.-]+)", project.config.repository or "")
+    if node is None or repository is None:
+        return
+    wanted = f"https://{repository[1].lower()}.github.io/{repository[2]}/"
+    values = node.value[1:] if isinstance(node, yaml.SequenceNode) and node.tag == "!ENV" else [node]
+    if [getattr(value, "value", None) for value in values] != [wanted]:
+        what = "`site_url` is not where the repository publishes the site"
+        yield Problem(SETTINGS, node.start_mark.line + 1, what, f"write `!ENV [SITE_URL, {wanted}]`")
 
 
 def _held_problems(project: Project, settings: yaml.Node | None) -> Iterator[Problem]:
@@ -118,11 +182,39 @@ def _language_setting_problems(settings: yaml.Node | None) -> Iterator[Problem]:
     """Settings that a language has for itself, and none may."""
     entries = (entry for found in _named(settings, "languages") for entry in _items(found))
     for entry in entries:
-        for key, _ in entry.value if isinstance(entry, yaml.MappingNode) else ():
+        code = getattr(below(entry, "locale"), "value", "")
+        for key, value in entry.value if isinstance(entry, yaml.MappingNode) else ():
+            place = key.start_mark.line + 1
+            if key.value == "name" and not _is_named(code, value):
+                what = f"the name of the language {code!r} is not what it calls itself"
+                yield Problem(SETTINGS, place, what, "write it as its speakers do")
+            if key.value == "build" and not _is_built(code, value):
+                what = f"`build` of the language {code!r} leaves it out"
+                yield Problem(SETTINGS, place, what, f"write `!ENV [{_variable(code)}, true]`")
             if key.value not in _OF_LANGUAGE:
                 what = f"the entry of a language has the unknown key `{key.value}`"
                 fix = f"remove it: it has {', '.join(_OF_LANGUAGE)}; all else is the same in every language"
-                yield Problem(SETTINGS, key.start_mark.line + 1, what, fix)
+                yield Problem(SETTINGS, place, what, fix)
+
+
+def _is_named(code: Any, name: yaml.Node) -> bool:
+    """Whether a language is called what it calls itself, among other words; any if nobody knows its code."""
+    try:
+        locale = Locale.parse(str(code).replace("-", "_"))
+    except (UnknownLocaleError, ValueError):
+        return True
+    return locale.languages.get(locale.language, "").casefold() in str(name.value).casefold()
+
+
+def _variable(code: Any) -> str:
+    return f"BUILD_{str(code).replace('-', '_').upper()}"
+
+
+def _is_built(code: Any, node: yaml.Node) -> bool:
+    """Whether a language is built unless its variable says otherwise."""
+    if not isinstance(node, yaml.SequenceNode):
+        return str(node.value) == "true"
+    return node.tag == "!ENV" and [item.value for item in node.value] == [_variable(code), "true"]
 
 
 def _loading_problems(settings: yaml.Node | None) -> Iterator[Problem]:
