@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -21,7 +22,7 @@ import pytest
 from benchbook.checking import bundles
 from benchbook.checking.bundles import Imported, import_at, import_bundles
 from benchbook.checking.checks import check_project
-from benchbook.content import formats
+from benchbook.content import formats, unfinished
 from benchbook.content.machines import differing_key
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
@@ -1367,6 +1368,25 @@ def test_of_two_imports_at_once_neither_undoes_the_other(
     record = load_record(project.record_path(GUEST, "sums/add.py"))
     assert record is not None
     assert set(record.variants) == {"steps=1", "steps=2"}
+
+
+def test_a_command_that_waits_for_another_says_so_once(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(unfinished, "UNSAID_SECONDS", 0.2)
+
+    def wait() -> None:
+        with alone(project.root):
+            pass
+
+    with alone(project.root):
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        waiting.join(0.5)
+        assert waiting.is_alive()
+    waiting.join()
+    said = f"waiting for another command that puts files in place in {project.root}\n"
+    assert capfd.readouterr().err == said
 
 
 @pytest.mark.parametrize("title", ["NVIDIA H200, 141 GB", "2-core CPU, 24 GB", "A processor for tests"])

@@ -627,6 +627,24 @@ def test_where_the_measured_commit_is_not_known_a_prediction_that_no_earlier_one
     )
 
 
+@pytest.mark.parametrize("past", ["[" * 200_000, "{}"], ids=["without end", "of the year 10000"])
+def test_what_a_file_of_predictions_was_once_is_no_reason_to_stop(
+    project: Project, monkeypatch: pytest.MonkeyPatch, past: str
+) -> None:
+    predict(project)
+    text = h200(project).read_text("utf-8")
+    monkeypatch.setenv(
+        "GIT_COMMITTER_DATE", "2026-11-20T10:20:00Z" if past != "{}" else "@253402300900 +0000"
+    )
+    h200(project).write_text(past, "utf-8")
+    commit_all(project.root)
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2026-11-20T10:30:00Z")
+    h200(project).write_text(text, "utf-8")
+    commit_all(project.root)
+    measure_on_h200(project, "2026-11-20T11:00:00Z", "1" * 40)
+    assert blind_problems(project) == []
+
+
 def resealed(table: dict[str, Any], **changes: Any) -> None:
     """Change what a prediction says, with the digest of that."""
     one = table["variants"]["mode=plain"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,8 @@ from benchbook.content.project import Project
 from benchbook.content.records import Record, load_record
 from benchbook.machines.description import describe
 from benchbook.recording import command as recording
-from benchbook.recording.hosts import Hosts, interpreter_in
+from benchbook.recording import hosts as recording_hosts
+from benchbook.recording.hosts import Host, Hosts, interpreter_in
 from benchbook.recording.journal import read_journal
 from builders import write
 from environments import install, make_environment
@@ -117,6 +121,18 @@ def test_where_an_environment_is_not_there_the_others_are_recorded(
     assert "run `make .venv/record-own/.installed`" in said
     assert written(project, "alone") == before
     assert told(project, "others") == ("1.0 again", "1.0")
+
+
+def test_a_folder_without_room_for_a_process_is_named_and_no_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room(*_: object) -> Host:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(recording_hosts, "Host", no_room)
+    with Hosts() as hosts, pytest.raises(BenchbookError) as caught:
+        hosts.host({}, (), "small.py")
+    assert str(caught.value) == (
+        f"{tempfile.gettempdir()}:1: has no room left (No space left on device); make room there"
+    )
 
 
 def test_where_no_make_makes_it_the_fix_says_what_belongs_there(tmp_path: Path) -> None:

@@ -179,6 +179,21 @@ def test_a_section_that_english_dropped_and_has_again_is_new(tree: Tree) -> None
     }
 
 
+def test_a_section_is_told_to_be_new_although_a_page_was_once_no_text(tree: Tree) -> None:
+    english, japanese = (tree.project.docs / code / PAGE for code in ("en", "ja"))
+    english.write_text(english.read_text("utf-8") + "\n## More { #more }\n\nMore.\n", "utf-8")
+    commit_all(tree.project.root)
+    text = japanese.read_bytes()
+    for content in (text + b"\xff\n", text):
+        japanese.write_bytes(content)
+        commit_all(tree.project.root)
+    problems, warnings = tree.new()
+    assert problems == set()
+    assert {one.path for one in warnings if "`#more`: the English section is new" in one.what} == {
+        f"docs/{code}/{PAGE}" for code in OTHERS
+    }
+
+
 def of_drift(warnings: Iterable[Problem]) -> list[Problem]:
     """Those that are not about the length of a text, which is judged by the sections that are up to date."""
     return [one for one in warnings if "as long as the page's others" not in one.what]

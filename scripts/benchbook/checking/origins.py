@@ -32,7 +32,7 @@ from benchbook.content.records import (
     load_record,
     record_from,
 )
-from benchbook.content.revisions import git_answer, has_whole_history
+from benchbook.content.revisions import git_answer, has_whole_history, moment_of
 from benchbook.content.script import Script, Variant, machine_kinds, parse_script
 from benchbook.content.validation import RECORD_AGAIN
 from benchbook.machines.accelerators import VENDORS, model_words
@@ -549,4 +549,4 @@ def _made(repository: Path, commits: Iterable[str]) -> dict[str, datetime] | Non
     # Without one that is asked for, it would tell of the last.
     told = git_answer(repository, "log", *asked, send=lines.encode()) if lines else b""
     pairs = (line.split() for line in (told or b"").decode().splitlines())
-    return {commit: datetime.fromtimestamp(int(seconds), UTC) for commit, seconds in pairs}
+    return {commit: moment for commit, seconds in pairs if (moment := moment_of(seconds)) is not None}

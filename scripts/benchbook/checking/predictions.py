@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from benchbook.content.predictions import (
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import Campaign, Record, load_record
-from benchbook.content.revisions import git_answer, has_whole_history
+from benchbook.content.revisions import git_answer, has_whole_history, moment_of
 from benchbook.content.validation import prediction_problems, read_json
 from benchbook.predictions.asking import Asked, Question, ask
 from benchbook.predictions.freshness import came_too_late, measured_at, stale_prediction
@@ -203,8 +202,9 @@ def _committed_before(root: Path, path: str, when: str) -> list[Any] | None:
     told = git_answer(root, "log", "--no-show-signature", "--full-history", "--format=%H %ct", "--", path)
     states = []
     for commit, seconds in (line.split() for line in (told or b"").decode().splitlines()):
-        if f"{datetime.fromtimestamp(int(seconds), UTC):{MOMENT}}"[: len(when)] <= when:
-            with suppress(ValueError):
+        moment = moment_of(seconds)
+        if moment is not None and f"{moment:{MOMENT}}"[: len(when)] <= when:
+            with suppress(ValueError, RecursionError):
                 states.append(json.loads(git_answer(root, "show", f"{commit}:./{path}") or b""))
     return states
 

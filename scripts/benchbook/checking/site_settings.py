@@ -27,6 +27,8 @@ _YAML = "tag:yaml.org,2002:"
 _TEXT = f"{_YAML}str"
 _QUOTE = "write it in quotes"
 _PLAIN = tuple(f"{_YAML}{kind}" for kind in ("bool", "int", "null"))
+# Python reads no number of some thousand digits.
+_LONGEST_PLAIN = 10
 # What may come from a variable of the environment.
 _OF_ENVIRONMENT = ("build", "site_url")
 # What MkDocs makes no sense of unless it is text.
@@ -117,8 +119,7 @@ def _odd_nodes(node: yaml.Node | None, key: str = "") -> Iterator[Problem]:
         for item in node.value:
             yield from _odd_nodes(item, key)
     elif isinstance(node, yaml.ScalarNode) and node.tag not in (
-        _TEXT,
-        *(_PLAIN if key not in _TEXTS else ()),
+        (_TEXT,) if key in _TEXTS or len(node.value) > _LONGEST_PLAIN else (_TEXT, *_PLAIN)
     ):
         what = f"`{key}` is {node.value[:40]!r}, which YAML does not read as a text"
         yield Problem(SETTINGS, node.start_mark.line + 1, what, _QUOTE)

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from benchbook.content.problems import BenchbookError, Problem
@@ -125,6 +126,14 @@ def git_answer(root: Path, *arguments: str, send: bytes = b"") -> bytes | None:
     except OSError:
         return None
     return answer.stdout if answer.returncode == 0 else None
+
+
+def moment_of(seconds: str) -> datetime | None:
+    """When a commit was made that git dates so; None for what no calendar has, as anyone may date theirs."""
+    try:
+        return datetime.fromtimestamp(int(seconds), UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def has_whole_history(folder: Path) -> bool:

@@ -6,6 +6,8 @@ import hashlib
 import json
 import os
 import re
+import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,6 +25,8 @@ except ImportError:  # Windows, where nothing else says that another command is 
 
 # Below the root; git ignores its folder.
 LIST = ".benchbook/writing.json"
+# How long a command waits for another without a word.
+UNSAID_SECONDS = 5.0
 # Ten times what an import of every record and trace of this handbook would list.
 LARGEST_LIST = 4 * 2**20
 # What a file is called before it is in its place: hidden, with eight letters of its own behind its name.
@@ -59,12 +63,12 @@ def alone(root: Path, waiting: bool = True) -> Iterator[bool]:
     folder = os.open(root, os.O_RDONLY)
     try:
         try:
-            fcntl.flock(folder, fcntl.LOCK_EX | (0 if waiting else fcntl.LOCK_NB))
-        except BlockingIOError:
-            yield False
-            return
+            held = _lock(folder, root, waiting)
         except OSError:  # a file system without locks
             yield True
+            return
+        if not held:
+            yield False
             return
         try:
             yield True
@@ -73,6 +77,23 @@ def alone(root: Path, waiting: bool = True) -> Iterator[bool]:
             fcntl.flock(folder, fcntl.LOCK_UN)
     finally:
         os.close(folder)
+
+
+def _lock(folder: int, root: Path, waiting: bool) -> bool:
+    """Hold an open folder; False where another does and this does not wait.
+
+    Raises:
+        OSError: Its file system has no locks.
+    """
+    for _ in range(int(UNSAID_SECONDS / 0.1) if waiting else 1):
+        with suppress(BlockingIOError):
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        time.sleep(0.1 if waiting else 0)
+    if waiting:
+        print(f"waiting for another command that puts files in place in {root}", file=sys.stderr, flush=True)
+        fcntl.flock(folder, fcntl.LOCK_EX)
+    return waiting
 
 
 def list_moves(root: Path, moves: Sequence[Move], write: Callable[[Path, bytes], Path]) -> Path:

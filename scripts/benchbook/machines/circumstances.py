@@ -7,10 +7,11 @@ import os
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from benchbook.content.revisions import moment_of
 from benchbook.machines.nvml import Identity, Nvml, find_all
 
 # Names the commit of a checkout that was packed without its repository.
@@ -48,7 +49,7 @@ def commit(root: Path) -> tuple[str | None, bool]:
 def made(root: Path, commit: str | None) -> datetime | None:
     """When a commit was made; None where nothing tells, as in a checkout without its repository."""
     seconds = commit and _git(root, "log", "-1", "--no-show-signature", "--format=%ct", commit)
-    return datetime.fromtimestamp(int(seconds), UTC) if seconds else None
+    return moment_of(seconds) if seconds else None
 
 
 def differ(root: Path, one: str | None, other: str | None) -> bool:

@@ -323,8 +323,8 @@ class _Reader:
             place, name = named[-1]
             path = self.project.snippets / MODELS / f"{name}.json"
             try:
-                config = dict(json.loads(path.read_text("utf-8")))
-            except (OSError, ValueError, TypeError):
+                config = dict(json.loads(json_text(path)))
+            except (OSError, ValueError, TypeError, RecursionError):
                 known = [one.stem for one in path.parent.glob("*.json")]
                 what = f"there is no model `{name}` in snippets/{MODELS}"
                 self._problem(place, "model", what, did_you_mean(str(name), known, "model"))
@@ -367,11 +367,11 @@ class _Reader:
         try:
             if self._inputs[name] is None:
                 path = self.project.snippets / self.declaration.guide / name
-                self._inputs[name] = json.loads(path.read_text("utf-8"))
+                self._inputs[name] = json.loads(json_text(path))
             found = self._inputs[name]
             for key in named["at"]:
                 found = found.get(variant.parameters[key.removeprefix("$")] if is_parameter(key) else key, {})
-        except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
+        except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
             what = f"`{name}` cannot be read at {named['at']} ({error})"
             self._problem(place, keys, what, "name the keys of objects, or parameters whose values are keys")
             return None

@@ -21,7 +21,7 @@ from typing import Any
 
 import benchbook
 from benchbook.content.problems import BenchbookError, Problem
-from benchbook.content.records import writing
+from benchbook.content.records import NO_ROOM, writing
 from benchbook.machines.nvml import Identity
 from benchbook.recording.jobs import Job, Result, result_from
 from benchbook.recording.processes import MARK, end_marked, signal_name
@@ -300,6 +300,9 @@ class Hosts:
         try:
             return Host(key, python, self._folder, self._devices, self._packages)
         except (HostError, SilentHostError, OSError) as error:
+            if isinstance(error, OSError) and error.errno in NO_ROOM:
+                what = f"has no room left ({error.strerror})"
+                raise BenchbookError(Problem(tempfile.gettempdir(), 1, what, "make room there")) from error
             fix = f"make sure that {Path(python).name} of the recording environment starts and has psutil"
             raise BenchbookError(Problem(shown, 1, f"its process does not start ({error})", fix)) from error
 

@@ -92,7 +92,8 @@ class Document:
 
 def _keys_at(commit: str, path: Path) -> set[str]:
     """The sections that a file had in a commit; none where it was not there."""
-    text = (git_answer(path.parent, "cat-file", "blob", f"{commit}:./{path.name}") or b"").decode("utf-8")
+    content = git_answer(path.parent, "cat-file", "blob", f"{commit}:./{path.name}") or b""
+    text = content.decode("utf-8", "replace")
     return {section.key for section in sections_of(parse_page(text, inline=False), text)}
 
 
