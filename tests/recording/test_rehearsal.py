@@ -91,7 +91,6 @@ def campaign(clone: Path, python: Path, budget: str, temporary: Path) -> str:
 
 def stopped_campaign(clone: Path, python: Path, after: int, temporary: Path) -> str:
     """Run one, and end it once so many runs are done, as whoever lent the machine may; what it said."""
-    temporary.mkdir()
     command = [
         str(python),
         ".kit/campaign.py",
@@ -145,8 +144,9 @@ def test_a_campaign_without_a_network_goes_on_where_it_stopped_and_ends_on_a_pag
     head = commit_all(clone)
     said = made(clone, "kit", KIT_PYTHON=PYTHON, KIT_CUDA="none").stdout
     assert f"commit {head[:12]}" in said
-    assert "the budget is spent; left: 3 script(s)" in campaign(clone, python, "9s", tmp_path / "none")
+    assert "the budget is spent; left: 3 script(s)" in campaign(clone, python, "9s", tmp_path / "one")
     assert not list((clone / "out").glob("*.json.gz"))
+    # What that unpacked is still there.
     # In the middle of the third script.
     first = stopped_campaign(clone, python, 12, tmp_path / "one")
     (clone / "out").rename(clone / "handed-back")
