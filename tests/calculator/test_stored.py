@@ -275,6 +275,24 @@ def test_gradients_and_states_are_those_of_what_is_trained_in_kinds_that_no_poin
     assert any(f"gpt2.json:1: {part} {key!r} {ODD_TRAINED[where]}" in line for line in said(project))
 
 
+def smaller_units(table: Table) -> None:
+    table["units"] = scaled(table["units"], 0.1)
+
+
+def test_what_several_gpus_divide_are_all_parameters_of_a_model(project: Project) -> None:
+    change(coefficients_path(project, NAME), smaller_units)
+    (line,) = said(project)
+    what = "units.root and 12 times units.layer are 12443981 parameters, and the weights 124439808"
+    assert line.startswith(f"snippets/coefficients/models/{NAME}.json:1: {what}; ")
+
+
+def test_what_several_gpus_divide_of_a_family_is_what_a_model_of_its_making_does(project: Project) -> None:
+    (name,) = add_family(project, "decoder")
+    change(coefficients_path(project, "decoder"), smaller_units)
+    (line,) = said(project)
+    assert line.split(f" off those of {name} at ")[1].startswith("'fp32 sdpa', divided among 8 GPUs")
+
+
 @pytest.mark.parametrize(
     ("damage", "where"),
     [
