@@ -20,6 +20,7 @@ from benchbook.calculator.listing import (
     config_of,
     config_path,
     derivable,
+    listed_model_problems,
     load_coefficients,
     models_path,
     points_path,
@@ -127,6 +128,7 @@ def coefficient_problems(project: Project) -> Iterator[Problem]:
         return
     for model in models:
         yield from _title_problems(project, model, parameters.get(model.name))
+    yield from listed_model_problems(project)
 
     wrong: set[str] = set()
     for name in names:
