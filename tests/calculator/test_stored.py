@@ -275,6 +275,71 @@ def test_gradients_and_states_are_those_of_what_is_trained_in_kinds_that_no_poin
     assert any(f"gpt2.json:1: {part} {key!r} {ODD_TRAINED[where]}" in line for line in said(project))
 
 
+MODEL = f'[{NAME}]\ntitle = "GPT-2"\nkind = "decoder"\nparameters = 124_439_808\n'
+
+
+@pytest.mark.parametrize(
+    ("config", "kind"),
+    [
+        ({}, "encoder"),
+        ({"architectures": ["BertForSequenceClassification"]}, "decoder"),
+        ({"architectures": ["MixtralForCausalLM"], "num_local_experts": 8}, "decoder"),
+        ({"is_encoder_decoder": True}, "decoder"),
+    ],
+)
+def test_a_model_is_of_the_kind_that_its_configuration_tells(
+    project: Project, config: Table, kind: str
+) -> None:
+    change(project.snippets / f"models/{NAME}.json", lambda table: table.update(config))
+    write(project.snippets / "models/models.toml", MODEL.replace("decoder", kind))
+    (line,) = (one for one in said(project) if "stale" not in one)
+    assert line.startswith(f"snippets/models/models.toml:3: `kind` is {kind}, and by {NAME}.json it is ")
+
+
+@pytest.mark.parametrize(
+    ("words", "dtype"),
+    [
+        ('\'"torch_dtype": "bfloat16"\'', "float32"),
+        ('\'"torch_dtype": "bfloat16"\'', "float16"),
+        ('"ships fp16, or F32"', "float16"),
+        ('"548M model.safetensors"', "float16"),
+        ('"as published"', "float32"),
+    ],
+)
+def test_a_model_has_the_number_format_that_the_words_of_its_source_say(
+    project: Project, words: str, dtype: str
+) -> None:
+    write(project.snippets / "models/models.toml", f'{MODEL}dtype = "{dtype}"\ndtype_words = {words}\n')
+    (line,) = said(project)
+    assert line.startswith(
+        f"snippets/models/models.toml:5: `dtype` is {dtype}, which its `dtype_words` do not say"
+    )
+
+
+@pytest.mark.parametrize("words", ["'torch_dtype: float32'", "\"{ 'F32' => 137022720 }\"", "'475M a.bin'"])
+def test_a_number_format_is_told_by_its_name_or_by_the_size_of_the_file(project: Project, words: str) -> None:
+    write(project.snippets / "models/models.toml", f'{MODEL}dtype = "float32"\ndtype_words = {words}\n')
+    assert said(project) == []
+
+
+def smaller_units(table: Table) -> None:
+    table["units"] = scaled(table["units"], 0.1)
+
+
+def test_what_several_gpus_divide_are_all_parameters_of_a_model(project: Project) -> None:
+    change(coefficients_path(project, NAME), smaller_units)
+    (line,) = said(project)
+    what = "units.root and 12 times units.layer are 12443981 parameters, and the weights 124439808"
+    assert line.startswith(f"snippets/coefficients/models/{NAME}.json:1: {what}; ")
+
+
+def test_what_several_gpus_divide_of_a_family_is_what_a_model_of_its_making_does(project: Project) -> None:
+    (name,) = add_family(project, "decoder")
+    change(coefficients_path(project, "decoder"), smaller_units)
+    (line,) = said(project)
+    assert line.split(f" off those of {name} at ")[1].startswith("'fp32 sdpa', divided among 8 GPUs")
+
+
 @pytest.mark.parametrize(
     ("damage", "where"),
     [

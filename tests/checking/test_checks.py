@@ -506,6 +506,29 @@ def test_pins_that_may_be_of_a_script_that_cannot_be_read_are_left_alone(project
     assert not [line for line in lines(project) if line.startswith("constraints")]
 
 
+def test_what_readers_install_is_a_package_that_a_file_of_pins_names(project: Project) -> None:
+    write(project.root / "constraints.txt", "# Why.\n# extras: the-engine[fast]\nThe_Engine==1.0\n")
+    script = project.snippets / "sums/add.py"
+
+    def said(dependencies: str, source: str = SCRIPT) -> list[str]:
+        write(script, source.replace("= []", f"= {dependencies}"))
+        return [one for one in lines(project) if "add.py:4: " in one]
+
+    assert said('["the.engine[fast]>=1"]') == []
+    assert said("""["the-engnie>=1; python_version < '3'"]""") == [
+        "snippets/sums/add.py:4: its dependency `the-engnie` is a package that nothing pins; where it is the one "
+        "that you mean, add the-engnie==VERSION to constraints.txt, as you tried it"
+    ]
+    assert said('["the-engine[fast,evil]>=1"]') == [
+        "snippets/sums/add.py:4: its dependency asks for `the-engine[evil]`, an extra that no file of pins names; "
+        "where it needs that, add the line `# extras: the-engine[evil]` to constraints.txt"
+    ]
+    write(project.root / "constraints-own.txt", "engine==0.32\n")
+    assert said('["engine>=0.1", "the-engine>=1"]', OWN) == []
+    (line,) = said('["wheel>=0.1"]', OWN)
+    assert line.endswith("add wheel==VERSION to constraints-own.txt, as you tried it")
+
+
 def recorded(project: Project, **changes: object) -> list[str]:
     """What check says once the only campaign of the reference machine says otherwise."""
     path = project.record_path(MACHINE, "sums/add.py")

@@ -168,3 +168,16 @@ VALUES = st.recursive(
 def test_nothing_but_a_number_or_a_reference_is_a_side(value: object) -> None:
     with contextlib.suppress(UnresolvedError):
         assert isinstance(side_of(value), (Constant, Reference))
+
+
+def test_what_a_machine_needs_is_part_of_what_decides_a_claim() -> None:
+    def decided_by(more: str) -> str:
+        (first, _), wrong = parse_claims(
+            CLAIM.replace("ratio = 1.5\n", f"ratio = 1.5\n{more}"), "claims.toml", "sums"
+        )
+        assert wrong == []
+        return first.predicate
+
+    both = decided_by('needs = ["accelerator", "tensor cores"]\n')
+    assert both == decided_by('needs = ["tensor cores", "accelerator"]\n')
+    assert len({decided_by(""), decided_by('needs = ["accelerator"]\n'), both}) == 3

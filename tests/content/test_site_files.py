@@ -212,6 +212,106 @@ def test_a_style_of_the_site_names_fonts_and_attributes_and_writes_signs(project
     assert list(site_file_problems(project)) == []
 
 
+@pytest.mark.parametrize(
+    "style",
+    [
+        ".bb-value { direction: rtl }",
+        ".bb-value { Unicode-Bidi: bidi-override }",
+        ".bb-value { direction: var(--own) }",
+        "data { -webkit-text-security: disc }",
+        ".bb-value::first-letter { color: red }",
+        ".a:is(.bb-value:first-line) { color: red }",
+        '.bb-value::before { content: "\\2212" }',
+        '.bb-value::before { content: "." }',
+        "data { text-emphasis: '~' }",
+        "li { display: list-item; list-style: decimal inside }",
+    ],
+)
+def test_a_style_makes_no_number_another_one(project: Project, style: str) -> None:
+    write(project.docs / "assets/site.css", style)
+    (problem,) = site_file_problems(project)
+    assert any(word in problem.what for word in ("another order", "a part of a number"))
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "display: none",
+        "visibility: hidden",
+        "opacity: 0",
+        "opacity: 1%",
+        "font-size: 0",
+        "font-size: 0.1px",
+        "font-size: var(--own)",
+        "font: 0/1 a",
+        "clip-path: inset(50%)",
+        "clip: rect(0 0 0 0)",
+        "transform: rotate(180deg)",
+        "scale: -1 1",
+        "text-indent: -99em",
+        "color: transparent",
+    ],
+)
+@pytest.mark.parametrize("chosen", [".bb-value", "data"])
+def test_a_style_hides_no_number(project: Project, chosen: str, rule: str) -> None:
+    write(project.docs / "assets/site.css", f"{chosen} {{ {rule} }}")
+    (problem,) = site_file_problems(project)
+    assert problem.what == f"`{rule}` hides what is to be read: numbers, verdicts, or words around them"
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        ".bb-verdict",
+        ":is(.a .bb-value)",
+        ".bb-word, .bb-outcome",
+        "[hidden], td",
+        ".bb-value:not(:empty, [hidden], .bb-live)",
+        ".bb-live:empty ~ p",
+        ".bb-value:is(.bb-live, .own)",
+        "body:has([hidden]) .bb-outcome",
+        ".bb-claim[data-outcome=holds] .bb-figure",
+        ".site-nav ~ * td",
+        "#calc-verdict",
+        "details::details-content",
+        "*",
+    ],
+)
+def test_a_style_hides_nothing_else_that_is_read(project: Project, chosen: str) -> None:
+    for style in (
+        f"{chosen} {{ display: none }}",
+        f"{chosen} {{ @media print {{ &:hover {{ display: none }} }} }}",
+    ):
+        write(project.docs / "assets/site.css", style)
+        (problem,) = site_file_problems(project)
+        assert problem.what.startswith("`display: none` hides what is to be read")
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        ".site-nav",
+        ".site-button span",
+        ".bb-value > .bb-old .bb-word",
+        ".bb-value::before",
+        "td:first-child:before",
+        ".a :is(.bb-finding, .bb-others):empty",
+        "[data-bb-pending] :is(.bb-value > data, .bb-table)",
+        '.bb-claim[data-outcome="holds"] .bb-outcome',
+        ".no-js .bb-live, [class^='bb-'] [hidden]",
+    ],
+)
+def test_a_style_hides_what_is_said_again_or_is_no_text(project: Project, chosen: str) -> None:
+    write(project.docs / "assets/site.css", f"{chosen} {{ display: none; clip-path: inset(50%) }}")
+    assert list(site_file_problems(project)) == []
+
+
+def test_a_keyframe_hides_nothing(project: Project) -> None:
+    write(project.docs / "assets/site.css", "@keyframes own { to { opacity: 0 } }")
+    (problem,) = site_file_problems(project)
+    assert "hides what is to be read" in problem.what
+
+
 def test_what_the_theme_ships_lies_in_folders_of_its_own() -> None:
     pytest.importorskip("material")
     assert {path.name for path in files("material").joinpath("templates/assets").iterdir()} <= OTHERS_FOLDERS

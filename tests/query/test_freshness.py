@@ -153,3 +153,20 @@ def test_a_library_that_only_some_systems_need_may_be_absent(tmp_path: Path) -> 
     source = SCRIPT.replace("dependencies = []", """dependencies = ["triton>=3; sys_platform == 'linux'"]""")
     (row,) = project_status(make_project(tmp_path, script=source))
     assert row.state == "fresh"
+
+
+@pytest.mark.parametrize(
+    ("marker", "state"),
+    [
+        ("python_version >= '3'", "stale"),
+        ("python_version < '3'", "fresh"),
+        ("python_full_version > '3'", "stale"),
+    ],
+)
+def test_a_library_that_the_recorded_python_needed_was_recorded(marker: str, state: str) -> None:
+    source = SCRIPT.replace("dependencies = []", f'dependencies = ["torch>=2; {marker}"]')
+    assert verdict(source, make_record(source)).state == state
+    (name, campaign), *_ = make_record(source).campaigns.items()
+    for python in ("3", "any", "9" * 5000):
+        packages = {name: dataclasses.replace(campaign, packages={"python": python})}
+        verdict(source, dataclasses.replace(make_record(source), campaigns=packages))

@@ -205,6 +205,18 @@ def test_a_new_claim_is_late_only_with_numbers_of_its_own(project: Project) -> N
     assert judged(project).set_after
 
 
+def test_a_need_that_was_set_after_the_measurement_excuses_nothing(project: Project) -> None:
+    needs = 'needs = ["accelerator"]\n'
+    claim(project)
+    record(project, factor=3)
+    assert judged(project).outcome == "refuted"
+    claim(project, needs)
+    after = judged(project)
+    assert (after.outcome, after.set_after) == ("refuted", True)
+    record(project, factor=4)
+    assert judged(project).outcome == "not applicable"
+
+
 def test_of_a_record_that_did_not_note_it_nobody_says_so(project: Project) -> None:
     claim(project)
     record(project)

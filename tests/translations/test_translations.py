@@ -627,6 +627,41 @@ def test_a_word_for_a_number_means_that_number_and_no_other(
     assert raised.value.problems[0].line == 2
 
 
+@pytest.mark.parametrize(
+    ("entry", "what"),
+    [
+        ("implied: {77: [the]}", "`the` says no 77 in English"),
+        ("implied: {2: [third]}", "`third` says no 2 in English"),
+        ("numerals: {500: [often]}", "`often` says no 500 in English"),
+        ("fractions: {8: [eighth, part]}", "`part` says no 8 in English"),
+        ("dividing: [one in, the]", "`the` divides by no number behind it"),
+        ("implied_names: {AMD: [The]}", "`The` stands in any sentence, so it implies no `AMD`"),
+        ("implied_names: {AMD: [more]}", "`more` stands in any sentence, so it implies no `AMD`"),
+        ("implied_names: {H200: [device]}", "`H200` names a model, which no other word stands for"),
+        ("comparisons: {'<': [of the]}", "`of the` stands in any sentence, so it implies no `<`"),
+    ],
+)
+def test_a_word_of_english_implies_what_every_reader_takes_it_for(
+    tmp_path: Path, entry: str, what: str
+) -> None:
+    write(tmp_path / "docs/en/_language.yml", f"glossary: {{match: words}}\n{entry}\n")
+    with pytest.raises(BenchbookError) as raised:
+        load_rules(Project(tmp_path), "en")
+    (problem,) = raised.value.problems
+    assert (problem.line, problem.what) == (2, what)
+
+
+def test_numbers_are_called_as_they_are_whatever_a_file_leaves_out(tmp_path: Path) -> None:
+    write(tmp_path / "docs/en/_language.yml", "{}")
+    write(tmp_path / "docs/zh/_language.yml", "glossary: {match: text}\nmagnitudes: {1000: [千]}\n")
+    write(tmp_path / "docs/ar/_language.yml", "numerals: {7: [سبعة]}\n")
+    rules = {code: load_rules(Project(tmp_path), code) for code in ("en", "zh", "ar")}
+    for code, text, value in (("en", "seven", "7"), ("zh", "4 万层", "40000"), ("ar", "خمسة", "5")):
+        assert [one.value for one in numbers.numbers_in(text, rules[code])][:1] == [value]
+    assert rules["ar"].numerals[7].count("سبعة") == 1
+    assert rules["ar"].magnitudes[1000] == ["ألف", "آلاف"]
+
+
 def test_words_for_numbers_may_be_many_and_made_of_others(tmp_path: Path) -> None:
     entries = (
         "numerals: {1: [واحد, واحدة], 13: [ثلاثة عشر], 60: [ستون, ستين]}\nmagnitudes: {1000: [ألف, آلاف]}\n"
@@ -724,7 +759,7 @@ def test_a_rendering_that_is_part_of_another_terms_does_not_count(tmp_path: Path
 @pytest.mark.parametrize("many", [1, 2, 15, 90])
 def test_a_magnitude_is_a_power_of_ten(tmp_path: Path, many: int) -> None:
     write(tmp_path / "docs/ja/_language.yml", "magnitudes:\n  1000: [千]\n")
-    assert load_rules(Project(tmp_path), "ja").magnitudes == {1000: ["千"]}
+    assert load_rules(Project(tmp_path), "ja").magnitudes[1000] == ["千"]
     write(tmp_path / "docs/ja/_language.yml", f"magnitudes:\n  {many}: [千]\n")
     with pytest.raises(BenchbookError, match=f"_language.yml:2: .*has {many}, which is no power of ten"):
         load_rules(Project(tmp_path), "ja")

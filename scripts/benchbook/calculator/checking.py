@@ -20,6 +20,7 @@ from benchbook.calculator.listing import (
     config_of,
     config_path,
     derivable,
+    listed_model_problems,
     load_coefficients,
     models_path,
     points_path,
@@ -83,6 +84,8 @@ OFF_AKIN = 0.35
 STATES = {"adamw_fused": 2, "adamw_foreach": 2, "adamw_loop": 2, "sgd_momentum": 1, "sgd": 0}
 # In 8 bits, of what 32 bits hold: small tensors, and embeddings, keep all of them.
 STATES_8BIT = (0.5, 2)
+# What a configuration calls its layers, of each stack where there are two.
+LAYERS_KEYS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers")
 # What makes an evaluation, or a generation before a step, hold more than the step.
 MANY = 1000
 
@@ -125,6 +128,7 @@ def coefficient_problems(project: Project) -> Iterator[Problem]:
         return
     for model in models:
         yield from _title_problems(project, model, parameters.get(model.name))
+    yield from listed_model_problems(project)
 
     wrong: set[str] = set()
     for name in names:
@@ -190,8 +194,31 @@ def _file_problems(project: Project, name: str, parameters: int | None) -> Itera
             if abs(counted / published - 1) > OFF_WEIGHTS:
                 what = f"weights.{kind} is {counted:.0f} B, and {parameters} parameters take {published}"
                 yield Problem(shown, 1, what, fix)
-    if not reason and name not in FAMILIES and (odd := _odd_trained(found)):
+    if reason or name in FAMILIES:
+        return
+    if odd := _odd_trained(found) or _odd_units(found, _layers(project, name)):
         yield Problem(shown, 1, odd, fix)
+
+
+def _layers(project: Project, name: str) -> int | None:
+    """The layers of each stack of a model, where its configuration says them."""
+    config = config_of(project, name)
+    layers = next((config[key] for key in LAYERS_KEYS if config.get(key) is not None), None)
+    return layers if type(layers) is int and 1 <= layers <= LARGEST_DIMENSION else None
+
+
+def _odd_units(found: Coefficients, layers: int | None) -> str | None:
+    """Where the units of sharding are not all of the weights: by them alone, several GPUs are computed."""
+    read = reader(found, ANYWHERE)
+    held = read(found["weights"].get("fp32", ())) / BYTES_PER_PARAMETER["fp32"]
+    if layers is None or not held:
+        return None
+    counted = read(found["units"]["root"]) + layers * read(found["units"]["layer"])
+    if abs(counted - held) <= OFF_WEIGHTS * held:
+        return None
+    return (
+        f"units.root and {layers} times units.layer are {counted:.0f} parameters, and the weights {held:.0f}"
+    )
 
 
 def _odd_trained(found: Coefficients) -> str | None:
@@ -337,6 +364,10 @@ def _setups(coefficients: Coefficients) -> Iterator[tuple[str, Setup]]:
             completion=128 if objective == "grpo" else 1,
         )
         yield f"{key!r}, of large batches", large
+        # Few samples, so that most of it are the units of sharding.
+        if key == small.key and not small.adapts:
+            divided = replace(small, batch=1, sequence=16, gpus=8, sharding="zero3")
+            yield f"{key!r}, divided among 8 GPUs", divided
     for key in coefficients.get("inference", ()):
         precision, attention = key.split()
         yield f"inference {key!r}", Setup("inference", precision, attention, batch=4, sequence=256, tokens=64)

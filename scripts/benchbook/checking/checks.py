@@ -11,7 +11,7 @@ from typing import Any
 from benchbook.calculator.checking import coefficient_problems
 from benchbook.checking.claims import claim_problems
 from benchbook.checking.committed import Committed, committed_records, edited_problems
-from benchbook.checking.environments import environment_problems
+from benchbook.checking.environments import dependency_problems, environment_problems
 from benchbook.checking.guide_pattern import pattern_problems
 from benchbook.checking.links import anchors, link_problems
 from benchbook.checking.origins import (
@@ -105,6 +105,7 @@ def check_project(project: Project) -> CheckReport:
         return CheckReport(tuple(deep), ())
     scripts, problems = _scripts(project)
     problems += environment_problems(project, scripts.values())
+    problems += dependency_problems(project, scripts.values())
     problems += own_folder_problems(project) or unfinished_problems(project)
     problems += kept_drawing_problems(project)
     warnings: list[Problem] = []

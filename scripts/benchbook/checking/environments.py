@@ -1,8 +1,11 @@
-"""Hold scripts that run in environments of their own to the files that pin those, and the reverse."""
+"""Hold dependencies of scripts, and environments of their own, to the files that pin them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from benchbook.content.problems import Problem
 from benchbook.content.project import Project
@@ -10,6 +13,10 @@ from benchbook.content.script import Script
 
 # What the environment NAME has that constraints.txt does not, or has in other versions: `name==version`.
 BEGINNING, ENDING = "constraints-", ".txt"
+# What pins the packages of all other environments.
+SHARED = "constraints.txt"
+# A comment that names a package with the extras that scripts may ask of it: pip knows none in a constraint.
+_EXTRAS = "# extras: "
 
 
 def environment_problems(project: Project, scripts: Iterable[Script]) -> Iterator[Problem]:
@@ -35,3 +42,41 @@ def environment_problems(project: Project, scripts: Iterable[Script]) -> Iterato
         if venv not in named:
             fix = "remove it, or name the environment in a script, as `venv` of [tool.benchbook]"
             yield Problem(path.name, 1, f"pins an environment `{venv}` that no script runs in", fix)
+
+
+def dependency_problems(project: Project, scripts: Iterable[Script]) -> Iterator[Problem]:
+    """Packages, and extras of them, that no pins name: whoever runs a script, or its notebook, installs them.
+
+    Parameters:
+        project: The checkout; one without `constraints.txt` pins nothing.
+        scripts: All that can be read.
+    """
+    if not (project.root / SHARED).is_file():
+        return
+    for script in scripts:
+        venv, line = script.metadata.venv, script.metadata.line_of("dependencies")
+        own = f"{BEGINNING}{venv}{ENDING}" if venv else SHARED
+        pinned, extras = _pins(project, {SHARED, own})
+        for requirement in map(Requirement, script.metadata.dependencies):
+            name = canonicalize_name(requirement.name)
+            if name not in pinned:
+                what = f"its dependency `{requirement.name}` is a package that nothing pins"
+                fix = f"where it is the one that you mean, add {name}==VERSION to {own}, as you tried it"
+                yield Problem(script.path, line, what, fix)
+            for extra in sorted({f"{name}[{extra}]" for extra in requirement.extras} - extras):
+                what = f"its dependency asks for `{extra}`, an extra that no file of pins names"
+                fix = f"where it needs that, add the line `{_EXTRAS}{extra}` to {own}"
+                yield Problem(script.path, line, what, fix)
+
+
+def _pins(project: Project, files: Iterable[str]) -> tuple[set[str], set[str]]:
+    """The packages that files of pins name, and those with an extra."""
+    pinned: set[str] = set()
+    extras: set[str] = set()
+    for path in (project.root / name for name in files):
+        for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
+            if line.startswith(_EXTRAS):
+                extras.update(line.removeprefix(_EXTRAS).split())
+            elif not line.startswith("#"):
+                pinned.add(canonicalize_name(line.partition("==")[0].strip()))
+    return pinned, extras

@@ -108,13 +108,14 @@ class Claim:
 
     @cached_property
     def predicate(self) -> str:
-        """`sha256:...` of what decides it: the two sides, the relation, and every number."""
+        """`sha256:...` of what decides it: the two sides, the relation, numbers, and what a machine needs."""
         other: object = str(self.b)
         if isinstance(self.b, Constant):
             other = [self.b.value, self.b.unit.symbol if self.b.unit is not None else None]
         allowed = TOLERANCES if self.tolerance is None else self.tolerance
         kinds = [] if self.kind is None else [self.kind]
-        what = [str(self.a), self.relation, other, self.times, self.ratio, allowed, *kinds]
+        needs = [f"needs {one}" for one in sorted(self.needs)]
+        what = [str(self.a), self.relation, other, self.times, self.ratio, allowed, *kinds, *needs]
         return "sha256:" + hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
 
     def at(self, key: str) -> int:

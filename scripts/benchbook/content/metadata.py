@@ -54,6 +54,12 @@ FLOORS = (">=", "==", "~=")
 LONGEST_SPECIFIER = 200
 # A notebook hands them to a shell, between double quotes.
 _DEPENDENCY = re.compile(r"[\w.\[\],<>=!~ ;'()*+-]{1,200}\Z", re.ASCII)
+# One comparison: it holds or not on a machine whose Python, or system, is known.
+_MARKER = re.compile(
+    r"""(?:python_version|python_full_version|sys_platform|platform_system|platform_machine) """
+    r"""(?:==|!=|<=?|>=?) "[\w.]+"\Z""",
+    re.ASCII,
+)
 # What a run has to do on an accelerator: values drawn by the host, operations by number format, bytes to and
 # from the device's memory, and seconds of whatever else.
 WORK = ("host_values", "fp32", "tf32", "bf16", "fp8", "bytes", "seconds")
@@ -355,6 +361,8 @@ def _why_no_dependency(text: str) -> str:
                 Version(each.version)
     except (InvalidRequirement, InvalidVersion) as error:
         return f"is not a requirement ({' '.join(str(error).split())})"
+    if requirement.marker is not None and _MARKER.match(str(requirement.marker)) is None:
+        return "has a marker that is more than one comparison, with the Python or the system first"
     return "names an address" if requirement.url else ""
 
 

@@ -72,6 +72,7 @@ MAGNITUDES: dict[str, dict[str, int]] = {
     "ar": {"ألف": 10**3, "آلاف": 10**3, "مليون": 10**6, "ملايين": 10**6, "مليار": 10**9, "مليارات": 10**9},
     "en": {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12},
 }
+_IDEOGRAPHIC_MAGNITUDES = {"千": 10**3, "万": 10**4, "萬": 10**4, "億": 10**8, "亿": 10**8}
 # Stands in a text for a value that is bound to a record.
 BOUND = "\ue000"
 _TEN_AND_MORE = "".join(letter for letter, number in IDEOGRAPHS.items() if number >= 10)
@@ -101,6 +102,16 @@ BARE_ADDRESS = re.compile(
 # What else a dot may make one of, and Latin words in a row, as in a command.
 _ADDRESS = re.compile(rf"{BARE_ADDRESS.pattern}|{_HOST}(?::[^\s)]*)?")
 _LATIN = re.compile(r"(?<![A-Za-z0-9_.+=-])[A-Za-z][A-Za-z0-9_.+=-]*(?:[ \u00a0/|]+[A-Za-z0-9_.+=~-]+)+")
+
+
+def fixed_numbers(code: str) -> tuple[dict[str, int], dict[str, int]]:
+    """The words of a language for numbers, and those that multiply one, that hold whatever its file says."""
+    language = code.partition("-")[0]
+    named = [words for key, words in _ONES.items() if key.partition(",")[0] == language]
+    numbers = {word: number for words in named for number, word in enumerate(words.split())}
+    # Where ideographs say numbers, they are known by themselves (`ideographic`).
+    magnitudes = _IDEOGRAPHIC_MAGNITUDES if language in ("ja", "zh") else MAGNITUDES.get(language, {})
+    return numbers, magnitudes
 
 
 def ideographic(digits: Sequence[int]) -> set[str]:

@@ -113,14 +113,28 @@ def _out_of_range(dependencies: tuple[str, ...], packages: dict[str, str]) -> It
             yield f"libraries out of range ({text} is not a requirement)"
             continue
         version = versions.get(canonicalize_name(requirement.name))
-        if version is None and requirement.marker is not None:
-            # It may not have been needed there.
+        if version is None and not _was_needed(requirement, packages):
             continue
         if version is None:
             yield f"libraries out of range ({requirement.name} was not recorded)"
         elif not is_among(version, requirement.specifier):
             what = f"{requirement.name} {version[:MOST_SHOWN]} is not {requirement.specifier}"
             yield f"libraries out of range ({what})"
+
+
+def _was_needed(requirement: Requirement, packages: dict[str, str]) -> bool:
+    """Whether a record must have it: a marker of Pythons says so, one of systems may not have held."""
+    marker, python = requirement.marker, packages.get("python")
+    if marker is None:
+        return True
+    if python is None or "python" not in str(marker).partition(" ")[0]:
+        return False
+    known = {"python_version": ".".join(python.split(".")[:2]), "python_full_version": python}
+    try:
+        return marker.evaluate(known)
+    except ValueError:
+        # It is not a version, or has a number of more digits than Python reads.
+        return False
 
 
 def is_among(version: str, specifier: SpecifierSet) -> bool:

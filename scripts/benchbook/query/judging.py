@@ -77,9 +77,25 @@ def judge_claim(library: Library, claim: Claim, machine: Machine) -> Judgement:
 
 
 def _judge(library: Library, claim: Claim, machine: Machine) -> Judgement:
-    first, second = resolve_sides(library, claim)
-    if claim.needs - machine_capabilities(machine.details):
+    judged = _judge_measured(library, claim, machine)
+    # A need that was set after the machine had measured excuses nothing.
+    if claim.needs - machine_capabilities(machine.details) and not _noted_another(judged):
         return Judgement(claim, machine, "not applicable", None, Comparison(), ())
+    return judged
+
+
+def _noted_another(judged: Judgement) -> bool:
+    """Whether a campaign noted that the claim stood otherwise when it began."""
+    campaigns = [part.source.campaign for part in judged.parts]
+    noted = [one.predicates or {} for one in campaigns if isinstance(one, Campaign)]
+    return any(
+        stood.get(judged.claim.id, judged.claim.predicate) != judged.claim.predicate for stood in noted
+    )
+
+
+def _judge_measured(library: Library, claim: Claim, machine: Machine) -> Judgement:
+    """What the records of `machine` say of `claim`, whatever it needs."""
+    first, second = resolve_sides(library, claim)
     sides = []
     parts: list[Measurement] = []
     for key, one in (("a", first), ("b", second)):

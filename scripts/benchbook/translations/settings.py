@@ -26,10 +26,12 @@ from benchbook.languages.telling import (
     IDEOGRAPHS,
     MAGNITUDES,
     NUMERALS,
+    fixed_numbers,
     ideographic,
     outermost,
     unit_symbols,
 )
+from benchbook.translations.english_words import implied_everywhere, unsaid_by_english
 
 # What every language calls so, whether a term is of it or not.
 DEVICES = ("CPU", "GPU", "TPU", "NPU")
@@ -435,23 +437,44 @@ def load_rules(project: Project, code: str) -> Rules:
     if odd := list(_odd_numbers(blocks, code, matching)):
         fix = "put it below the number that it says, and below that alone"
         raise BenchbookError(*(Problem(shown, yaml_line(text, keys), what, fix) for keys, what in odd))
+    if code == FALLBACK and (odd := list(_odd_english(blocks))):
+        fix = "remove it, or change scripts/benchbook/translations/english_words.py where every reader agrees"
+        raise BenchbookError(*(Problem(shown, yaml_line(text, keys), what, fix) for keys, what in odd))
+    numerals, magnitudes = fixed_numbers(code)
     return Rules(
         code,
         matching,
         glossary.terms,
-        blocks.numerals,
+        _with_fixed(blocks.numerals, numerals if matching.by == "words" else {}),
         blocks.implied,
         blocks.implied_names,
         blocks.fractions,
         tuple(blocks.dividing),
         blocks.comparisons,
-        blocks.magnitudes,
+        _with_fixed(blocks.magnitudes, magnitudes),
         blocks.register,
         tuple(blocks.leftovers),
         blocks.charset,
         tuple(blocks.keeps_order),
         unit_words(project.docs, code),
     )
+
+
+def _odd_english(blocks: _Blocks) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Words of English for numbers, signs and names that are none."""
+    tables = {"numerals": blocks.numerals, "implied": blocks.implied, "fractions": blocks.fractions}
+    yield from unsaid_by_english(tables, blocks.dividing)
+    yield from implied_everywhere(blocks.implied_names, blocks.comparisons)
+
+
+def _with_fixed(named: Mapping[int, list[str]], fixed: Mapping[str, int]) -> dict[int, list[str]]:
+    """What a file says numbers are called, with what they are called whatever it says."""
+    found = {number: list(words) for number, words in named.items()}
+    known = {word for words in named.values() for word in words}
+    for word, number in fixed.items():
+        if word not in known:
+            found.setdefault(number, []).append(word)
+    return found
 
 
 def _wordless(blocks: _Blocks) -> Iterator[tuple[tuple[str, ...], str]]:
