@@ -52,19 +52,6 @@ from benchbook.languages.telling import (
 
 FILE = "_language.yml"
 FALLBACK = "en"
-# The English texts that say how something came out: exchanged, they would turn it round on every page.
-_VERDICTS = {
-    "verdict_holds": "holds",
-    "verdict_refuted": "refuted",
-    "claim_holds": "Holds on the {machine}",
-    "claim_refuted": "Refuted on the {machine}",
-    "yes": "yes",
-    "no": "no",
-    "fits": "fits",
-    "fits_not": "does not fit",
-    "measured": "measured",
-    "predicted": "predicted",
-}
 # What each file held when it was last read: a build asks for every language several times.
 _kept: dict[Path, tuple[int, dict[str, Any]]] = {}
 _HOLE = re.compile(r"\{([a-z_]+)\}")
@@ -367,17 +354,10 @@ def load_languages(project: Project) -> dict[str, Language]:
 
 
 def missing_strings(project: Project) -> list[Problem]:
-    """Interface texts, labels and units that a language lacks of the English ones, and verdicts exchanged."""
+    """Interface texts, labels and units that English has and another language lacks."""
     languages = load_languages(project)
     source = languages.get(FALLBACK)
     problems = []
-    english = project.docs / FALLBACK / FILE
-    for key, text in _VERDICTS.items():
-        if source is not None and source.strings.get(key, text) != text:
-            line = yaml_line(english.read_text("utf-8"), ("strings", key))
-            what = f"`{key}` is `{source.strings[key]}`, and every verdict is read by it"
-            fix = f"write `{text}`, or change scripts/benchbook/languages/language.py too"
-            problems.append(Problem(project.relative(english), line, what, fix))
     for code, language in languages.items():
         if source is None or code == FALLBACK:
             continue
