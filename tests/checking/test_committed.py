@@ -11,7 +11,8 @@ import pytest
 
 from benchbook.checking.checks import check_project
 from benchbook.content.project import Project
-from builders import MACHINE, SCRIPT, make_project, write
+from benchbook.content.records import write_record
+from builders import MACHINE, SCRIPT, make_project, make_record, write
 from repositories import commit_all, git
 
 RECORD = f"snippets/records/{MACHINE}/sums/add.json"
@@ -124,3 +125,62 @@ def test_a_new_campaign_is_of_a_commit_that_has_its_script(project: Project) -> 
     assert f"variant default was recorded from commit {commit[:12]}, which has no sums/add.py" in said(
         project
     )
+
+
+REGIONS = SCRIPT.replace(
+    "total = sum(range(steps))\n",
+    """# region first
+total = sum(range(steps))
+# endregion
+# region second
+more = 1
+# endregion
+""",
+)
+
+
+def exchanged(source: str) -> str:
+    """A script whose two regions have each other's name."""
+    return (
+        source.replace("region first", "region x")
+        .replace("region second", "region first")
+        .replace("region x", "region second")
+    )
+
+
+def test_the_marks_of_a_region_stay_around_the_lines_that_were_reached(tmp_path: Path) -> None:
+    project = with_regions(tmp_path)
+    script = project.snippets / "sums/add.py"
+    write(script, REGIONS.replace("# region first", "# A comment\n\n# region first"))
+    assert regions_said(project) == []
+    write(script, exchanged(REGIONS))
+    assert regions_said(project) == [
+        "the region `first` holds other lines than those on `main`, which cpu-test reached in campaign "
+        "20260102T030405Z-test"
+    ]
+
+
+def test_a_region_that_moved_is_measured_from_the_commit_that_moved_it(tmp_path: Path) -> None:
+    project = with_regions(tmp_path)
+    write(project.snippets / "sums/add.py", exchanged(REGIONS))
+    commit = commit_all(project.root)
+    put(project, renewed(project, commit))
+    assert regions_said(project) == []
+    write(project.snippets / "sums/add.py", REGIONS)
+    assert [one.partition(",")[0] for one in regions_said(project)] == [
+        "the region `first` holds other lines than those measured"
+    ]
+
+
+def with_regions(root: Path) -> Project:
+    """A checkout on a branch of `main`, whose record reached the first of two regions of its script."""
+    project = make_project(root / "checkout", REGIONS)
+    write_record(project.root / RECORD, make_record(REGIONS, regions=("first",)))
+    commit_all(project.root)
+    git(project.root, "checkout", "--quiet", "-b", "change")
+    return project
+
+
+def regions_said(project: Project) -> list[str]:
+    problems = check_project(Project(project.root)).problems
+    return [problem.what for problem in problems if "region" in problem.what]

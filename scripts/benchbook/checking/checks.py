@@ -10,7 +10,12 @@ from typing import Any
 
 from benchbook.calculator.checking import coefficient_problems
 from benchbook.checking.claims import claim_problems
-from benchbook.checking.committed import Committed, committed_records, edited_problems
+from benchbook.checking.committed import (
+    Committed,
+    committed_records,
+    edited_problems,
+    moved_region_problems,
+)
 from benchbook.checking.environments import environment_problems
 from benchbook.checking.guide_pattern import pattern_problems
 from benchbook.checking.links import anchors, link_problems
@@ -287,6 +292,8 @@ def _record_problems(
         measured.append(_Measured(shown, text, table | {"variants": current}, machine))
     if committed is not None:
         yield from edited_problems(project, committed, table, path, text)
+        if script is not None:
+            yield from moved_region_problems(project, committed, table, script, text)
     yield from committed_problems(project, table, script, path, text)
     add_sizes(sizes, table)
     yield from copy_problems(table, samples, shown, text, script)

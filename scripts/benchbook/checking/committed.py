@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchbook.checking.origins import recorded_code_problems
+from benchbook.checking.origins import recorded_code_problems, script_in
 from benchbook.checking.overlays import SESSION
 from benchbook.content.positions import json_line
-from benchbook.content.problems import Problem
+from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
+from benchbook.content.regions import region_lines
 from benchbook.content.revisions import git_answer
+from benchbook.content.script import Script
 from benchbook.content.validation import parse_json, record_problems
 
 RESTORE = "restore it from `main`; what is measured again is a campaign of its own"
@@ -21,31 +23,62 @@ RESTORE = "restore it from `main`; what is measured again is a campaign of its o
 
 @dataclass(frozen=True)
 class Committed:
-    """The records of the commit where this branch left `main`.
+    """The scripts, records and predictions of the commit where this branch left `main`.
 
     Parameters:
+        root: Of the checkout.
         blobs: What git calls the content of each, by its path.
-        gone: Whether one of them is not there any more: it may have another name now.
+        gone: Whether one of the records is not there any more: it may have another name now.
     """
 
+    root: Path
     blobs: Mapping[str, str]
     gone: bool
 
+    def holds(self, path: str, text: str) -> bool:
+        """Whether `main` has this content at a path."""
+        blob = self.blobs.get(path)
+        return blob is not None and blob == _blob_of(text, len(blob))
+
+    def table(self, path: str) -> Any:
+        """What `main` has at a path as JSON; None where it has nothing there, or no JSON."""
+        if (blob := self.blobs.get(path)) is None:
+            return None
+        content = git_answer(self.root, "cat-file", "blob", blob) or b""
+        return parse_json(content.decode("utf-8", "replace"), path)[0]
+
+    def record(self, path: str) -> Any:
+        """The record that `main` has at a path; None where it has none there, or one of another form."""
+        table = self.table(path)
+        return None if record_problems(table, path) else table
+
+    def same_code(self, script: Script) -> Script | None:
+        """The script as `main` has it; None where that is of other code, or not there."""
+        if (blob := self.blobs.get(script.path)) is None:
+            return None
+        try:
+            found = script_in(self.root, blob, script.reference)
+        except BenchbookError:
+            return None
+        return found if found is not None and found.code_digest == script.code_digest else None
+
 
 def committed_records(project: Project) -> Committed | None:
-    """What `main` has of the records; None where git cannot tell."""
+    """What `main` has of the records, and what they are of; None where git cannot tell."""
     for name in ("origin/main", "main", "HEAD"):
         if (base := git_answer(project.root, "merge-base", "HEAD", name)) is not None:
             break
     else:
         return None
-    folder = project.relative(project.records)
+    folder = project.relative(project.snippets)
     listed = git_answer(project.root, "ls-tree", "-r", "-z", base.decode().strip(), "--", folder)
     if listed is None:
         return None
     entries = (entry.partition("\t") for entry in listed.decode("utf-8", "replace").split("\0") if entry)
-    blobs = {path: head.split()[2] for head, _, path in entries if path.endswith(".json")}
-    return Committed(blobs, not all((project.root / path).is_file() for path in blobs))
+    blobs = {path: head.split()[2] for head, _, path in entries if path.endswith((".json", ".py"))}
+    records = f"{project.relative(project.records)}/"
+    gone = not all((project.root / path).is_file() for path in blobs if path.startswith(records))
+    return Committed(project.root, blobs, gone)
 
 
 def edited_problems(
@@ -63,15 +96,13 @@ def edited_problems(
         text: Its content.
     """
     shown = project.relative(path)
-    blob = committed.blobs.get(shown)
-    if blob is not None and blob == _blob_of(text, len(blob)):
+    if committed.holds(shown, text):
         return
     before: Any = {"campaigns": {}, "variants": {}}
-    if blob is not None:
-        content = git_answer(project.root, "cat-file", "blob", blob) or b""
-        before, _ = parse_json(content.decode("utf-8", "replace"), shown)
+    if shown in committed.blobs:
+        before = committed.record(shown)
         # Of what is no record there, or one of another form, nothing can be said.
-        if record_problems(before, shown):
+        if before is None:
             return
     measured = {name: one for name, one in table["campaigns"].items() if "source" not in one}
     for name in measured.keys() & before["campaigns"].keys():
@@ -94,6 +125,65 @@ def edited_problems(
             )
             yield Problem(shown, json_line(text, ("variants", name)), what, RESTORE)
     yield from recorded_code_problems(project.root, table, added, shown, text, may_be_renamed=committed.gone)
+
+
+def moved_region_problems(
+    project: Project, committed: Committed, table: Mapping[str, Any], script: Script, text: str
+) -> Iterator[Problem]:
+    """Regions whose marks stand around other lines than when a record noted that they were reached.
+
+    Marks are comments, which no digest has. The lines are those that `main` has in the region, or the commit
+    that was measured; of a new campaign whose commit is not here nothing can be said.
+
+    Parameters:
+        project: The checkout.
+        committed: What `main` has.
+        table: A record of the script, of the right shape.
+        script: As it stands.
+        text: The content of the record.
+    """
+    shown = project.relative(project.record_path(table["machine"], table["script"]))
+    if committed.holds(script.path, script.source) and committed.holds(shown, text):
+        return
+    reached: dict[str, set[str]] = {}
+    for variant in table["variants"].values():
+        if variant["code"] == script.code_digest:
+            for name in variant.get("regions", ()):
+                reached.setdefault(name, set()).add(variant["campaign"])
+    if not (names := sorted(reached.keys() & script.regions.keys())):
+        return
+    main = committed.same_code(script)
+    known = (committed.record(shown) or {"campaigns": {}})["campaigns"]
+    for name in names:
+        lines = _lines(script, name)
+        for campaign in sorted(reached[name]):
+            if campaign in known and _lines(main, name) == lines:
+                continue
+            there, where = _measured_script(project, table["campaigns"][campaign], script), "measured"
+            if there is None and campaign in known:
+                there, where = main, "on `main`"
+            if there is not None and _lines(there, name) != lines:
+                what = f"the region `{name}` holds other lines than those {where}, which "
+                what += f"{table['machine']} reached in campaign {campaign}"
+                fix = "put its marks back, or give these lines a name of their own and record again"
+                yield Problem(script.path, script.regions[name].line, what, fix)
+
+
+def _lines(script: Script | None, region: str) -> list[str] | None:
+    """What the lines of a region say; None where there is no such region."""
+    cell = script.regions.get(region) if script is not None else None
+    return region_lines(cell.source) if cell is not None else None
+
+
+def _measured_script(project: Project, campaign: Mapping[str, Any], script: Script) -> Script | None:
+    """A script as it was measured in a campaign; None where that is not known, or was of other code."""
+    if campaign.get("commit") is None or campaign["modified"]:
+        return None
+    try:
+        found = script_in(project.root, f"{campaign['commit']}:./{script.path}", script.reference)
+    except BenchbookError:
+        return None
+    return found if found is not None and found.code_digest == script.code_digest else None
 
 
 def _blob_of(text: str, length: int) -> str:
