@@ -17,6 +17,7 @@ from repositories import commit_all, git
 
 RECORD = f"snippets/records/{MACHINE}/sums/add.json"
 OTHER_CODE = "sha256:" + "0" * 64
+LATER = "20260103T030405Z-test"
 
 
 @pytest.fixture
@@ -95,13 +96,45 @@ def test_where_git_has_no_history_nothing_is_said_of_it(tmp_path: Path) -> None:
     assert not [one for one in said(project) if "main" in one]
 
 
-def renewed(project: Project, commit: str) -> dict[str, Any]:
-    """The record with its campaign under another name, from that commit."""
+def renewed(
+    project: Project, commit: str | None, started: str = "2026-01-03T03:04:05Z", name: str = LATER
+) -> dict[str, Any]:
+    """The record measured again, from that commit, for two minutes."""
     table = table_of(project)
-    table["campaigns"] = {"renewed": campaign(table) | {"commit": commit, "modified": False}}
-    table["variants"]["default"]["campaign"] = "renewed"
-    table["history"] = []
+    ended = started.replace(":04:", ":06:")
+    session = {"commit": commit, "modified": False, "started": started, "finished": ended}
+    table["campaigns"] = {name: campaign(table) | session}
+    table["variants"]["default"]["campaign"] = name
     return table
+
+
+def test_what_is_measured_again_later_takes_the_place_of_what_main_has(project: Project) -> None:
+    table = renewed(project, None)
+    for run in table["variants"]["default"]["runs"]:
+        run["metrics"]["total"] += 1
+    put(project, table)
+    assert said(project) == []
+
+
+@pytest.mark.parametrize("started", ["2026-01-02T03:04:05Z", "2026-01-02T03:05:04Z", "2026-01-01T03:04:05Z"])
+def test_what_main_has_is_not_replaced_by_a_campaign_that_did_not_come_later(
+    project: Project, started: str
+) -> None:
+    name = f"{started.replace('-', '').replace(':', '')}-aaaa"
+    table = renewed(project, None, started, name)
+    campaign(table)["modified"] = True
+    put(project, table)
+    assert said(project) == [
+        f"variant default was measured until 2026-01-02T03:05:05Z on `main`, and campaign {name}, which "
+        f"began at {started}, would take its place"
+    ]
+
+
+def test_a_new_campaign_is_called_by_its_start(project: Project) -> None:
+    put(project, renewed(project, None, name="20260102T030405Z-aaaa"))
+    assert said(project) == [
+        "campaign 20260102T030405Z-aaaa does not have its start in its name (20260103T030405Z-...)"
+    ]
 
 
 @pytest.mark.parametrize("modified", [False, True])

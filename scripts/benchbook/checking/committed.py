@@ -16,9 +16,11 @@ from benchbook.content.project import Project
 from benchbook.content.regions import region_lines
 from benchbook.content.revisions import git_answer
 from benchbook.content.script import Script
-from benchbook.content.validation import parse_json, record_problems
+from benchbook.content.validation import RECORD_AGAIN, parse_json, record_problems
 
 RESTORE = "restore it from `main`; what is measured again is a campaign of its own"
+# What of a moment the name of a campaign leaves out.
+_NO_MARKS = str.maketrans("", "", "-:")
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,11 @@ def edited_problems(
         if odd := [key for key in SESSION if known.get(key) != campaign.get(key)]:
             what = f"campaign {name} is of another session on `main` (its {', '.join(odd)} differs)"
             yield Problem(shown, json_line(text, ("campaigns", name)), what, RESTORE)
+    for name in sorted(measured.keys() - before["campaigns"].keys()):
+        begun = measured[name]["started"].translate(_NO_MARKS)
+        if not name.startswith(begun):
+            what = f"campaign {name} does not have its start in its name ({begun}-...)"
+            yield Problem(shown, json_line(text, ("campaigns", name)), what, RECORD_AGAIN)
     added = []
     for name, variant in table["variants"].items():
         known = before["variants"].get(name, {})
@@ -117,6 +124,12 @@ def edited_problems(
             continue
         if known.get("campaign") != variant["campaign"]:
             added.append(name)
+            ended = before["campaigns"].get(known.get("campaign"), {}).get("finished", "")
+            started = measured[variant["campaign"]]["started"]
+            if started < ended:
+                what = f"variant {name} was measured until {ended} on `main`, and campaign "
+                what += f"{variant['campaign']}, which began at {started}, would take its place"
+                yield Problem(shown, json_line(text, ("variants", name)), what, RESTORE)
         elif odd := sorted(
             key for key in known.keys() | variant.keys() if known.get(key) != variant.get(key)
         ):
