@@ -36,7 +36,7 @@ from benchbook.checking.plausibility import (
     samples_of,
     speed_problems,
 )
-from benchbook.checking.predictions import predictions_found
+from benchbook.checking.predictions import forgotten_predictions, predictions_found
 from benchbook.checking.quotations import quotation_problems
 from benchbook.checking.site_settings import site_setting_problems
 from benchbook.checking.status import StatusRow, script_status
@@ -149,6 +149,7 @@ def check_project(project: Project) -> CheckReport:
     predicted = predictions_found(project)
     problems += predicted.problems
     warnings += predicted.warnings
+    problems += forgotten_predictions(project, committed) if committed is not None else ()
     problems += _quoting_problems(project)
     problems += _language_problems(project)
     problems += site_file_problems(project)
