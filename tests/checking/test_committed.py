@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,8 @@ import pytest
 
 from benchbook.checking.checks import check_project
 from benchbook.content.project import Project
-from benchbook.content.records import write_record
-from builders import MACHINE, SCRIPT, make_project, make_record, write
+from benchbook.content.records import HistoryLine, write_record
+from builders import MACHINE, MACHINE_JSON, SCRIPT, SWEEP, make_project, make_record, write
 from repositories import commit_all, git
 
 RECORD = f"snippets/records/{MACHINE}/sums/add.json"
@@ -24,6 +25,9 @@ LATER = "20260103T030405Z-test"
 def project(tmp_path: Path) -> Project:
     """A checkout on a branch of `main`, which has a record."""
     project = make_project(tmp_path / "checkout")
+    medians = {"default": {"total": 7}}
+    line = HistoryLine("2026-01-02", "20260102T030405Z-test", ["default"], medians)
+    write_record(project.root / RECORD, replace(make_record(), history=(line,)))
     commit_all(project.root)
     git(project.root, "checkout", "--quiet", "-b", "change")
     return project
@@ -66,6 +70,26 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         lambda table: campaign(table).update(predicates={"a-claim": OTHER_CODE}),
         "is of another session on `main` (its predicates differs)",
     ),
+    "the end": (
+        lambda table: campaign(table).update(finished="2026-01-02T03:04:59Z"),
+        "is of another session on `main` (its finished differs)",
+    ),
+    "the load": (
+        lambda table: campaign(table)["state"].update(load_average=3.5),
+        "is of another session on `main` (its state.load_average differs)",
+    ),
+    "that its code was modified": (
+        lambda table: campaign(table).update(modified=True),
+        "is otherwise on `main` (its modified differs), and nothing more was measured in it",
+    ),
+    "a line of the history": (
+        lambda table: table["history"][0]["medians"]["default"].update(total=9),
+        "the history of campaign 20260102T030405Z-test is otherwise on `main`",
+    ),
+    "the history": (
+        lambda table: table["history"].clear(),
+        "the history of campaign 20260102T030405Z-test is otherwise on `main`",
+    ),
     "the start": (
         lambda table: campaign(table).update(started="2026-01-02T03:04:06Z"),
         "is of another session on `main` (its started differs)",
@@ -86,6 +110,46 @@ def test_a_campaign_that_main_has_stays_as_it_was_measured(
     if committing:
         commit_all(project.root)
     assert [one for one in said(project) if what in one]
+
+
+def machine_said(project: Project, **changes: Any) -> list[str]:
+    """What is said of the machine once its description is another."""
+    path = project.records / MACHINE / "machine.json"
+    write(path, json.dumps(MACHINE_JSON | changes))
+    problems = check_project(Project(project.root)).problems
+    return [problem.what for problem in problems if problem.path == project.relative(path)]
+
+
+def test_a_machine_that_main_has_stays_that_machine_and_may_be_worded_better(project: Project) -> None:
+    cpu = MACHINE_JSON["cpu"] | {"vendor": "Intel"}
+    assert machine_said(project, title="A processor for many tests") == []
+    assert machine_said(project, cpu=cpu) == [
+        "describes another machine than on `main` (its cpu vendor differs)"
+    ]
+
+
+def test_a_machine_is_described_anew_once_something_was_measured_there(project: Project) -> None:
+    system = {"kernel": "6.12"}
+    assert machine_said(project, system=system) == [
+        "is otherwise on `main` (system.kernel), and nothing was measured since"
+    ]
+    put(project, renewed(project, None))
+    assert machine_said(project, system=system) == []
+
+
+def test_a_campaign_that_was_gone_on_with_has_more_than_on_main(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "checkout", SWEEP)
+    whole, (first, second) = make_record(SWEEP), ("steps=1", "steps=2")
+    (name,) = whole.campaigns
+    line = HistoryLine("2026-01-02", name, [first], {first: {"total": 7}})
+    stopped = replace(whole, variants={first: whole.variants[first]}, history=(line,))
+    write_record(project.root / RECORD, stopped)
+    commit_all(project.root)
+    git(project.root, "checkout", "--quiet", "-b", "change")
+    later = replace(whole.campaigns[name], finished="2026-01-02T04:05:05Z")  # type: ignore[type-var]
+    longer = replace(line, variants=[first, second], medians={first: {"total": 7}, second: {"total": 7}})
+    write_record(project.root / RECORD, replace(whole, campaigns={name: later}, history=(longer,)))
+    assert said(project) == []
 
 
 def test_where_git_has_no_history_nothing_is_said_of_it(tmp_path: Path) -> None:

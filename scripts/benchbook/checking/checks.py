@@ -13,6 +13,7 @@ from benchbook.checking.claims import claim_problems
 from benchbook.checking.committed import (
     Committed,
     committed_records,
+    edited_machine_problems,
     edited_problems,
     moved_region_problems,
 )
@@ -236,6 +237,8 @@ def _machine_problems(
     described[shown] = description
     yield from machine_origin_problems(project, description, shown, is_here=True)
     yield from model_problems(description, shown)
+    if committed is not None:
+        yield from edited_machine_problems(project, committed, description, shown, text)
     sizes: dict[str, int] = {}
     for record in sorted(folder.glob("*/*.json")):
         yield from _record_problems(

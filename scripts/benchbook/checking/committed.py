@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchbook.checking.origins import recorded_code_problems, script_in
-from benchbook.checking.overlays import SESSION
+from benchbook.checking.origins import changed_fields, recorded_code_problems, script_in
+from benchbook.checking.overlays import continues, few, session_differences
+from benchbook.content.formats import from_table
+from benchbook.content.machines import MachineDescription, differing_key
 from benchbook.content.positions import json_line
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
+from benchbook.content.records import MOST_CAMPAIGNS, Campaign, HistoryLine, is_published, measured_days
 from benchbook.content.regions import region_lines
 from benchbook.content.revisions import git_answer
 from benchbook.content.script import Script
-from benchbook.content.validation import RECORD_AGAIN, parse_json, record_problems
+from benchbook.content.validation import (
+    RECORD_AGAIN,
+    machine_problems,
+    parse_json,
+    read_json,
+    record_problems,
+)
 
 RESTORE = "restore it from `main`; what is measured again is a campaign of its own"
 # What of a moment the name of a campaign leaves out.
@@ -100,18 +110,33 @@ def edited_problems(
     shown = project.relative(path)
     if committed.holds(shown, text):
         return
-    before: Any = {"campaigns": {}, "variants": {}}
+    before: Any = {"campaigns": {}, "variants": {}, "history": []}
     if shown in committed.blobs:
         before = committed.record(shown)
         # Of what is no record there, or one of another form, nothing can be said.
         if before is None:
             return
     measured = {name: one for name, one in table["campaigns"].items() if "source" not in one}
-    for name in measured.keys() & before["campaigns"].keys():
-        known, campaign = before["campaigns"][name], measured[name]
-        if odd := [key for key in SESSION if known.get(key) != campaign.get(key)]:
+    grown = {
+        one["campaign"]
+        for name, one in table["variants"].items()
+        if before["variants"].get(name, {}).get("campaign") != one["campaign"]
+    }
+    for name in sorted(measured.keys() & before["campaigns"].keys()):
+        line = json_line(text, ("campaigns", name))
+        if "source" in before["campaigns"][name]:
+            yield Problem(shown, line, f"campaign {name} is quoted on `main`", RESTORE)
+            continue
+        known, campaign = (from_table(Campaign, one["campaigns"][name]) for one in (before, table))
+        odd, gone_on = session_differences(known, campaign)
+        if odd:
             what = f"campaign {name} is of another session on `main` (its {', '.join(odd)} differs)"
-            yield Problem(shown, json_line(text, ("campaigns", name)), what, RESTORE)
+            yield Problem(shown, line, what, RESTORE)
+        elif gone_on and name not in grown:
+            what = f"campaign {name} is otherwise on `main` (its {', '.join(gone_on)} differs), "
+            yield Problem(shown, line, f"{what}and nothing more was measured in it", RESTORE)
+    if not is_published(table["machine"]):
+        yield from _history_problems(before, table, grown, shown, text)
     for name in sorted(measured.keys() - before["campaigns"].keys()):
         begun = measured[name]["started"].translate(_NO_MARKS)
         if not name.startswith(begun):
@@ -138,6 +163,80 @@ def edited_problems(
             )
             yield Problem(shown, json_line(text, ("variants", name)), what, RESTORE)
     yield from recorded_code_problems(project.root, table, added, shown, text, may_be_renamed=committed.gone)
+
+
+def _history_problems(
+    before: Mapping[str, Any], table: Mapping[str, Any], grown: Collection[str], shown: str, text: str
+) -> Iterator[Problem]:
+    """Where the history of a record is not that of `main`, gone on with.
+
+    Parameters:
+        before: The record as `main` has it.
+        table: The record.
+        grown: The campaigns in which more was measured since.
+        shown: Its path.
+        text: Its content.
+    """
+    old, new = ([from_table(HistoryLine, one) for one in side["history"]] for side in (before, table))
+    first, last = measured_days(datetime.now(UTC))
+    odd = [
+        line.campaign
+        for line in old
+        # A line that a wrong clock dated goes, and the first of too many.
+        if first <= line.date <= last
+        and len(new) < MOST_CAMPAIGNS
+        and not any(line == one or (line.campaign in grown and continues(line, one)) for one in new)
+    ]
+    done = {*before["campaigns"], *(line.campaign for line in old)} - set(grown)
+    odd += [line.campaign for line in new if line.campaign in done and line not in old]
+    if odd:
+        what = f"the history of campaign {few(list(dict.fromkeys(odd)))} is otherwise on `main`"
+        yield Problem(shown, json_line(text, ("history",)), what, RESTORE)
+
+
+def edited_machine_problems(
+    project: Project, committed: Committed, machine: Mapping[str, Any], shown: str, text: str
+) -> Iterator[Problem]:
+    """Where `main` describes a machine as another, or otherwise, though nothing was measured since.
+
+    Its title and its short form may be worded better, and what is quoted corrected.
+
+    Parameters:
+        project: The checkout.
+        committed: What `main` has.
+        machine: The description, of the right shape.
+        shown: Its path.
+        text: Its content.
+    """
+    if is_published(machine["name"]) or committed.holds(shown, text) or shown not in committed.blobs:
+        return
+    before = committed.table(shown)
+    # Of what is no description there, or one of another form, nothing can be said.
+    if machine_problems(before, shown):
+        return
+    if odd := differing_key(before, machine):
+        what = f"describes another machine than on `main` (its {odd} differs)"
+        yield Problem(shown, 1, what, "restore it from `main`; another machine has another name")
+        return
+    fields = changed_fields(project, from_table(MachineDescription, machine), before)
+    if fields and not _measured_anew(project, committed, machine["name"]):
+        what = (
+            f"is otherwise on `main` ({few([name for name, _, _ in fields])}), and nothing was measured since"
+        )
+        yield Problem(shown, 1, what, "restore it from `main`; `record` describes the machine anew")
+
+
+def _measured_anew(project: Project, committed: Committed, machine: str) -> bool:
+    """Whether a machine has a campaign that `main` does not have."""
+    for path in sorted((project.records / machine).glob("*/*.json")):
+        shown = project.relative(path)
+        table, text, _ = read_json(path, shown)
+        if committed.holds(shown, text) or record_problems(table, shown):
+            continue
+        known = (committed.record(shown) or {"campaigns": {}})["campaigns"]
+        if any(name not in known for name in table["campaigns"]):
+            return True
+    return False
 
 
 def moved_region_problems(
