@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -110,6 +111,39 @@ def test_a_campaign_that_main_has_stays_as_it_was_measured(
     if committing:
         commit_all(project.root)
     assert [one for one in said(project) if what in one]
+
+
+def test_a_record_that_main_has_goes_only_with_what_its_script_was(project: Project) -> None:
+    (project.root / RECORD).unlink()
+    assert said(project) == ["lacks variant default, which `main` has, and which sums/add.py measures still"]
+    write(project.snippets / "sums/add.py", SCRIPT.replace("range(steps)", "range(1, steps)"))
+    assert said(project) == []
+
+
+def test_a_variant_that_main_has_goes_only_once_it_is_measured_no_longer(tmp_path: Path) -> None:
+    project = swept(tmp_path)
+    table = table_of(project)
+    del table["variants"]["steps=2"]
+    put(project, table)
+    assert said(project) == ["lacks variant steps=2, which `main` has, and which sums/add.py measures still"]
+    write(project.snippets / "sums/add.py", SWEEP.replace("[1, 2]", "[1]"))
+    assert said(project) == []
+
+
+def test_a_machine_that_is_withdrawn_is_a_warning(project: Project) -> None:
+    write(project.root / "pyproject.toml", "[tool.benchbook]\n")
+    shutil.rmtree(project.records / MACHINE)
+    report = check_project(Project(project.root))
+    assert [one for one in report.problems if "main" in one.what] == []
+    assert "is gone, with all that was measured on that machine" in {one.what for one in report.warnings}
+
+
+def swept(root: Path) -> Project:
+    """A checkout on a branch of `main`, which has a record of two variants."""
+    project = make_project(root / "checkout", SWEEP)
+    commit_all(project.root)
+    git(project.root, "checkout", "--quiet", "-b", "change")
+    return project
 
 
 def machine_said(project: Project, **changes: Any) -> list[str]:

@@ -16,6 +16,8 @@ from benchbook.checking.committed import (
     edited_machine_problems,
     edited_problems,
     moved_region_problems,
+    vanished_problems,
+    withdrawn_machines,
 )
 from benchbook.checking.environments import environment_problems
 from benchbook.checking.guide_pattern import pattern_problems
@@ -132,6 +134,9 @@ def check_project(project: Project) -> CheckReport:
                     continue
                 blocks = machine in project.config.blocking_machines and not elsewhere
                 (problems if blocks else warnings).append(problem)
+    if committed is not None:
+        problems += vanished_problems(project, committed, scripts)
+        warnings += withdrawn_machines(project, committed)
     problems += alike_problems(described)
     problems += _strange_beside_others(project, scripts, measured)
     for folder in sorted({path.parents[1] for path in project.records.glob("*/*/*.json")}):

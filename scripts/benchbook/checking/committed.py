@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,7 +51,16 @@ class Committed:
     def holds(self, path: str, text: str) -> bool:
         """Whether `main` has this content at a path."""
         blob = self.blobs.get(path)
-        return blob is not None and blob == _blob_of(text, len(blob))
+        return blob is not None and blob == _blob_of(text.encode(), len(blob))
+
+    def changed(self, folder: str) -> Iterator[str]:
+        """The files that `main` has below a folder, and that have another content here, or are gone."""
+        for path in sorted(name for name in self.blobs if name.startswith(f"{folder}/")):
+            content = None
+            with suppress(OSError):
+                content = (self.root / path).read_bytes()
+            if content is None or self.blobs[path] != _blob_of(content, len(self.blobs[path])):
+                yield path
 
     def table(self, path: str) -> Any:
         """What `main` has at a path as JSON; None where it has nothing there, or no JSON."""
@@ -163,6 +173,47 @@ def edited_problems(
             )
             yield Problem(shown, json_line(text, ("variants", name)), what, RESTORE)
     yield from recorded_code_problems(project.root, table, added, shown, text, may_be_renamed=committed.gone)
+
+
+def vanished_problems(
+    project: Project, committed: Committed, scripts: Mapping[str, Script]
+) -> Iterator[Problem]:
+    """What records of a machine lack that `main` has, and that their script measures still.
+
+    Parameters:
+        project: The checkout.
+        committed: What `main` has.
+        scripts: Those here, by their reference.
+    """
+    for shown in committed.changed(project.relative(project.records)):
+        there = (project.root / shown).is_file()
+        table = read_json(project.root / shown, shown)[0]
+        # What is no record any more is told elsewhere.
+        if there and record_problems(table, shown):
+            continue
+        before = committed.record(shown)
+        script = scripts.get(before["script"]) if before is not None else None
+        if before is None or script is None or before["machine"] not in project.machines:
+            continue
+        declared = {one.name for one in script.variants(())}
+        here = table["variants"] if there else {}
+        gone = [
+            name
+            for name, variant in before["variants"].items()
+            if variant["code"] == script.code_digest and name in declared and name not in here
+        ]
+        if gone:
+            what = f"lacks variant {few(gone)}, which `main` has, and which {script.reference} measures still"
+            yield Problem(shown, 1, what, RESTORE)
+
+
+def withdrawn_machines(project: Project, committed: Committed) -> Iterator[Problem]:
+    """The machines that `main` has and that are gone, with all that was measured there."""
+    for shown in committed.changed(project.relative(project.records)):
+        path = project.root / shown
+        if path.name == "machine.json" and path.parent.name not in project.machines:
+            what = "is gone, with all that was measured on that machine"
+            yield Problem(shown, 1, what, "restore it from `main`, or say in the pull request why it goes")
 
 
 def _history_problems(
@@ -298,9 +349,8 @@ def _measured_script(project: Project, campaign: Mapping[str, Any], script: Scri
     return found if found is not None and found.code_digest == script.code_digest else None
 
 
-def _blob_of(text: str, length: int) -> str:
+def _blob_of(content: bytes, length: int) -> str:
     """What git calls a content, by a name of so many digits."""
-    content = text.encode()
     content = b"blob %d\0" % len(content) + content
     made = hashlib.sha1(content, usedforsecurity=False) if length == 40 else hashlib.sha256(content)
     return made.hexdigest()

@@ -128,11 +128,8 @@ def forgotten_predictions(project: Project, committed: Committed) -> Iterator[Pr
         project: The checkout.
         committed: What `main` has.
     """
-    folder = f"{project.relative(project.predictions)}/"
-    for shown in sorted(path for path in committed.blobs if path.startswith(folder)):
+    for shown in committed.changed(project.relative(project.predictions)):
         table, text, _ = read_json(project.root / shown, shown)
-        if committed.holds(shown, text):
-            continue
         before = committed.table(shown)
         # Of what is no prediction there, or one of another form, nothing can be said.
         if prediction_problems(before, shown):
