@@ -138,6 +138,31 @@ def test_a_machine_that_is_withdrawn_is_a_warning(project: Project) -> None:
     assert "is gone, with all that was measured on that machine" in {one.what for one in report.warnings}
 
 
+def test_a_variant_that_is_measured_and_not_declared_any_more_is_a_warning(tmp_path: Path) -> None:
+    project = swept(tmp_path)
+    write(project.snippets / "sums/add.py", SWEEP.replace("[1, 2]", "[1]"))
+    told = "its variant steps=2, measured on cpu-test, is not declared any more, and on no page"
+    assert warned(project) == [told]
+    table = table_of(project)
+    del table["variants"]["steps=2"]
+    put(project, table)
+    assert warned(project) == [told]
+
+
+def test_another_first_variant_which_ratios_are_of_is_a_warning(tmp_path: Path) -> None:
+    project = swept(tmp_path)
+    assert warned(project) == []
+    write(project.snippets / "sums/add.py", SWEEP.replace("[1, 2]", "[2, 1]"))
+    assert warned(project) == [
+        "its first variant is steps=2, and steps=1 on `main`: every ratio is of another"
+    ]
+
+
+def warned(project: Project) -> list[str]:
+    warnings = check_project(Project(project.root)).warnings
+    return [one.what for one in warnings if one.path == "snippets/sums/add.py"]
+
+
 def swept(root: Path) -> Project:
     """A checkout on a branch of `main`, which has a record of two variants."""
     project = make_project(root / "checkout", SWEEP)

@@ -16,6 +16,8 @@ from benchbook.checking.committed import (
     edited_machine_problems,
     edited_problems,
     moved_region_problems,
+    rearranged_scripts,
+    undeclared_variants,
     vanished_problems,
     withdrawn_machines,
 )
@@ -137,6 +139,9 @@ def check_project(project: Project) -> CheckReport:
     if committed is not None:
         problems += vanished_problems(project, committed, scripts)
         warnings += withdrawn_machines(project, committed)
+        warnings += rearranged_scripts(project, committed, scripts)
+    for one in measured:
+        warnings += undeclared_variants(scripts[one.table["script"]], one.table, one.machine["name"])
     problems += alike_problems(described)
     problems += _strange_beside_others(project, scripts, measured)
     for folder in sorted({path.parents[1] for path in project.records.glob("*/*/*.json")}):

@@ -216,6 +216,45 @@ def withdrawn_machines(project: Project, committed: Committed) -> Iterator[Probl
             yield Problem(shown, 1, what, "restore it from `main`, or say in the pull request why it goes")
 
 
+def rearranged_scripts(
+    project: Project, committed: Committed, scripts: Mapping[str, Script]
+) -> Iterator[Problem]:
+    """Scripts of the same code as on `main` that begin with another variant, or lack one that was measured.
+
+    Parameters:
+        project: The checkout.
+        committed: What `main` has.
+        scripts: Those here, by their reference.
+    """
+    for script in scripts.values():
+        if committed.holds(script.path, script.source) or (main := committed.same_code(script)) is None:
+            continue
+        before, now = ([one.name for one in side.variants(())] for side in (main, script))
+        if before[0] != now[0]:
+            what = f"its first variant is {now[0]}, and {before[0]} on `main`: every ratio is of another"
+            fix = "keep that first, or say in the pull request why the ratios change"
+            yield Problem(script.path, script.metadata.line_of("matrix"), what, fix)
+        for machine in project.machines if set(before) - set(now) else ():
+            shown = project.relative(project.record_path(machine, script.reference))
+            yield from undeclared_variants(script, committed.record(shown) or {"variants": {}}, machine)
+
+
+def undeclared_variants(script: Script, table: Mapping[str, Any], machine: str) -> Iterator[Problem]:
+    """The variants of a record that a script of the same code does not declare: no page shows them.
+
+    Parameters:
+        script: As it stands.
+        table: Its record.
+        machine: Where it was measured.
+    """
+    declared = {one.name for one in script.variants(())}
+    for name, variant in table["variants"].items():
+        if variant["code"] == script.code_digest and name not in declared:
+            what = f"its variant {name}, measured on {machine}, is not declared any more, and on no page"
+            fix = "declare it again, or say in the pull request why it goes"
+            yield Problem(script.path, script.metadata.line_of("matrix"), what, fix)
+
+
 def _history_problems(
     before: Mapping[str, Any], table: Mapping[str, Any], grown: Collection[str], shown: str, text: str
 ) -> Iterator[Problem]:
