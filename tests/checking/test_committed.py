@@ -239,6 +239,23 @@ def test_what_is_measured_again_later_takes_the_place_of_what_main_has(project: 
     assert said(project) == []
 
 
+def test_what_main_has_stays_under_another_name_of_its_script(project: Project) -> None:
+    git(project.root, "mv", "snippets/sums/add.py", "snippets/sums/plus.py")
+    table = table_of(project) | {"script": "sums/plus.py"}
+    (project.root / RECORD).unlink()
+    moved = project.record_path(MACHINE, "sums/plus.py")
+    write(moved, json.dumps(table))
+    assert on(project, moved) == []
+    table["variants"]["default"]["runs"][0]["metrics"].update(total=9)
+    write(moved, json.dumps(table))
+    assert EDITS["runs"][1] in on(project, moved)
+
+
+def on(project: Project, path: Path) -> list[str]:
+    problems = check_project(Project(project.root)).problems
+    return [problem.what for problem in problems if problem.path == project.relative(path)]
+
+
 @pytest.mark.parametrize("started", ["2026-01-02T03:04:05Z", "2026-01-02T03:05:04Z", "2026-01-01T03:04:05Z"])
 def test_what_main_has_is_not_replaced_by_a_campaign_that_did_not_come_later(
     project: Project, started: str

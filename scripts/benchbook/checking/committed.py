@@ -120,12 +120,10 @@ def edited_problems(
     shown = project.relative(path)
     if committed.holds(shown, text):
         return
-    before: Any = {"campaigns": {}, "variants": {}, "history": []}
-    if shown in committed.blobs:
-        before = committed.record(shown)
-        # Of what is no record there, or one of another form, nothing can be said.
-        if before is None:
-            return
+    before = committed.record(shown) if shown in committed.blobs else _renamed(project, committed, table)
+    # Of what is no record there, or one of another form, nothing can be said.
+    if before is None:
+        return
     measured = {name: one for name, one in table["campaigns"].items() if "source" not in one}
     grown = {
         one["campaign"]
@@ -173,6 +171,18 @@ def edited_problems(
             )
             yield Problem(shown, json_line(text, ("variants", name)), what, RESTORE)
     yield from recorded_code_problems(project.root, table, added, shown, text, may_be_renamed=committed.gone)
+
+
+def _renamed(project: Project, committed: Committed, table: Mapping[str, Any]) -> Any:
+    """The record that `main` has of this machine and code under a name that is gone; else an empty one."""
+    codes = {variant["code"] for variant in table["variants"].values()} - {None}
+    folder = project.relative(project.records / table["machine"])
+    for path in committed.changed(folder) if committed.gone else ():
+        if (project.root / path).is_file() or (before := committed.record(path)) is None:
+            continue
+        if codes & {variant["code"] for variant in before["variants"].values()}:
+            return before
+    return {"campaigns": {}, "variants": {}, "history": []}
 
 
 def vanished_problems(
