@@ -550,6 +550,10 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         lambda b: on_a_gpu(b)["machine"]["accelerator"].update(power_limit_watts=1e9),
         "Input should be less than or equal to 20000",
     ),
+    "a driver of no device": (
+        lambda b: campaign(b)["state"].update(driver="580.1", clocks_mhz={"sm": 1980}),
+        "it read driver, clocks_mhz of a device, and cpu-test--ada has none",
+    ),
     "a clock of a petahertz": (
         lambda b: campaign(b)["state"].update(clocks_mhz={"sm": 10**9}),
         "Input should be less than or equal to 100000",

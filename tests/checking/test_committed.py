@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +13,22 @@ import pytest
 
 from benchbook.checking.checks import check_project
 from benchbook.content.project import Project
-from builders import MACHINE, SCRIPT, make_project, write
+from benchbook.content.records import HistoryLine, write_record
+from builders import MACHINE, MACHINE_JSON, SCRIPT, SWEEP, make_project, make_record, write
 from repositories import commit_all, git
 
 RECORD = f"snippets/records/{MACHINE}/sums/add.json"
 OTHER_CODE = "sha256:" + "0" * 64
+LATER = "20260103T030405Z-test"
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     """A checkout on a branch of `main`, which has a record."""
     project = make_project(tmp_path / "checkout")
+    medians = {"default": {"total": 7}}
+    line = HistoryLine("2026-01-02", "20260102T030405Z-test", ["default"], medians)
+    write_record(project.root / RECORD, replace(make_record(), history=(line,)))
     commit_all(project.root)
     git(project.root, "checkout", "--quiet", "-b", "change")
     return project
@@ -64,6 +71,26 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         lambda table: campaign(table).update(predicates={"a-claim": OTHER_CODE}),
         "is of another session on `main` (its predicates differs)",
     ),
+    "the end": (
+        lambda table: campaign(table).update(finished="2026-01-02T03:04:59Z"),
+        "is of another session on `main` (its finished differs)",
+    ),
+    "the load": (
+        lambda table: campaign(table)["state"].update(load_average=3.5),
+        "is of another session on `main` (its state.load_average differs)",
+    ),
+    "that its code was modified": (
+        lambda table: campaign(table).update(modified=True),
+        "is otherwise on `main` (its modified differs), and nothing more was measured in it",
+    ),
+    "a line of the history": (
+        lambda table: table["history"][0]["medians"]["default"].update(total=9),
+        "the history of campaign 20260102T030405Z-test is otherwise on `main`",
+    ),
+    "the history": (
+        lambda table: table["history"].clear(),
+        "the history of campaign 20260102T030405Z-test is otherwise on `main`",
+    ),
     "the start": (
         lambda table: campaign(table).update(started="2026-01-02T03:04:06Z"),
         "is of another session on `main` (its started differs)",
@@ -86,6 +113,104 @@ def test_a_campaign_that_main_has_stays_as_it_was_measured(
     assert [one for one in said(project) if what in one]
 
 
+def test_a_record_that_main_has_goes_only_with_what_its_script_was(project: Project) -> None:
+    (project.root / RECORD).unlink()
+    assert said(project) == ["lacks variant default, which `main` has, and which sums/add.py measures still"]
+    write(project.snippets / "sums/add.py", SCRIPT.replace("range(steps)", "range(1, steps)"))
+    assert said(project) == []
+
+
+def test_a_variant_that_main_has_goes_only_once_it_is_measured_no_longer(tmp_path: Path) -> None:
+    project = swept(tmp_path)
+    table = table_of(project)
+    del table["variants"]["steps=2"]
+    put(project, table)
+    assert said(project) == ["lacks variant steps=2, which `main` has, and which sums/add.py measures still"]
+    write(project.snippets / "sums/add.py", SWEEP.replace("[1, 2]", "[1]"))
+    assert said(project) == []
+
+
+def test_a_machine_that_is_withdrawn_is_a_warning(project: Project) -> None:
+    write(project.root / "pyproject.toml", "[tool.benchbook]\n")
+    shutil.rmtree(project.records / MACHINE)
+    report = check_project(Project(project.root))
+    assert [one for one in report.problems if "main" in one.what] == []
+    assert "is gone, with all that was measured on that machine" in {one.what for one in report.warnings}
+
+
+def test_a_variant_that_is_measured_and_not_declared_any_more_is_a_warning(tmp_path: Path) -> None:
+    project = swept(tmp_path)
+    write(project.snippets / "sums/add.py", SWEEP.replace("[1, 2]", "[1]"))
+    told = "its variant steps=2, measured on cpu-test, is not declared any more, and on no page"
+    assert warned(project) == [told]
+    table = table_of(project)
+    del table["variants"]["steps=2"]
+    put(project, table)
+    assert warned(project) == [told]
+
+
+def test_another_first_variant_which_ratios_are_of_is_a_warning(tmp_path: Path) -> None:
+    project = swept(tmp_path)
+    assert warned(project) == []
+    write(project.snippets / "sums/add.py", SWEEP.replace("[1, 2]", "[2, 1]"))
+    assert warned(project) == [
+        "its first variant is steps=2, and steps=1 on `main`: every ratio is of another"
+    ]
+
+
+def warned(project: Project) -> list[str]:
+    warnings = check_project(Project(project.root)).warnings
+    return [one.what for one in warnings if one.path == "snippets/sums/add.py"]
+
+
+def swept(root: Path) -> Project:
+    """A checkout on a branch of `main`, which has a record of two variants."""
+    project = make_project(root / "checkout", SWEEP)
+    commit_all(project.root)
+    git(project.root, "checkout", "--quiet", "-b", "change")
+    return project
+
+
+def machine_said(project: Project, **changes: Any) -> list[str]:
+    """What is said of the machine once its description is another."""
+    path = project.records / MACHINE / "machine.json"
+    write(path, json.dumps(MACHINE_JSON | changes))
+    problems = check_project(Project(project.root)).problems
+    return [problem.what for problem in problems if problem.path == project.relative(path)]
+
+
+def test_a_machine_that_main_has_stays_that_machine_and_may_be_worded_better(project: Project) -> None:
+    cpu = MACHINE_JSON["cpu"] | {"vendor": "Intel"}
+    assert machine_said(project, title="A processor for many tests") == []
+    assert machine_said(project, cpu=cpu) == [
+        "describes another machine than on `main` (its cpu vendor differs)"
+    ]
+
+
+def test_a_machine_is_described_anew_once_something_was_measured_there(project: Project) -> None:
+    system = {"kernel": "6.12"}
+    assert machine_said(project, system=system) == [
+        "is otherwise on `main` (system.kernel), and nothing was measured since"
+    ]
+    put(project, renewed(project, None))
+    assert machine_said(project, system=system) == []
+
+
+def test_a_campaign_that_was_gone_on_with_has_more_than_on_main(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "checkout", SWEEP)
+    whole, (first, second) = make_record(SWEEP), ("steps=1", "steps=2")
+    (name,) = whole.campaigns
+    line = HistoryLine("2026-01-02", name, [first], {first: {"total": 7}})
+    stopped = replace(whole, variants={first: whole.variants[first]}, history=(line,))
+    write_record(project.root / RECORD, stopped)
+    commit_all(project.root)
+    git(project.root, "checkout", "--quiet", "-b", "change")
+    later = replace(whole.campaigns[name], finished="2026-01-02T04:05:05Z")  # type: ignore[type-var]
+    longer = replace(line, variants=[first, second], medians={first: {"total": 7}, second: {"total": 7}})
+    write_record(project.root / RECORD, replace(whole, campaigns={name: later}, history=(longer,)))
+    assert said(project) == []
+
+
 def test_where_git_has_no_history_nothing_is_said_of_it(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     table = table_of(project)
@@ -94,13 +219,62 @@ def test_where_git_has_no_history_nothing_is_said_of_it(tmp_path: Path) -> None:
     assert not [one for one in said(project) if "main" in one]
 
 
-def renewed(project: Project, commit: str) -> dict[str, Any]:
-    """The record with its campaign under another name, from that commit."""
+def renewed(
+    project: Project, commit: str | None, started: str = "2026-01-03T03:04:05Z", name: str = LATER
+) -> dict[str, Any]:
+    """The record measured again, from that commit, for two minutes."""
     table = table_of(project)
-    table["campaigns"] = {"renewed": campaign(table) | {"commit": commit, "modified": False}}
-    table["variants"]["default"]["campaign"] = "renewed"
-    table["history"] = []
+    ended = started.replace(":04:", ":06:")
+    session = {"commit": commit, "modified": False, "started": started, "finished": ended}
+    table["campaigns"] = {name: campaign(table) | session}
+    table["variants"]["default"]["campaign"] = name
     return table
+
+
+def test_what_is_measured_again_later_takes_the_place_of_what_main_has(project: Project) -> None:
+    table = renewed(project, None)
+    for run in table["variants"]["default"]["runs"]:
+        run["metrics"]["total"] += 1
+    put(project, table)
+    assert said(project) == []
+
+
+def test_what_main_has_stays_under_another_name_of_its_script(project: Project) -> None:
+    git(project.root, "mv", "snippets/sums/add.py", "snippets/sums/plus.py")
+    table = table_of(project) | {"script": "sums/plus.py"}
+    (project.root / RECORD).unlink()
+    moved = project.record_path(MACHINE, "sums/plus.py")
+    write(moved, json.dumps(table))
+    assert on(project, moved) == []
+    table["variants"]["default"]["runs"][0]["metrics"].update(total=9)
+    write(moved, json.dumps(table))
+    assert EDITS["runs"][1] in on(project, moved)
+
+
+def on(project: Project, path: Path) -> list[str]:
+    problems = check_project(Project(project.root)).problems
+    return [problem.what for problem in problems if problem.path == project.relative(path)]
+
+
+@pytest.mark.parametrize("started", ["2026-01-02T03:04:05Z", "2026-01-02T03:05:04Z", "2026-01-01T03:04:05Z"])
+def test_what_main_has_is_not_replaced_by_a_campaign_that_did_not_come_later(
+    project: Project, started: str
+) -> None:
+    name = f"{started.replace('-', '').replace(':', '')}-aaaa"
+    table = renewed(project, None, started, name)
+    campaign(table)["modified"] = True
+    put(project, table)
+    assert said(project) == [
+        f"variant default was measured until 2026-01-02T03:05:05Z on `main`, and campaign {name}, which "
+        f"began at {started}, would take its place"
+    ]
+
+
+def test_a_new_campaign_is_called_by_its_start(project: Project) -> None:
+    put(project, renewed(project, None, name="20260102T030405Z-aaaa"))
+    assert said(project) == [
+        "campaign 20260102T030405Z-aaaa does not have its start in its name (20260103T030405Z-...)"
+    ]
 
 
 @pytest.mark.parametrize("modified", [False, True])
@@ -124,3 +298,62 @@ def test_a_new_campaign_is_of_a_commit_that_has_its_script(project: Project) -> 
     assert f"variant default was recorded from commit {commit[:12]}, which has no sums/add.py" in said(
         project
     )
+
+
+REGIONS = SCRIPT.replace(
+    "total = sum(range(steps))\n",
+    """# region first
+total = sum(range(steps))
+# endregion
+# region second
+more = 1
+# endregion
+""",
+)
+
+
+def exchanged(source: str) -> str:
+    """A script whose two regions have each other's name."""
+    return (
+        source.replace("region first", "region x")
+        .replace("region second", "region first")
+        .replace("region x", "region second")
+    )
+
+
+def test_the_marks_of_a_region_stay_around_the_lines_that_were_reached(tmp_path: Path) -> None:
+    project = with_regions(tmp_path)
+    script = project.snippets / "sums/add.py"
+    write(script, REGIONS.replace("# region first", "# A comment\n\n# region first"))
+    assert regions_said(project) == []
+    write(script, exchanged(REGIONS))
+    assert regions_said(project) == [
+        "the region `first` holds other lines than those on `main`, which cpu-test reached in campaign "
+        "20260102T030405Z-test"
+    ]
+
+
+def test_a_region_that_moved_is_measured_from_the_commit_that_moved_it(tmp_path: Path) -> None:
+    project = with_regions(tmp_path)
+    write(project.snippets / "sums/add.py", exchanged(REGIONS))
+    commit = commit_all(project.root)
+    put(project, renewed(project, commit))
+    assert regions_said(project) == []
+    write(project.snippets / "sums/add.py", REGIONS)
+    assert [one.partition(",")[0] for one in regions_said(project)] == [
+        "the region `first` holds other lines than those measured"
+    ]
+
+
+def with_regions(root: Path) -> Project:
+    """A checkout on a branch of `main`, whose record reached the first of two regions of its script."""
+    project = make_project(root / "checkout", REGIONS)
+    write_record(project.root / RECORD, make_record(REGIONS, regions=("first",)))
+    commit_all(project.root)
+    git(project.root, "checkout", "--quiet", "-b", "change")
+    return project
+
+
+def regions_said(project: Project) -> list[str]:
+    problems = check_project(Project(project.root)).problems
+    return [problem.what for problem in problems if "region" in problem.what]

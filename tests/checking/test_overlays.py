@@ -36,7 +36,7 @@ def bundle_of(*variants: str) -> Table:
         for run in variant["runs"]:
             run["place"] += 3 * number
     record["variants"] = {name: record["variants"][name] for name in variants}
-    campaign(record).update(recorded_by="Ada", state={"driver": "580", "shared": False})
+    campaign(record).update(recorded_by="Ada", state={"load_average": 0.5, "shared": False})
     return {"schema": 1, "machine": machine, "records": [record]}
 
 
@@ -173,7 +173,7 @@ SESSIONS: dict[str, Change] = {
     "commit": lambda c: c.update(commit="0" * 40),
     "packages": lambda c: c["packages"].update(torch="2.11"),
     "predicates": lambda c: c.update(predicates={"a-claim": "sha256:" + "0" * 64}),
-    "state.driver": lambda c: c["state"].update(driver="590"),
+    "state.load_average": lambda c: c["state"].update(load_average=0.1),
     "finished": lambda c: c.update(finished="2026-01-02T03:05:04Z"),
 }
 

@@ -13,7 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from benchbook.checking.checks import check_project
-from benchbook.checking.predictions import prediction_rows, predictions_found
+from benchbook.checking.committed import committed_records
+from benchbook.checking.predictions import forgotten_predictions, prediction_rows, predictions_found
 from benchbook.checking.status import print_status, project_status
 from benchbook.cli import main as cli
 from benchbook.content.predictions import PREDICTOR, digest_of, dump_predictions, load_predictions
@@ -532,6 +533,51 @@ def test_a_blind_prediction_stays_once_it_was_measured(project: Project) -> None
     outcomes = [one for one in predict(project, everything=True) if one.machine == H200]
     assert {(one.what, one.reason) for one in outcomes} == {("kept", "blind, and measured since")}
     assert h200(project).read_text("utf-8") == before
+
+
+REMADE: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "made after it": lambda table: resealed(table, blind=False),
+    "made better": lambda table: resealed(
+        table, peak_allocated=9, moments={"backward": {"peak": 9, "held": 9}}
+    ),
+    "left out": lambda table: table["variants"].pop("mode=plain"),
+}
+
+
+@pytest.mark.parametrize("change", REMADE)
+def test_a_blind_prediction_that_main_has_stays_right_or_wrong(project: Project, change: str) -> None:
+    predict(project)
+    measure_on_h200(project, "2026-11-20T11:00:00Z")
+    commit_all(project.root)
+    assert forgotten(project) == []
+    damage(h200(project), REMADE[change])
+    assert forgotten(project) == [
+        "variant mode=plain was predicted blind otherwise on `main`, and measured since"
+    ]
+
+
+def test_a_blind_prediction_that_main_has_goes_with_its_file_only_with_the_record(project: Project) -> None:
+    predict(project)
+    measure_on_h200(project, "2026-11-20T11:00:00Z")
+    commit_all(project.root)
+    h200(project).unlink()
+    assert len(forgotten(project)) == 2
+    project.record_path(H200, "sums/add.py").unlink()
+    assert forgotten(project) == []
+
+
+def test_a_blind_prediction_is_made_anew_until_main_has_it_measured(project: Project) -> None:
+    predict(project)
+    commit_all(project.root)
+    damage(h200(project), lambda table: resealed(table, made="2026-11-20T10:30:00Z"))
+    measure_on_h200(project, "2026-11-20T11:00:00Z")
+    assert forgotten(project) == []
+
+
+def forgotten(project: Project) -> list[str]:
+    committed = committed_records(Project(project.root))
+    assert committed is not None
+    return [one.what for one in forgotten_predictions(Project(project.root), committed)]
 
 
 def test_what_is_predicted_anew_stands_beside_a_blind_one(project: Project) -> None:

@@ -10,7 +10,17 @@ from typing import Any
 
 from benchbook.calculator.checking import coefficient_problems
 from benchbook.checking.claims import claim_problems
-from benchbook.checking.committed import Committed, committed_records, edited_problems
+from benchbook.checking.committed import (
+    Committed,
+    committed_records,
+    edited_machine_problems,
+    edited_problems,
+    moved_region_problems,
+    rearranged_scripts,
+    undeclared_variants,
+    vanished_problems,
+    withdrawn_machines,
+)
 from benchbook.checking.environments import dependency_problems, environment_problems
 from benchbook.checking.guide_pattern import pattern_problems
 from benchbook.checking.links import anchors, link_problems
@@ -31,7 +41,7 @@ from benchbook.checking.plausibility import (
     samples_of,
     speed_problems,
 )
-from benchbook.checking.predictions import predictions_found
+from benchbook.checking.predictions import forgotten_predictions, predictions_found
 from benchbook.checking.quotations import quotation_problems
 from benchbook.checking.site_settings import site_setting_problems
 from benchbook.checking.status import StatusRow, script_status
@@ -127,6 +137,12 @@ def check_project(project: Project) -> CheckReport:
                     continue
                 blocks = machine in project.config.blocking_machines and not elsewhere
                 (problems if blocks else warnings).append(problem)
+    if committed is not None:
+        problems += vanished_problems(project, committed, scripts)
+        warnings += withdrawn_machines(project, committed)
+        warnings += rearranged_scripts(project, committed, scripts)
+    for one in measured:
+        warnings += undeclared_variants(scripts[one.table["script"]], one.table, one.machine["name"])
     problems += alike_problems(described)
     problems += _strange_beside_others(project, scripts, measured)
     for folder in sorted({path.parents[1] for path in project.records.glob("*/*/*.json")}):
@@ -145,6 +161,7 @@ def check_project(project: Project) -> CheckReport:
     predicted = predictions_found(project)
     problems += predicted.problems
     warnings += predicted.warnings
+    problems += forgotten_predictions(project, committed) if committed is not None else ()
     problems += _quoting_problems(project)
     problems += _language_problems(project)
     problems += site_file_problems(project)
@@ -231,6 +248,8 @@ def _machine_problems(
     described[shown] = description
     yield from machine_origin_problems(project, description, shown, is_here=True)
     yield from model_problems(description, shown)
+    if committed is not None:
+        yield from edited_machine_problems(project, committed, description, shown, text)
     sizes: dict[str, int] = {}
     for record in sorted(folder.glob("*/*.json")):
         yield from _record_problems(
@@ -288,6 +307,8 @@ def _record_problems(
         measured.append(_Measured(shown, text, table | {"variants": current}, machine))
     if committed is not None:
         yield from edited_problems(project, committed, table, path, text)
+        if script is not None:
+            yield from moved_region_problems(project, committed, table, script, text)
     yield from committed_problems(project, table, script, path, text)
     add_sizes(sizes, table)
     yield from copy_problems(table, samples, shown, text, script)

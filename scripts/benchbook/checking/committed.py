@@ -3,49 +3,104 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchbook.checking.origins import recorded_code_problems
-from benchbook.checking.overlays import SESSION
+from benchbook.checking.origins import changed_fields, recorded_code_problems, script_in
+from benchbook.checking.overlays import continues, few, session_differences
+from benchbook.content.formats import from_table
+from benchbook.content.machines import MachineDescription, differing_key
 from benchbook.content.positions import json_line
-from benchbook.content.problems import Problem
+from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
+from benchbook.content.records import MOST_CAMPAIGNS, Campaign, HistoryLine, is_published, measured_days
+from benchbook.content.regions import region_lines
 from benchbook.content.revisions import git_answer
-from benchbook.content.validation import parse_json, record_problems
+from benchbook.content.script import Script
+from benchbook.content.validation import (
+    RECORD_AGAIN,
+    machine_problems,
+    parse_json,
+    read_json,
+    record_problems,
+)
 
 RESTORE = "restore it from `main`; what is measured again is a campaign of its own"
+# What of a moment the name of a campaign leaves out.
+_NO_MARKS = str.maketrans("", "", "-:")
 
 
 @dataclass(frozen=True)
 class Committed:
-    """The records of the commit where this branch left `main`.
+    """The scripts, records and predictions of the commit where this branch left `main`.
 
     Parameters:
+        root: Of the checkout.
         blobs: What git calls the content of each, by its path.
-        gone: Whether one of them is not there any more: it may have another name now.
+        gone: Whether one of the records is not there any more: it may have another name now.
     """
 
+    root: Path
     blobs: Mapping[str, str]
     gone: bool
 
+    def holds(self, path: str, text: str) -> bool:
+        """Whether `main` has this content at a path."""
+        blob = self.blobs.get(path)
+        return blob is not None and blob == _blob_of(text.encode(), len(blob))
+
+    def changed(self, folder: str) -> Iterator[str]:
+        """The files that `main` has below a folder, and that have another content here, or are gone."""
+        for path in sorted(name for name in self.blobs if name.startswith(f"{folder}/")):
+            content = None
+            with suppress(OSError):
+                content = (self.root / path).read_bytes()
+            if content is None or self.blobs[path] != _blob_of(content, len(self.blobs[path])):
+                yield path
+
+    def table(self, path: str) -> Any:
+        """What `main` has at a path as JSON; None where it has nothing there, or no JSON."""
+        if (blob := self.blobs.get(path)) is None:
+            return None
+        content = git_answer(self.root, "cat-file", "blob", blob) or b""
+        return parse_json(content.decode("utf-8", "replace"), path)[0]
+
+    def record(self, path: str) -> Any:
+        """The record that `main` has at a path; None where it has none there, or one of another form."""
+        table = self.table(path)
+        return None if record_problems(table, path) else table
+
+    def same_code(self, script: Script) -> Script | None:
+        """The script as `main` has it; None where that is of other code, or not there."""
+        if (blob := self.blobs.get(script.path)) is None:
+            return None
+        try:
+            found = script_in(self.root, blob, script.reference)
+        except BenchbookError:
+            return None
+        return found if found is not None and found.code_digest == script.code_digest else None
+
 
 def committed_records(project: Project) -> Committed | None:
-    """What `main` has of the records; None where git cannot tell."""
+    """What `main` has of the records, and what they are of; None where git cannot tell."""
     for name in ("origin/main", "main", "HEAD"):
         if (base := git_answer(project.root, "merge-base", "HEAD", name)) is not None:
             break
     else:
         return None
-    folder = project.relative(project.records)
+    folder = project.relative(project.snippets)
     listed = git_answer(project.root, "ls-tree", "-r", "-z", base.decode().strip(), "--", folder)
     if listed is None:
         return None
     entries = (entry.partition("\t") for entry in listed.decode("utf-8", "replace").split("\0") if entry)
-    blobs = {path: head.split()[2] for head, _, path in entries if path.endswith(".json")}
-    return Committed(blobs, not all((project.root / path).is_file() for path in blobs))
+    blobs = {path: head.split()[2] for head, _, path in entries if path.endswith((".json", ".py"))}
+    records = f"{project.relative(project.records)}/"
+    gone = not all((project.root / path).is_file() for path in blobs if path.startswith(records))
+    return Committed(project.root, blobs, gone)
 
 
 def edited_problems(
@@ -63,22 +118,38 @@ def edited_problems(
         text: Its content.
     """
     shown = project.relative(path)
-    blob = committed.blobs.get(shown)
-    if blob is not None and blob == _blob_of(text, len(blob)):
+    if committed.holds(shown, text):
         return
-    before: Any = {"campaigns": {}, "variants": {}}
-    if blob is not None:
-        content = git_answer(project.root, "cat-file", "blob", blob) or b""
-        before, _ = parse_json(content.decode("utf-8", "replace"), shown)
-        # Of what is no record there, or one of another form, nothing can be said.
-        if record_problems(before, shown):
-            return
+    before = committed.record(shown) if shown in committed.blobs else _renamed(project, committed, table)
+    # Of what is no record there, or one of another form, nothing can be said.
+    if before is None:
+        return
     measured = {name: one for name, one in table["campaigns"].items() if "source" not in one}
-    for name in measured.keys() & before["campaigns"].keys():
-        known, campaign = before["campaigns"][name], measured[name]
-        if odd := [key for key in SESSION if known.get(key) != campaign.get(key)]:
+    grown = {
+        one["campaign"]
+        for name, one in table["variants"].items()
+        if before["variants"].get(name, {}).get("campaign") != one["campaign"]
+    }
+    for name in sorted(measured.keys() & before["campaigns"].keys()):
+        line = json_line(text, ("campaigns", name))
+        if "source" in before["campaigns"][name]:
+            yield Problem(shown, line, f"campaign {name} is quoted on `main`", RESTORE)
+            continue
+        known, campaign = (from_table(Campaign, one["campaigns"][name]) for one in (before, table))
+        odd, gone_on = session_differences(known, campaign)
+        if odd:
             what = f"campaign {name} is of another session on `main` (its {', '.join(odd)} differs)"
-            yield Problem(shown, json_line(text, ("campaigns", name)), what, RESTORE)
+            yield Problem(shown, line, what, RESTORE)
+        elif gone_on and name not in grown:
+            what = f"campaign {name} is otherwise on `main` (its {', '.join(gone_on)} differs), "
+            yield Problem(shown, line, f"{what}and nothing more was measured in it", RESTORE)
+    if not is_published(table["machine"]):
+        yield from _history_problems(before, table, grown, shown, text)
+    for name in sorted(measured.keys() - before["campaigns"].keys()):
+        begun = measured[name]["started"].translate(_NO_MARKS)
+        if not name.startswith(begun):
+            what = f"campaign {name} does not have its start in its name ({begun}-...)"
+            yield Problem(shown, json_line(text, ("campaigns", name)), what, RECORD_AGAIN)
     added = []
     for name, variant in table["variants"].items():
         known = before["variants"].get(name, {})
@@ -86,6 +157,12 @@ def edited_problems(
             continue
         if known.get("campaign") != variant["campaign"]:
             added.append(name)
+            ended = before["campaigns"].get(known.get("campaign"), {}).get("finished", "")
+            started = measured[variant["campaign"]]["started"]
+            if started < ended:
+                what = f"variant {name} was measured until {ended} on `main`, and campaign "
+                what += f"{variant['campaign']}, which began at {started}, would take its place"
+                yield Problem(shown, json_line(text, ("variants", name)), what, RESTORE)
         elif odd := sorted(
             key for key in known.keys() | variant.keys() if known.get(key) != variant.get(key)
         ):
@@ -96,9 +173,233 @@ def edited_problems(
     yield from recorded_code_problems(project.root, table, added, shown, text, may_be_renamed=committed.gone)
 
 
-def _blob_of(text: str, length: int) -> str:
+def _renamed(project: Project, committed: Committed, table: Mapping[str, Any]) -> Any:
+    """The record that `main` has of this machine and code under a name that is gone; else an empty one."""
+    codes = {variant["code"] for variant in table["variants"].values()} - {None}
+    folder = project.relative(project.records / table["machine"])
+    for path in committed.changed(folder) if committed.gone else ():
+        if (project.root / path).is_file() or (before := committed.record(path)) is None:
+            continue
+        if codes & {variant["code"] for variant in before["variants"].values()}:
+            return before
+    return {"campaigns": {}, "variants": {}, "history": []}
+
+
+def vanished_problems(
+    project: Project, committed: Committed, scripts: Mapping[str, Script]
+) -> Iterator[Problem]:
+    """What records of a machine lack that `main` has, and that their script measures still.
+
+    Parameters:
+        project: The checkout.
+        committed: What `main` has.
+        scripts: Those here, by their reference.
+    """
+    for shown in committed.changed(project.relative(project.records)):
+        there = (project.root / shown).is_file()
+        table = read_json(project.root / shown, shown)[0]
+        # What is no record any more is told elsewhere.
+        if there and record_problems(table, shown):
+            continue
+        before = committed.record(shown)
+        script = scripts.get(before["script"]) if before is not None else None
+        if before is None or script is None or before["machine"] not in project.machines:
+            continue
+        declared = {one.name for one in script.variants(())}
+        here = table["variants"] if there else {}
+        gone = [
+            name
+            for name, variant in before["variants"].items()
+            if variant["code"] == script.code_digest and name in declared and name not in here
+        ]
+        if gone:
+            what = f"lacks variant {few(gone)}, which `main` has, and which {script.reference} measures still"
+            yield Problem(shown, 1, what, RESTORE)
+
+
+def withdrawn_machines(project: Project, committed: Committed) -> Iterator[Problem]:
+    """The machines that `main` has and that are gone, with all that was measured there."""
+    for shown in committed.changed(project.relative(project.records)):
+        path = project.root / shown
+        if path.name == "machine.json" and path.parent.name not in project.machines:
+            what = "is gone, with all that was measured on that machine"
+            yield Problem(shown, 1, what, "restore it from `main`, or say in the pull request why it goes")
+
+
+def rearranged_scripts(
+    project: Project, committed: Committed, scripts: Mapping[str, Script]
+) -> Iterator[Problem]:
+    """Scripts of the same code as on `main` that begin with another variant, or lack one that was measured.
+
+    Parameters:
+        project: The checkout.
+        committed: What `main` has.
+        scripts: Those here, by their reference.
+    """
+    for script in scripts.values():
+        if committed.holds(script.path, script.source) or (main := committed.same_code(script)) is None:
+            continue
+        before, now = ([one.name for one in side.variants(())] for side in (main, script))
+        if before[0] != now[0]:
+            what = f"its first variant is {now[0]}, and {before[0]} on `main`: every ratio is of another"
+            fix = "keep that first, or say in the pull request why the ratios change"
+            yield Problem(script.path, script.metadata.line_of("matrix"), what, fix)
+        for machine in project.machines if set(before) - set(now) else ():
+            shown = project.relative(project.record_path(machine, script.reference))
+            yield from undeclared_variants(script, committed.record(shown) or {"variants": {}}, machine)
+
+
+def undeclared_variants(script: Script, table: Mapping[str, Any], machine: str) -> Iterator[Problem]:
+    """The variants of a record that a script of the same code does not declare: no page shows them.
+
+    Parameters:
+        script: As it stands.
+        table: Its record.
+        machine: Where it was measured.
+    """
+    declared = {one.name for one in script.variants(())}
+    for name, variant in table["variants"].items():
+        if variant["code"] == script.code_digest and name not in declared:
+            what = f"its variant {name}, measured on {machine}, is not declared any more, and on no page"
+            fix = "declare it again, or say in the pull request why it goes"
+            yield Problem(script.path, script.metadata.line_of("matrix"), what, fix)
+
+
+def _history_problems(
+    before: Mapping[str, Any], table: Mapping[str, Any], grown: Collection[str], shown: str, text: str
+) -> Iterator[Problem]:
+    """Where the history of a record is not that of `main`, gone on with.
+
+    Parameters:
+        before: The record as `main` has it.
+        table: The record.
+        grown: The campaigns in which more was measured since.
+        shown: Its path.
+        text: Its content.
+    """
+    old, new = ([from_table(HistoryLine, one) for one in side["history"]] for side in (before, table))
+    first, last = measured_days(datetime.now(UTC))
+    odd = [
+        line.campaign
+        for line in old
+        # A line that a wrong clock dated goes, and the first of too many.
+        if first <= line.date <= last
+        and len(new) < MOST_CAMPAIGNS
+        and not any(line == one or (line.campaign in grown and continues(line, one)) for one in new)
+    ]
+    done = {*before["campaigns"], *(line.campaign for line in old)} - set(grown)
+    odd += [line.campaign for line in new if line.campaign in done and line not in old]
+    if odd:
+        what = f"the history of campaign {few(list(dict.fromkeys(odd)))} is otherwise on `main`"
+        yield Problem(shown, json_line(text, ("history",)), what, RESTORE)
+
+
+def edited_machine_problems(
+    project: Project, committed: Committed, machine: Mapping[str, Any], shown: str, text: str
+) -> Iterator[Problem]:
+    """Where `main` describes a machine as another, or otherwise, though nothing was measured since.
+
+    Its title and its short form may be worded better, and what is quoted corrected.
+
+    Parameters:
+        project: The checkout.
+        committed: What `main` has.
+        machine: The description, of the right shape.
+        shown: Its path.
+        text: Its content.
+    """
+    if is_published(machine["name"]) or committed.holds(shown, text) or shown not in committed.blobs:
+        return
+    before = committed.table(shown)
+    # Of what is no description there, or one of another form, nothing can be said.
+    if machine_problems(before, shown):
+        return
+    if odd := differing_key(before, machine):
+        what = f"describes another machine than on `main` (its {odd} differs)"
+        yield Problem(shown, 1, what, "restore it from `main`; another machine has another name")
+        return
+    fields = changed_fields(project, from_table(MachineDescription, machine), before)
+    if fields and not _measured_anew(project, committed, machine["name"]):
+        what = (
+            f"is otherwise on `main` ({few([name for name, _, _ in fields])}), and nothing was measured since"
+        )
+        yield Problem(shown, 1, what, "restore it from `main`; `record` describes the machine anew")
+
+
+def _measured_anew(project: Project, committed: Committed, machine: str) -> bool:
+    """Whether a machine has a campaign that `main` does not have."""
+    for path in sorted((project.records / machine).glob("*/*.json")):
+        shown = project.relative(path)
+        table, text, _ = read_json(path, shown)
+        if committed.holds(shown, text) or record_problems(table, shown):
+            continue
+        known = (committed.record(shown) or {"campaigns": {}})["campaigns"]
+        if any(name not in known for name in table["campaigns"]):
+            return True
+    return False
+
+
+def moved_region_problems(
+    project: Project, committed: Committed, table: Mapping[str, Any], script: Script, text: str
+) -> Iterator[Problem]:
+    """Regions whose marks stand around other lines than when a record noted that they were reached.
+
+    Marks are comments, which no digest has. The lines are those that `main` has in the region, or the commit
+    that was measured; of a new campaign whose commit is not here nothing can be said.
+
+    Parameters:
+        project: The checkout.
+        committed: What `main` has.
+        table: A record of the script, of the right shape.
+        script: As it stands.
+        text: The content of the record.
+    """
+    shown = project.relative(project.record_path(table["machine"], table["script"]))
+    if committed.holds(script.path, script.source) and committed.holds(shown, text):
+        return
+    reached: dict[str, set[str]] = {}
+    for variant in table["variants"].values():
+        if variant["code"] == script.code_digest:
+            for name in variant.get("regions", ()):
+                reached.setdefault(name, set()).add(variant["campaign"])
+    if not (names := sorted(reached.keys() & script.regions.keys())):
+        return
+    main = committed.same_code(script)
+    known = (committed.record(shown) or {"campaigns": {}})["campaigns"]
+    for name in names:
+        lines = _lines(script, name)
+        for campaign in sorted(reached[name]):
+            if campaign in known and _lines(main, name) == lines:
+                continue
+            there, where = _measured_script(project, table["campaigns"][campaign], script), "measured"
+            if there is None and campaign in known:
+                there, where = main, "on `main`"
+            if there is not None and _lines(there, name) != lines:
+                what = f"the region `{name}` holds other lines than those {where}, which "
+                what += f"{table['machine']} reached in campaign {campaign}"
+                fix = "put its marks back, or give these lines a name of their own and record again"
+                yield Problem(script.path, script.regions[name].line, what, fix)
+
+
+def _lines(script: Script | None, region: str) -> list[str] | None:
+    """What the lines of a region say; None where there is no such region."""
+    cell = script.regions.get(region) if script is not None else None
+    return region_lines(cell.source) if cell is not None else None
+
+
+def _measured_script(project: Project, campaign: Mapping[str, Any], script: Script) -> Script | None:
+    """A script as it was measured in a campaign; None where that is not known, or was of other code."""
+    if campaign.get("commit") is None or campaign["modified"]:
+        return None
+    try:
+        found = script_in(project.root, f"{campaign['commit']}:./{script.path}", script.reference)
+    except BenchbookError:
+        return None
+    return found if found is not None and found.code_digest == script.code_digest else None
+
+
+def _blob_of(content: bytes, length: int) -> str:
     """What git calls a content, by a name of so many digits."""
-    content = text.encode()
     content = b"blob %d\0" % len(content) + content
     made = hashlib.sha1(content, usedforsecurity=False) if length == 40 else hashlib.sha256(content)
     return made.hexdigest()

@@ -531,13 +531,25 @@ def recorded_code_problems(
 def _digest_at(repository: Path, commit: str, script: str) -> str | None:
     """The digest of a script's code in a commit: empty where it is not there, None where it is no script."""
     place = f"snippets/{script}"
-    source = git_answer(repository, "cat-file", "blob", f"{commit}:./{place}")
-    if source is None:
-        return ""
     try:
-        return parse_script(source.decode("utf-8"), place, script).code_digest
-    except (BenchbookError, UnicodeDecodeError):
+        found = script_in(repository, f"{commit}:./{place}", script)
+    except BenchbookError:
         return None
+    return "" if found is None else found.code_digest
+
+
+def script_in(repository: Path, blob: str, reference: str) -> Script | None:
+    """The script that git has under a name, as `reference` names it; None where it has nothing of that name.
+
+    Raises:
+        BenchbookError: It is no script.
+    """
+    place = f"snippets/{reference}"
+    source = git_answer(repository, "cat-file", "blob", blob)
+    try:
+        return None if source is None else parse_script(source.decode("utf-8"), place, reference)
+    except UnicodeDecodeError as error:
+        raise BenchbookError(Problem(place, 1, f"is not UTF-8 ({error})", "save it as UTF-8")) from error
 
 
 def _made(repository: Path, commits: Iterable[str]) -> dict[str, datetime] | None:

@@ -93,7 +93,7 @@ def _compare_campaigns(old: Record, new: Record, title: str, found: Changes) -> 
         if not (isinstance(known, Campaign) and isinstance(campaign, Campaign)):
             found.refused.append((f"{here}, and is another publication", "quote it under a name of its own"))
             continue
-        differing, gone_on = _session_differences(known, campaign)
+        differing, gone_on = session_differences(known, campaign)
         if differing:
             what = f"{here}, of another session (its {', '.join(differing)} differs)"
             found.refused.append((what, LATEST_STAYS))
@@ -101,7 +101,7 @@ def _compare_campaigns(old: Record, new: Record, title: str, found: Changes) -> 
             found.replaced.append(f"{title}: {', '.join(gone_on)} of campaign {name}")
 
 
-def _session_differences(known: Campaign, campaign: Campaign) -> tuple[list[str], list[str]]:
+def session_differences(known: Campaign, campaign: Campaign) -> tuple[list[str], list[str]]:
     """In which fields two are not one session, and in which the second is the first gone on with."""
     differing = [key for key in SESSION if getattr(known, key) != getattr(campaign, key)]
     gone_on: list[str] = []
@@ -119,7 +119,7 @@ def _session_differences(known: Campaign, campaign: Campaign) -> tuple[list[str]
 
 def _compare_histories(old: Record, new: Record, merged: Record, title: str, found: Changes) -> None:
     """Lines of the history that would go or be others, and those of campaigns that neither record holds."""
-    gone = [line.campaign for line in old.history if not any(_continues(line, one) for one in merged.history)]
+    gone = [line.campaign for line in old.history if not any(continues(line, one) for one in merged.history)]
     if gone:
         found.replaced.append(f"{title}: the history of campaign {few(list(dict.fromkeys(gone)))}")
     # What a campaign was is known once it is done: its lines change only with what it has measured since.
@@ -133,7 +133,7 @@ def _compare_histories(old: Record, new: Record, merged: Record, title: str, fou
         found.added.append(f"{title}: the history of campaign {few(list(dict.fromkeys(strange)))}")
 
 
-def _continues(line: HistoryLine, later: HistoryLine) -> bool:
+def continues(line: HistoryLine, later: HistoryLine) -> bool:
     """Whether `later` says what `line` does, or more, as of a campaign that was gone on with."""
     return (
         later.campaign == line.campaign

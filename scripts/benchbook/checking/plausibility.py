@@ -65,6 +65,8 @@ FASTEST_CPU, FASTEST = 1e4, 1e6
 # What a version of PyTorch says of the accelerators that it was built for, and the kind of those.
 TORCH_BUILD = re.compile(r"\+(cpu|cu|rocm|xpu)[0-9.]*$")
 BUILT_FOR = {"cpu": "cpu", "cu": "cuda", "rocm": "rocm", "xpu": "xpu"}
+# What the state of a session holds of the device alone.
+OF_A_DEVICE = ("driver", "power_limit_watts", "clocks_mhz", "temperature_celsius")
 # What a script says of its work is rounded: this share of what the data sheet asks for, a run takes at least.
 SHARE_OF_WORK = 0.1
 
@@ -89,7 +91,11 @@ def plausibility_problems(
     """
     for name, campaign in table["campaigns"].items():
         line = json_line(text, ("campaigns", name))
-        for what in (*_odd_dates(campaign, now or datetime.now(UTC)), *_odd_build(campaign, machine)):
+        for what in (
+            *_odd_dates(campaign, now or datetime.now(UTC)),
+            *_odd_build(campaign, machine),
+            *_odd_state(campaign, machine),
+        ):
             yield Problem(path, line, f"campaign {name}: {what}", RECORD_AGAIN)
     yield from _odd_length(table, path, text)
     yield from copied_run_problems(table, script, path, text)
@@ -181,6 +187,13 @@ def _odd_build(campaign: Mapping[str, Any], machine: Mapping[str, Any]) -> Itera
     build = TORCH_BUILD.search(version)
     if build is not None and kind not in {"cpu", BUILT_FOR[build[1]]}:
         yield f"it ran on torch {version}, which uses no accelerator of the kind {kind}"
+
+
+def _odd_state(campaign: Mapping[str, Any], machine: Mapping[str, Any]) -> Iterator[str]:
+    """What was read of a device on a machine that has none."""
+    read = [key for key in OF_A_DEVICE if campaign["state"].get(key) is not None]
+    if read and machine["accelerator"] is None:
+        yield f"it read {', '.join(read)} of a device, and {machine['name']} has none"
 
 
 def _published(campaign: Mapping[str, Any]) -> str | None:

@@ -10,6 +10,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from benchbook.checking.committed import Committed
 from benchbook.content.formats import MOMENT, from_table
 from benchbook.content.positions import json_line
 from benchbook.content.prediction_declarations import load_declarations
@@ -21,7 +22,7 @@ from benchbook.content.predictions import (
 )
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
-from benchbook.content.records import Campaign, Record, load_record
+from benchbook.content.records import Campaign, Record, load_record, record_from
 from benchbook.content.revisions import git_answer, has_whole_history, moment_of
 from benchbook.content.validation import prediction_problems, read_json
 from benchbook.predictions.asking import Asked, Question, ask
@@ -117,6 +118,34 @@ def _of_file(
             yield Problem(shown, line, what, f"run `benchbook predictions {record.script}`")
         if settled and when is not None and measured is not None:
             yield from _blind(record, variant, measured, held, shown, line, when)
+
+
+def forgotten_predictions(project: Project, committed: Committed) -> Iterator[Problem]:
+    """Blind predictions that `main` has, with what they predict, and that are otherwise here, or not at all.
+
+    Parameters:
+        project: The checkout.
+        committed: What `main` has.
+    """
+    for shown in committed.changed(project.relative(project.predictions)):
+        table, text, _ = read_json(project.root / shown, shown)
+        before = committed.table(shown)
+        # Of what is no prediction there, or one of another form, nothing can be said.
+        if prediction_problems(before, shown):
+            continue
+        known = from_table(PredictionRecord, before)
+        place = project.relative(project.record_path(known.machine, known.script))
+        told = committed.record(place)
+        was, measured = record_from(told) if told is not None else None, _record(project, known)
+        here = {} if prediction_problems(table, shown) else table["variants"]
+        for variant, prediction in known.variants.items():
+            # What is measured no longer, or was not yet, may be predicted otherwise.
+            if not prediction.blind or None in (measured_at(was, variant), measured_at(measured, variant)):
+                continue
+            if here.get(variant, {}).get("digest") != prediction.digest:
+                what = f"variant {variant} was predicted blind otherwise on `main`, and measured since"
+                fix = "restore it from `main`: right or wrong, it stays"
+                yield Problem(shown, json_line(text, ("variants", variant)), what, fix)
 
 
 def _record(project: Project, record: PredictionRecord) -> Record | None:

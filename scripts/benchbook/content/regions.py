@@ -14,8 +14,11 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
+import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+from benchbook.content.code_lines import code_lines
 
 REGION = re.compile(r"^(?P<indent>[ \t]*)# region(?:[ \t]+(?P<name>.*?))?[ \t]*$")
 END = re.compile(r"^(?P<indent>[ \t]*)# endregion[ \t]*$")
@@ -40,6 +43,15 @@ class Region:
     first: int
     last: int
     source: str
+
+
+def region_lines(source: str) -> list[str]:
+    """What the lines of a region say, whatever way they are laid out and whatever is said beside them."""
+    try:
+        return code_lines(source)
+    except (tokenize.TokenError, SyntaxError):
+        # It ends amid a statement, or further out than it began.
+        return [line.strip() for line in source.splitlines()]
 
 
 class UnevenRegionError(ValueError):
