@@ -26,6 +26,7 @@ from benchbook.content.records import CLOCK_SKEW, FIRST_DAY, measured_days
 from benchbook.content.script import Script, Variant, machine_kinds
 from benchbook.content.units import UNITS, Dimension
 from benchbook.content.validation import RECORD_AGAIN
+from benchbook.machines.circumstances import STATE_FIELDS
 from benchbook.machines.gpus import Sheet, ceilings_of
 from benchbook.recording.estimate import WIDER, work_of
 from benchbook.recording.jobs import MOST_SEEDS
@@ -65,8 +66,6 @@ FASTEST_CPU, FASTEST = 1e4, 1e6
 # What a version of PyTorch says of the accelerators that it was built for, and the kind of those.
 TORCH_BUILD = re.compile(r"\+(cpu|cu|rocm|xpu)[0-9.]*$")
 BUILT_FOR = {"cpu": "cpu", "cu": "cuda", "rocm": "rocm", "xpu": "xpu"}
-# What the state of a session holds of the device alone.
-OF_A_DEVICE = ("driver", "power_limit_watts", "clocks_mhz", "temperature_celsius")
 # What a script says of its work is rounded: this share of what the data sheet asks for, a run takes at least.
 SHARE_OF_WORK = 0.1
 
@@ -191,7 +190,7 @@ def _odd_build(campaign: Mapping[str, Any], machine: Mapping[str, Any]) -> Itera
 
 def _odd_state(campaign: Mapping[str, Any], machine: Mapping[str, Any]) -> Iterator[str]:
     """What was read of a device on a machine that has none."""
-    read = [key for key in OF_A_DEVICE if campaign["state"].get(key) is not None]
+    read = [key for key in STATE_FIELDS if campaign["state"].get(key) is not None]
     if read and machine["accelerator"] is None:
         yield f"it read {', '.join(read)} of a device, and {machine['name']} has none"
 
