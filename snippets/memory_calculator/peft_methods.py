@@ -6,7 +6,8 @@ values left on. Weights are random: bytes do not depend on them.
 """
 # /// script
 # requires-python = ">=3.11"
-# dependencies = ["torch>=2.11", "transformers>=5.23", "peft>=0.21", "scikit-learn>=1.5"]
+# # Prefix tuning hands over what 5.24.0 deprecates.
+# dependencies = ["torch>=2.11", "transformers>=5.23,!=5.24.0", "peft>=0.21", "scikit-learn>=1.5"]
 #
 # [tool.benchbook]
 # needs = ["accelerator", "cpu"]

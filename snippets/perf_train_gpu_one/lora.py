@@ -5,8 +5,9 @@ parameters lie in linear layers, as in a model of a billion: those are what adap
 """
 # /// script
 # requires-python = ">=3.11"
+# # Trainer of 5.24.0 wants PEFT 0.22, which is not out.
 # dependencies = [
-#   "torch>=2.11", "transformers>=5.23", "accelerate>=1.15", "peft>=0.20",
+#   "torch>=2.11", "transformers>=5.23,!=5.24.0", "accelerate>=1.15", "peft>=0.20",
 #   "bitsandbytes>=0.50", "numpy>=2.0",
 # ]
 #

@@ -1,8 +1,9 @@
 """Peak memory and speed of each technique of `Trainer`, alone and combined, in BERT."""
 # /// script
 # requires-python = ">=3.11"
+# # Trainer of 5.24.0 wants PEFT 0.22, which is not out.
 # dependencies = [
-#   "torch>=2.11", "transformers>=5.23", "accelerate>=1.15", "numpy>=2.0",
+#   "torch>=2.11", "transformers>=5.23,!=5.24.0", "accelerate>=1.15", "numpy>=2.0",
 #   "bitsandbytes>=0.50", "peft>=0.20",
 # ]
 #
