@@ -13,7 +13,7 @@ import pytest
 
 from benchbook.checking.checks import check_project
 from benchbook.content.project import Project
-from benchbook.content.records import HistoryLine, write_record
+from benchbook.content.records import Campaign, HistoryLine, write_record
 from builders import MACHINE, MACHINE_JSON, SCRIPT, SWEEP, make_project, make_record, write
 from repositories import commit_all, git
 
@@ -205,7 +205,9 @@ def test_a_campaign_that_was_gone_on_with_has_more_than_on_main(tmp_path: Path) 
     write_record(project.root / RECORD, stopped)
     commit_all(project.root)
     git(project.root, "checkout", "--quiet", "-b", "change")
-    later = replace(whole.campaigns[name], finished="2026-01-02T04:05:05Z")  # type: ignore[type-var]
+    campaign = whole.campaigns[name]
+    assert isinstance(campaign, Campaign)
+    later = replace(campaign, finished="2026-01-02T04:05:05Z")
     longer = replace(line, variants=[first, second], medians={first: {"total": 7}, second: {"total": 7}})
     write_record(project.root / RECORD, replace(whole, campaigns={name: later}, history=(longer,)))
     assert said(project) == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import re
@@ -264,43 +263,53 @@ def _trained_bytes(found: Coefficients, read: Read, kind: str) -> float:
 
 def _family_problems(project: Project, family: str, name: str) -> Iterator[Problem]:
     """Where the coefficients of a family are not those of the model `name`, which is of its making."""
-    path = coefficients_path(project, family)
     try:
-        dimensions = _dimensions(config_of(project, name))
-    except ValueError as error:
-        yield Problem(project.relative(config_path(project, name)), 1, str(error), COPY_AGAIN)
+        share, where, lacking = _furthest(project, family, name)
+    except BenchbookError as error:
+        yield from error.problems
         return
-    own, found = _load(project, name), _load(project, family)
-    shown, fix = project.relative(path), f"run `benchbook coefficients {family}`, or of {name}"
-    try:
-        shares = [(_off(found, own, setup, dimensions), where) for where, setup in _setups(own)]
-    except KeyError as unknown:
-        yield Problem(shown, 1, f"the coefficients of {family} have no {unknown}, which {name} has", fix)
-        return
-    share, where = max(shares)
-    if share > OFF_FAMILY:
+    shown = project.relative(coefficients_path(project, family))
+    fix = f"run `benchbook coefficients {family}`, or of {name}"
+    if lacking is not None:
+        yield Problem(shown, 1, f"the coefficients of {family} have no {lacking}, which {name} has", fix)
+    elif share > OFF_FAMILY:
         what = f"the coefficients of {family} are {share:.0%} off those of {name} at {where}"
         yield Problem(shown, 1, what, fix)
 
 
 def _akin_problems(project: Project, family: str, name: str) -> Iterator[Problem]:
     """Where the coefficients of a model are far off those of the family that it is akin to."""
-    path = coefficients_path(project, name)
+    try:
+        # Of kinds of attention that the family lacks, nothing is known.
+        share, where, _ = _furthest(project, family, name)
+    except BenchbookError as error:
+        yield from error.problems
+        return
+    if share > OFF_AKIN:
+        what = f"the coefficients of {name} are {share:.0%} off those of {family}, its kin, at {where}"
+        shown = project.relative(coefficients_path(project, name))
+        yield Problem(shown, 1, what, f"run `benchbook coefficients {name}`")
+
+
+def _furthest(project: Project, family: str, name: str) -> tuple[float, str, str | None]:
+    """By what share, and at which setup, a family is furthest off a model; and what it lacks of it.
+
+    Raises:
+        BenchbookError: The configuration of the model does not tell its dimensions.
+    """
     try:
         dimensions = _dimensions(config_of(project, name))
     except ValueError as error:
-        yield Problem(project.relative(config_path(project, name)), 1, str(error), COPY_AGAIN)
-        return
+        shown = project.relative(config_path(project, name))
+        raise BenchbookError(Problem(shown, 1, str(error), COPY_AGAIN)) from error
     own, found = _load(project, name), _load(project, family)
-    shares = []
+    shares, lacking = [(0.0, "")], None
     for where, setup in _setups(own):
-        # Of kinds of attention that the family lacks, nothing is known.
-        with contextlib.suppress(KeyError):
+        try:
             shares.append((_off(found, own, setup, dimensions), where))
-    share, where = max(shares, default=(0.0, ""))
-    if share > OFF_AKIN:
-        what = f"the coefficients of {name} are {share:.0%} off those of {family}, its kin, at {where}"
-        yield Problem(project.relative(path), 1, what, f"run `benchbook coefficients {name}`")
+        except KeyError as unknown:
+            lacking = lacking or str(unknown)
+    return *max(shares), lacking
 
 
 def _load(project: Project, name: str) -> Coefficients:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -53,14 +53,20 @@ class Committed:
         blob = self.blobs.get(path)
         return blob is not None and blob == _blob_of(text.encode(), len(blob))
 
-    def changed(self, folder: str) -> Iterator[str]:
+    def changed(self, folder: str) -> list[str]:
         """The files that `main` has below a folder, and that have another content here, or are gone."""
-        for path in sorted(name for name in self.blobs if name.startswith(f"{folder}/")):
-            content = None
-            with suppress(OSError):
-                content = (self.root / path).read_bytes()
-            if content is None or self.blobs[path] != _blob_of(content, len(self.blobs[path])):
-                yield path
+        return [path for path in self._changed if path.startswith(f"{folder}/")]
+
+    @cached_property
+    def _changed(self) -> list[str]:
+        return [path for path, blob in sorted(self.blobs.items()) if blob != self._here(path, len(blob))]
+
+    def _here(self, path: str, length: int) -> str | None:
+        """What git calls the content that a file has here; None where it is gone."""
+        try:
+            return _blob_of((self.root / path).read_bytes(), length)
+        except OSError:
+            return None
 
     def table(self, path: str) -> Any:
         """What `main` has at a path as JSON; None where it has nothing there, or no JSON."""

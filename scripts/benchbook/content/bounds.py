@@ -31,7 +31,7 @@ def has_endless_number(value: object) -> bool:
     return False
 
 
-def is_too_deep(table: dict[str, Any]) -> bool:
+def _is_too_deep(table: dict[str, Any]) -> bool:
     """Whether tables and lists stand in each other deeper than what looks at them follows."""
     waiting: list[tuple[object, int]] = [(table, 1)]
     while waiting:
@@ -66,7 +66,7 @@ def load_toml(text: str) -> dict[str, Any]:
     except ValueError as error:
         # It does not say where.
         raise _endless(text) from error
-    if is_too_deep(table):
+    if _is_too_deep(table):
         raise tomllib.TOMLDecodeError(_TOO_DEEP)
     if has_endless_number(table):
         raise _endless(text)
