@@ -7,6 +7,7 @@
 # needs = ["cpu"]
 # timeout = 300
 # repeats = 8
+# earlier_checks = ["sha256:d26d3810dd1c644de4e0c489363189544a4cae515528f3012a715305b861cf12"]
 # environment = { MALLOC_MMAP_MAX_ = "0", MALLOC_TRIM_THRESHOLD_ = "100000000000" }
 # [tool.benchbook.metrics]
 # steps = { unit = "count" }

@@ -352,7 +352,7 @@ def _laid_over(project: Project, path: str, bundle: dict[str, Any], before: Sequ
             found.refused.append((f"{title}: {large}, so that none of it is read", "record fewer variants"))
         script = read_script(scripts[new.script], project.root)
         declared = {variant.name for variant in script.variants(machine.kinds)}
-        campaigns = described_campaigns(merged.variants, script.code_digest, declared)
+        campaigns = described_campaigns(merged.variants, script.codes, declared)
         if script.is_timed and len(campaigns) > 1:
             what = f"its variants would be of {len(campaigns)} campaigns, whose times cannot be compared"
             found.refused.append((f"{title}: {what}", LATEST_STAYS))

@@ -21,6 +21,7 @@ from benchbook.checking.committed import (
     vanished_problems,
     withdrawn_machines,
 )
+from benchbook.checking.earlier_checks import earlier_checks_problems
 from benchbook.checking.environments import dependency_problems, environment_problems
 from benchbook.checking.guide_pattern import pattern_problems
 from benchbook.checking.links import anchors, link_problems
@@ -116,6 +117,7 @@ def check_project(project: Project) -> CheckReport:
     scripts, problems = _scripts(project)
     problems += environment_problems(project, scripts.values())
     problems += dependency_problems(project, scripts.values())
+    problems += earlier_checks_problems(project, scripts)
     problems += own_folder_problems(project) or unfinished_problems(project)
     problems += kept_drawing_problems(project)
     warnings: list[Problem] = []
@@ -294,7 +296,7 @@ def _record_problems(
         # A history may have been squashed, or begin later: that it lacks a commit shows nothing.
         yield from commit_problems(project.root, table, shown, reviewed=True)
         # What another version of the script asked for, nobody knows.
-        current = {name: one for name, one in table["variants"].items() if one["code"] == script.code_digest}
+        current = {name: one for name, one in table["variants"].items() if one["code"] in script.codes}
         yield from python_problems(script, table, {one["campaign"] for one in current.values()}, shown)
         asked = {one.name: one for one in script.variants(kinds_of(project, record.machine))}
         # A machine that is lent to the maintainers cannot run more as soon as more is asked for.
@@ -344,7 +346,7 @@ def _strange_beside_others(
 def _campaign_problems(project: Project, record: Record, script: Script, shown: str) -> Iterator[Problem]:
     """Times of two campaigns, which no table may show beside each other, on whatever machine it is drawn."""
     declared = {variant.name for variant in script.variants(kinds_of(project, record.machine))}
-    campaigns = described_campaigns(record.variants, script.code_digest, declared)
+    campaigns = described_campaigns(record.variants, script.codes, declared)
     if script.is_timed and len(campaigns) > 1:
         what = f"its variants are of {len(campaigns)} campaigns, whose times cannot be compared"
         yield Problem(shown, 1, what, "record all of them in one, or keep those of one")

@@ -88,7 +88,7 @@ class Committed:
             found = script_in(self.root, blob, script.reference)
         except BenchbookError:
             return None
-        return found if found is not None and found.code_digest == script.code_digest else None
+        return found if found is not None and found.code_digest in script.codes else None
 
 
 def committed_records(project: Project) -> Committed | None:
@@ -216,7 +216,7 @@ def vanished_problems(
         gone = [
             name
             for name, variant in before["variants"].items()
-            if variant["code"] == script.code_digest and name in declared and name not in here
+            if variant["code"] in script.codes and name in declared and name not in here
         ]
         if gone:
             what = f"lacks variant {few(gone)}, which `main` has, and which {script.reference} measures still"
@@ -265,7 +265,7 @@ def undeclared_variants(script: Script, table: Mapping[str, Any], machine: str) 
     """
     declared = {one.name for one in script.variants(())}
     for name, variant in table["variants"].items():
-        if variant["code"] == script.code_digest and name not in declared:
+        if variant["code"] in script.codes and name not in declared:
             what = f"its variant {name}, measured on {machine}, is not declared any more, and on no page"
             fix = "declare it again, or say in the pull request why it goes"
             yield Problem(script.path, script.metadata.line_of("matrix"), what, fix)
@@ -365,7 +365,7 @@ def moved_region_problems(
         return
     reached: dict[str, set[str]] = {}
     for variant in table["variants"].values():
-        if variant["code"] == script.code_digest:
+        if variant["code"] in script.codes:
             for name in variant.get("regions", ()):
                 reached.setdefault(name, set()).add(variant["campaign"])
     if not (names := sorted(reached.keys() & script.regions.keys())):
@@ -401,7 +401,7 @@ def _measured_script(project: Project, campaign: Mapping[str, Any], script: Scri
         found = script_in(project.root, f"{campaign['commit']}:./{script.path}", script.reference)
     except BenchbookError:
         return None
-    return found if found is not None and found.code_digest == script.code_digest else None
+    return found if found is not None and found.code_digest in script.codes else None
 
 
 def _blob_of(content: bytes, length: int) -> str:

@@ -103,13 +103,13 @@ def plausibility_problems(
     declared = script.metadata.metrics
     kinds = machine_kinds(machine["kind"], machine["name"])
     variants = {one.name: one for one in script.variants(kinds)}
-    current = any(variant["code"] == script.code_digest for variant in table["variants"].values())
+    current = any(variant["code"] in script.codes for variant in table["variants"].values())
     if current and not script.runs_on(kinds):
         needs = ", ".join(script.metadata.needs)
         yield Problem(path, 1, f"its script needs {needs}, which {machine['name']} is not", RECORD_AGAIN)
     for name, variant in table["variants"].items():
         line = json_line(text, ("variants", name))
-        is_current = variant["code"] == script.code_digest
+        is_current = variant["code"] in script.codes
         if is_current and (more := _undeclared(variant, script)):
             what = f"it holds {', '.join(more)}, which are no cells of the script"
             yield Problem(path, line, f"variant {name}: {what}", RECORD_AGAIN)

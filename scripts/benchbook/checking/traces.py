@@ -54,9 +54,7 @@ def entry_problems(
         if result["code"] is None:
             what = f"variant {variant}: is quoted, and has the trace {name} of a run here"
             yield Problem(path, line, what, "leave `traces` away")
-        elif (
-            script is not None and result["code"] == script.code_digest and name not in script.metadata.traces
-        ):
+        elif script is not None and result["code"] in script.codes and name not in script.metadata.traces:
             what = (
                 f"variant {variant}: has the trace {name}, and {script.reference} declares none of that name"
             )

@@ -44,6 +44,9 @@ MOST_POINTS = 1000
 MOST_KINDS = 20
 # Each is read whole for each variant.
 MOST_INPUTS = 20
+# Each is looked for in the history of its script.
+MOST_EARLIER = 20
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z")
 # The longest campaign, in seconds: a week.
 LONGEST_TIMEOUT = 7 * 24 * 3600
 # Half of a character, which no file in UTF-8 can hold: an escape such as \ud800 in a string of Python.
@@ -107,6 +110,8 @@ class ScriptMetadata:
     `work` is what one run has to do (`WORK`), each a number or an arithmetic expression of parameters.
     `traces` are names that hold, after the last cell, the path of a profiler's trace, or None.
     `venv` names the environment that it runs in, where its dependencies clash with those of the others.
+    `earlier_checks` are digests of its code as it was when its `checks` cell, and nothing else, asked for
+    something else: what was measured then is measured by this code.
     """
 
     requires_python: str
@@ -120,6 +125,7 @@ class ScriptMetadata:
     inputs: tuple[str, ...] = ()
     traces: tuple[str, ...] = ()
     venv: str = ""
+    earlier_checks: tuple[str, ...] = ()
     metrics: dict[str, Metric] = field(default_factory=dict)
     on: dict[str, dict[str, ParameterValue]] = field(default_factory=dict)
     repeats_on: dict[str, int] = field(default_factory=dict)
@@ -249,6 +255,11 @@ def _is_venv(value: object) -> bool:
     return isinstance(value, str) and VENV.match(value) is not None
 
 
+def _is_earlier(value: object) -> bool:
+    digests = value if _is_strings(value) else []
+    return 0 < len(digests) == len(set(digests)) <= MOST_EARLIER and all(map(_DIGEST.match, digests))
+
+
 def _is_on(value: object) -> bool:
     return isinstance(value, dict) and len(value) <= MOST_KINDS
 
@@ -275,6 +286,10 @@ KEYS: dict[str, tuple[Callable[[object], bool], str]] = {
     "inputs": (_is_inside, f"a list of {MOST_INPUTS} paths at most, below the script's folder"),
     "traces": (_is_traces, f"a list of names of the script, {MOST_TRACES} at most, each once"),
     "venv": (_is_venv, "a name of up to 30 lower-case letters and digits, a letter first"),
+    "earlier_checks": (
+        _is_earlier,
+        f"a list of digests of code that records hold, {MOST_EARLIER} at most, each once",
+    ),
     "metrics": (lambda value: isinstance(value, dict), "a table of metrics"),
     "on": (_is_on, f"a table of kinds of machine, {MOST_KINDS} at most"),
     "smallest": (lambda value: isinstance(value, dict), "a table of parameters"),
@@ -428,7 +443,7 @@ def _metric_problems(name: str, declared: object, path: str, line: int) -> Itera
 
 def _build(table: Mapping[str, Any], lines: dict[str, int]) -> ScriptMetadata:
     own = dict(table.get("tool", {}).get("benchbook", {}))
-    for key in ("needs", "meters", "inputs", "traces"):
+    for key in ("needs", "meters", "inputs", "traces", "earlier_checks"):
         if key in own:
             own[key] = tuple(own[key])
     own["metrics"] = {name: Metric(name, **declared) for name, declared in own.get("metrics", {}).items()}

@@ -358,20 +358,20 @@ def campaigns_of(
 
 
 def described_campaigns(
-    variants: Mapping[str, VariantRecord], code: str, declared: Collection[str]
+    variants: Mapping[str, VariantRecord], codes: Collection[str], declared: Collection[str]
 ) -> set[str]:
     """The campaigns of what was measured and still describes a script: of two, times cannot be compared.
 
     Parameters:
         variants: Those of a record, by name.
-        code: The digest of the script's code.
+        codes: The digests of the script's code (`Script.codes`).
         declared: The names of the variants that the script has.
     """
     return {
         variant.campaign
         for name, variant in variants.items()
         # What is quoted names no code, and is shown all the same.
-        if variant.outcome == "ok" and variant.code in (code, None) and name in declared
+        if variant.outcome == "ok" and (variant.code is None or variant.code in codes) and name in declared
     }
 
 

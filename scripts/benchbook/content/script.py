@@ -153,6 +153,17 @@ class Script:
     @cached_property
     def code_digest(self) -> str:
         """`sha256:...` of what it computes, without its layout, comments, docstring and parameters."""
+        lines = [*self.measuring_lines, *code_lines(self.cells[-1].source)]
+        return "sha256:" + hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+    @cached_property
+    def codes(self) -> frozenset[str]:
+        """The digests of code whose records describe it: its own, and those of its earlier checks."""
+        return frozenset({self.code_digest, *self.metadata.earlier_checks})
+
+    @cached_property
+    def measuring_lines(self) -> tuple[str, ...]:
+        """What `code_digest` is made of, up to the head of its last cell, which checks what was measured."""
         lines = [
             f"metric {m.name} {m.unit}{' blocks' if m.blocks else ''}{' seeds' if m.seeds else ''}"
             for m in sorted(self.metadata.metrics.values(), key=lambda m: m.name)
@@ -161,9 +172,9 @@ class Script:
         lines += [f"trace {name}" for name in sorted(self.metadata.traces)]
         for cell in self.cells:
             lines.append(f"%% {cell.name}")
-            if cell.name != PARAMETERS:
+            if cell.name not in (PARAMETERS, CHECKS):
                 lines.extend(code_lines(cell.source))
-        return "sha256:" + hashlib.sha256("\n".join(lines).encode()).hexdigest()
+        return tuple(lines)
 
     @property
     def is_timed(self) -> bool:

@@ -87,7 +87,7 @@ def input_digests(script: Script, folder: Path) -> dict[str, str]:
 def _changes(
     script: Script, variant: Variant, measured: VariantRecord, inputs: dict[str, str]
 ) -> Iterator[str]:
-    if measured.code != script.code_digest:
+    if measured.code not in script.codes:
         yield "code changed"
     for name in sorted(set(variant.parameters) | set(measured.parameters)):
         old, new = (side.get(name, "not set") for side in (measured.parameters, variant.parameters))

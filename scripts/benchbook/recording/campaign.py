@@ -413,7 +413,7 @@ def _mixes(task: Task, old: Record, campaign_id: str, new: dict[str, VariantReco
         baseline: Whether it is too little, too, where the baseline is not of this campaign.
     """
     variants = old.variants | new
-    others = described_campaigns(variants, task.script.code_digest, task.declared) - {campaign_id}
+    others = described_campaigns(variants, task.script.codes, task.declared) - {campaign_id}
     first = variants.get(task.declared[0])
     return bool(others) or (baseline and (first is None or first.campaign != campaign_id))
 

@@ -1,0 +1,128 @@
+"""A check that asked for too much is mended without measuring anew; nothing else may have changed."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from benchbook.checking.checks import check_project
+from benchbook.checking.status import script_status
+from benchbook.content.problems import BenchbookError
+from benchbook.content.project import Project
+from benchbook.content.records import write_record
+from benchbook.content.script import Script, parse_script
+from builders import MACHINE, SCRIPT, make_project, make_record, with_table, write
+from repositories import commit_all
+
+PATH = "snippets/sums/add.py"
+CHECK = "assert total >= 0"
+STRICT = SCRIPT.replace(CHECK, "assert total == 3")
+
+
+def parse(source: str) -> Script:
+    return parse_script(source, PATH, "sums/add.py")
+
+
+def naming(*digests: str, source: str = SCRIPT) -> str:
+    """The script, which says that records of other code than its own are its own all the same."""
+    return with_table(f"[tool.benchbook]\nearlier_checks = {list(digests)}".replace("'", '"'), source)
+
+
+def measured(root: Path, past: str = STRICT) -> Project:
+    """A repository in which a script was committed and recorded."""
+    project = make_project(root / "checkout", past)
+    write_record(project.record_path(MACHINE, "sums/add.py"), make_record(past))
+    commit_all(project.root)
+    return project
+
+
+def said(project: Project, source: str) -> list[str]:
+    write(project.root / PATH, source)
+    problems = check_project(Project(project.root)).problems
+    return [problem.what for problem in problems if problem.path == PATH]
+
+
+def state(project: Project) -> set[str]:
+    project = Project(project.root)
+    script = parse((project.root / PATH).read_text("utf-8"))
+    return {row.state for row in script_status(project, script, MACHINE, ("cpu", MACHINE))}
+
+
+def test_a_check_is_mended_and_what_was_measured_stays_fresh(tmp_path: Path) -> None:
+    project = measured(tmp_path)
+    said(project, SCRIPT)
+    assert state(project) == {"stale"}
+    assert said(project, naming(parse(STRICT).code_digest)) == []
+    assert state(project) == {"fresh"}
+    commit_all(project.root)
+    assert said(project, naming(parse(STRICT).code_digest)) == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        SCRIPT.replace("range(steps)", "range(1, steps)"),
+        SCRIPT.replace("# %% add", "# %% sum"),
+        SCRIPT.replace('unit = "count"', 'unit = "B"'),
+    ],
+)
+def test_what_differs_by_more_than_its_checks_is_recorded_again(tmp_path: Path, other: str) -> None:
+    assert parse(other).code_digest != parse(SCRIPT).code_digest
+    project = measured(tmp_path)
+    (what,) = said(project, naming(parse(STRICT).code_digest, source=other))
+    assert what.endswith("is not this with other checks: it differs by more than the cell `checks`")
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "total += 1",
+        "total: int = 5",
+        "for total in (1, 2):\n    pass",
+        "import sys as total",
+        "def total():\n    pass",
+        "def change():\n    global total\n    total = 2\n\n\nchange()",
+    ],
+)
+def test_checks_that_set_what_records_hold_are_no_checks_alone(tmp_path: Path, setting: str) -> None:
+    odd = STRICT.replace("assert total == 3", f"assert total == 3\n{setting}")
+    project = measured(tmp_path, odd)
+    (what,) = said(project, naming(parse(odd).code_digest))
+    assert what.endswith("its checks set total, which records hold")
+    mended = SCRIPT.replace(CHECK, f"{CHECK}\n{setting}")
+    project = measured(tmp_path / "other")
+    (what,) = said(project, naming(parse(STRICT).code_digest, source=mended))
+    assert what == "its `checks` set total, which records hold"
+
+
+def test_what_checks_call_their_own_is_theirs(tmp_path: Path) -> None:
+    own = SCRIPT.replace(CHECK, f"def near(total):\n    return total\n\n\nhere = near(total)\n{CHECK}")
+    project = measured(tmp_path)
+    assert said(project, naming(parse(STRICT).code_digest, source=own)) == []
+
+
+def test_a_digest_that_no_record_holds_goes(tmp_path: Path) -> None:
+    project = measured(tmp_path)
+    (what,) = said(project, naming(parse(STRICT).code_digest, "sha256:" + "0" * 64))
+    assert what.startswith("the code sha256:000000000000 of `earlier_checks` is not this with other checks")
+    assert what.endswith("no record holds it")
+
+
+def test_code_that_the_history_does_not_have_is_not_taken_on_trust(tmp_path: Path) -> None:
+    project = measured(tmp_path)
+    never = STRICT.replace("== 3", "== 4")
+    write_record(project.record_path(MACHINE, "sums/add.py"), make_record(never))
+    (what,) = said(project, naming(parse(never).code_digest))
+    assert what.endswith("no commit here has it")
+    shutil.rmtree(project.root / ".git")
+    assert said(project, naming(parse(never).code_digest)) == []
+
+
+@pytest.mark.parametrize(
+    "value", ["[]", '["sha256:12"]', '"sha256:12"', '["sha256:{0}", "sha256:{0}"]'.format("0" * 64), "[1]"]
+)
+def test_earlier_checks_are_digests_as_records_hold_them(value: str) -> None:
+    with pytest.raises(BenchbookError, match="make it a list of digests of code that records hold"):
+        parse(with_table(f"[tool.benchbook]\nearlier_checks = {value}"))
