@@ -108,6 +108,12 @@ def test_a_defect_of_the_fences_themselves_stops_the_build(
         raise RuntimeError("a defect")
 
     monkeypatch.setattr("benchbook.rendering.fences.tables.render_table", broken)
+    said = (
+        r"docs/en/memory\.md:1: something in it was not foreseen \(RuntimeError: a defect\); restore it, or"
+    )
+    with pytest.raises(PluginError, match=said):
+        build_site(project)
+    monkeypatch.setenv("BENCHBOOK_TRACEBACK", "1")
     with pytest.raises(RuntimeError, match="a defect"):
         build_site(project)
 

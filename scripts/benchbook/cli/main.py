@@ -21,7 +21,10 @@ from benchbook.cli.translations import new, translations
 from benchbook.content.problems import BenchbookError, Problem, lacking
 from benchbook.content.project import find_project
 from benchbook.content.records import MOST_RUNS, NO_ROOM
+from benchbook.content.unforeseen import limit_time, shows_traceback, unforeseen
 
+# Seconds of a processor: some twenty times what a check takes.
+LONGEST_CHECK = 300
 # The exit code where the content is not right; typer's own is 2 where the words of the command are not.
 NOT_RIGHT = 1
 
@@ -195,6 +198,7 @@ def check(
     """Hold the tree to everything a pull request must hold; print every problem, the first 1000 of more."""
     from benchbook.checking.checks import check_project
 
+    limit_time(LONGEST_CHECK)
     report = check_project(find_project())
     print_problems(report.warnings, "warning: ", err=True)
     print_problems(report.problems)
@@ -234,6 +238,13 @@ for command in (report, comment, propose, notebooks, dependencies, predictions, 
 app.command("predict")(predict_memory)
 
 
+def _root() -> Path:
+    """The checkout, or where this was called if there is none."""
+    with contextlib.suppress(BenchbookError):
+        return find_project().root
+    return Path.cwd()
+
+
 def main() -> None:
     """Run the command line; a problem of the content is printed, never a traceback."""
     for stream in (sys.stdout, sys.stderr):
@@ -249,11 +260,14 @@ def main() -> None:
         # A machine that only records has less installed than the other commands need.
         typer.echo(lacking(error), err=True)
         sys.exit(NOT_RIGHT)
-    except OSError as error:
-        if error.errno not in NO_ROOM:
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            # What was to be printed, too: writing it again at the end would fail again.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            why = (error.strerror or str(error)).lower()
+            typer.echo(f"not all of it could be written: {why}; make room, and run it again", err=True)
+        elif shows_traceback():
             raise
-        # What was to be printed, too: writing it again at the end would fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        why = (error.strerror or str(error)).lower()
-        typer.echo(f"not all of it could be written: {why}; make room, and run it again", err=True)
+        else:
+            print_problems([unforeseen(error, _root())], err=True)
         sys.exit(NOT_RIGHT)

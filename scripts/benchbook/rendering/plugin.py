@@ -28,12 +28,17 @@ from mkdocs.utils.templates import TemplateContext
 
 from benchbook.content.problems import Problem
 from benchbook.content.safe_html import FRONT_MATTER
+from benchbook.content.unforeseen import limit_time
 from benchbook.rendering.frame import SiteFrame
 from benchbook.rendering.replay import Replay, is_nested
 from benchbook.rendering.security import clean
 
 if TYPE_CHECKING:
     from mkdocs.livereload import LiveReloadServer
+
+
+# Seconds of a processor: some thirty times what building in every language takes.
+LONGEST_BUILD = 900
 
 
 class BenchbookConfig(Config):
@@ -105,8 +110,10 @@ class BenchbookPlugin(BasePlugin[BenchbookConfig]):
 
     # An `on_startup` also makes MkDocs keep this instance from one build of `mkdocs serve` to the next.
     def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:
-        """Remember whether the site is served while it is written."""
+        """Remember whether the site is served while it is written; a build by itself has an end."""
         self._replay.serving = self._frame.serving = command == "serve"
+        if command == "build":
+            limit_time(LONGEST_BUILD)
 
     @event_priority(100)  # before anything is written
     def _begin_alone(self, config: MkDocsConfig) -> MkDocsConfig:

@@ -8,6 +8,7 @@ import json
 import os
 import posixpath
 import re
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from urllib.parse import unquote
 
 from markdown_exec import markdown_config
 from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.exceptions import PluginError
+from mkdocs.exceptions import MkDocsException, PluginError
 from mkdocs.plugins import get_plugin_logger
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -31,6 +32,7 @@ from benchbook.content.records import NO_ROOM
 from benchbook.content.references import UnresolvedError
 from benchbook.content.site_files import site_file_problems
 from benchbook.content.unfinished import kept_drawing_problems, unfinished_problems
+from benchbook.content.unforeseen import shows_traceback, unforeseen
 from benchbook.languages.language import FALLBACK, load_languages
 from benchbook.machines.gpus import offered_gpus
 from benchbook.query.library import Cache, Library
@@ -250,10 +252,10 @@ class Replay:
         return server
 
     def on_build_error(self, error: Exception) -> None:
-        """Forget the build, and name the page in which a parser ran out of its stack, or a file without room.
+        """Forget the build, and name the file or page that it failed at.
 
         Raises:
-            PluginError: It did.
+            PluginError: Names it.
         """
         activate(None)
         if isinstance(error, OSError) and error.errno in (*NO_ROOM, errno.EACCES):
@@ -263,6 +265,13 @@ class Replay:
             raise PluginError(f"{what}; make room, or make it writable, and build again") from error
         if isinstance(error, RecursionError) and self._build is not None and self._build.page is not None:
             raise PluginError(str(too_deep(self._build.here.path))) from error
+        # MkDocs tells of its own errors in a line.
+        if not isinstance(error, MkDocsException) and not shows_traceback():
+            root = self._library.project.root if self._library is not None else Path.cwd()
+            problem = unforeseen(error, root)
+            if problem.path == "." and self._build is not None and self._build.page is not None:
+                problem = replace(problem, path=self._build.here.path)
+            raise PluginError(str(problem)) from error
 
     def close(self) -> None:
         """Forget what was kept for `mkdocs serve`."""
