@@ -244,6 +244,7 @@ TITLES = [
         "says 'large', and the model is called bert-base-uncased",
     ),
     ("llama-3.1-70b", "Llama 3.1 70B", 8_030_261_248, "does not agree with the 8030261248 parameters"),
+    ("bert-0b", "BERT 0B", 109_482_240, "does not agree with the 109482240 parameters"),
     ("smollm2-360m", "SmolLM2 360M", 1_711_376_384, "does not agree with the 1711376384 parameters"),
     ("mixtral-8x7b", "Mixtral 8x7B", 7_248_023_552, "does not agree with the 7248023552 parameters"),
 ]

@@ -130,6 +130,10 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         "training has no 'fp32 sdpa accumulation', which the setup 'fp32 sdpa' needs",
     ),
     "an optimizer missing": (lambda t: t["optimizers"].pop("bf16 sgd"), "optimizers has no 'bf16 sgd'"),
+    "an optimizer of no weights": (
+        lambda t: t["optimizers"].update(sgd=t["optimizers"]["fp32 sgd"]),
+        "optimizers has 'sgd', which is no setup",
+    ),
     "no training": (lambda t: t.update(training={}), "training has no setup in fp32"),
     "nothing of a prompt": (
         lambda t: t["inference"]["fp32 sdpa"].update(prefill=[]),

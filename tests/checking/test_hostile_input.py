@@ -90,7 +90,7 @@ def test_a_configuration_of_the_site_that_is_no_text_is_one_problem(tmp_path: Pa
     project = make_project(tmp_path)
     (tmp_path / "mkdocs.yml").write_bytes(b"site_name: Test \xff")
     (problem,) = check_project(project).problems
-    assert str(problem).startswith("mkdocs.yml:1: is not valid YAML ('utf-8' codec can't decode")
+    assert str(problem).startswith("mkdocs.yml:1: is not UTF-8 (invalid start byte); save it as UTF-8")
 
 
 # References

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
@@ -298,3 +299,39 @@ def test_what_is_no_plain_shape_is_named_with_its_line(
 def test_a_picture_is_read_as_browsers_read_it_or_refused(project: Project, encoding: str, what: str) -> None:
     (problem,) = problems_of(project, f"<svg {SVG}><script>1</script></svg>".encode(encoding))
     assert problem.what.startswith(what)
+
+
+@pytest.mark.parametrize(
+    ("place", "content", "what"),
+    [
+        ("constraints.txt", b"torch==2\xff", "is not UTF-8"),
+        ("docs/en/_language.yml", b"strings: {a: \xff}", "is not UTF-8"),
+        ("snippets/sums/claims.toml", b"\xff", "is not UTF-8"),
+        (f"snippets/sums/{'a' * 118}.py", b"", "has a name of 121 characters, and 120 are the most"),
+        (f"snippets/models/{'d/' * 8}a.json", b"{}", "is a folder in 8 others, and nothing lies as deep"),
+    ],
+)
+def test_a_tree_that_cannot_be_looked_through_is_told_before_anything_is_read(
+    tmp_path: Path, place: str, content: bytes, what: str
+) -> None:
+    project = make_project(tmp_path)
+    path = project.root / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    (problem,) = check_project(project).problems
+    assert place.startswith(problem.path)
+    assert problem.what.startswith(what)
+
+
+def test_folders_of_a_thousand_levels_are_one_problem(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    here = os.open(project.snippets, os.O_RDONLY)
+    for _ in range(1100):
+        os.mkdir("d", dir_fd=here)
+        inner = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inner
+    os.close(here)
+    assert len(check_project(project).problems) == 1
+    # Neither pytest's own clearing up follows so many.
+    subprocess.run(["rm", "-rf", str(project.snippets / "d")], check=True)

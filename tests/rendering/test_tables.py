@@ -90,7 +90,14 @@ def test_where_narrows_the_rows_to_several_values_of_an_axis() -> None:
     assert [row[:2] for row in shown[1:]] == [["checkpointing", "1"], ["checkpointing", "4"]]
 
 
-@pytest.mark.parametrize(("values", "said"), [("[1, 3]", "batch_size=3"), ("[]", "empty list")])
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ("[1, 3]", "batch_size=3"),
+        ("[]", "empty list"),
+        (str([1] * 1001), "more than 1000 combinations of values"),
+    ],
+)
 def test_each_value_that_where_names_is_one_of_the_axis(values: str, said: str) -> None:
     text = METHODS + f"where: {{batch_size: {values}}}\ncolumns: peak_memory"
     with pytest.raises(UnresolvedError, match=said):

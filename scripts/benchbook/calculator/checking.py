@@ -160,7 +160,7 @@ def _title_problems(project: Project, model: ListedModel, parameters: int | None
         what = f"the title {model.title} says {other!r}, and the model is called {model.name}"
         fix = "give each model its own title, or call its files as it is called"
     # Of a mixture of experts a title may also say how many compute at a time.
-    elif parameters and sizes and all(abs(parameters / size - 1) > OFF_TITLE for size in sizes):
+    elif parameters and sizes and all(abs(parameters - size) > OFF_TITLE * size for size in sizes):
         what = f"the title {model.title} does not agree with the {parameters} parameters of {model.name}"
         fix = "give each model its own title, or count its parameters again"
     else:

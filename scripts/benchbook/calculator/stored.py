@@ -25,6 +25,7 @@ TRAINING = re.compile(
     r"(?P<form> chunked| dpo| grpo)?(?: checkpointing)?(?P<again> accumulation)?"
 )
 GENERATION = re.compile(r"(?P<precision>fp32|bf16) (?:sdpa|eager)")
+OPTIMIZER = re.compile(rf"(?:fp32|bf16|lora) (?:{'|'.join(get_args(Optimizer))})")
 # Some models were derived before states lay in pages, and those of adapters never do.
 SOMETIMES = "paged_"
 # Of terms, and of numbers in a sum: some twenty times what any file has; and no memory is so large.
@@ -110,6 +111,8 @@ class FamilyFile(Stored):
             self._check_known("weights", self._matched(GENERATION, "inference", name)["precision"], name)
         if not any(name.startswith("fp32 ") for name in self.training):
             raise ValueError("training has no setup in fp32")
+        for name in self.optimizers:
+            self._matched(OPTIMIZER, "optimizers", name)
         for name in self.evaluation:
             self._check_known("training", name, name)
         for name in self.generation or {}:

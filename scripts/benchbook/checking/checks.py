@@ -62,8 +62,9 @@ from benchbook.content.records import (
     record_from,
 )
 from benchbook.content.script import Script, read_script
-from benchbook.content.site_files import site_file_problems, tree_problems
+from benchbook.content.site_files import site_file_problems, tree_problems, unreadable_tree
 from benchbook.content.unfinished import kept_drawing_problems, own_folder_problems, unfinished_problems
+from benchbook.content.unforeseen import shows_traceback, unforeseen
 from benchbook.content.validation import RECORD_AGAIN, machine_problems, read_json, record_problems
 from benchbook.languages.language import FALLBACK, FILE, load_language, missing_strings, unit_words
 from benchbook.languages.prose import prose_problems
@@ -109,18 +110,42 @@ class _Measured:
 
 def check_project(project: Project) -> CheckReport:
     """Hold the whole tree to its promises; one with links, pipes or pages without end in it is not read."""
-    if unreadable := _finest(list(tree_problems(project))) or _finest(list(unreadable_pages(project))):
-        return CheckReport(unreadable, ())
+    for unreadable in (unreadable_tree, tree_problems, unreadable_pages):
+        if refused := _finest(list(unreadable(project))):
+            return CheckReport(refused, ())
     pages, deep = _parsed(project)
     if deep:
         return CheckReport(tuple(deep), ())
-    scripts, problems = _scripts(project)
+    problems: list[Problem] = []
+    warnings: list[Problem] = []
+    try:
+        _look(project, pages, problems, warnings)
+    except BenchbookError as error:
+        problems += error.problems
+    except Exception as error:
+        # What a file has that is told already need not be told by what fell over it.
+        last = unforeseen(error, project.root)
+        if shows_traceback():
+            raise
+        if not any(problem.path == last.path for problem in problems):
+            problems.append(last)
+    return CheckReport(_finest(problems), _finest(warnings))
+
+
+def _look(
+    project: Project,
+    pages: Mapping[Path, PageSource],
+    problems: list[Problem],
+    warnings: list[Problem],
+) -> None:
+    """Look at all that can be read, and add what is found to `problems` and `warnings`."""
+    scripts, broken = _scripts(project)
+    problems += broken
     problems += environment_problems(project, scripts.values())
     problems += dependency_problems(project, scripts.values())
     problems += earlier_checks_problems(project, scripts)
     problems += own_folder_problems(project) or unfinished_problems(project)
     problems += kept_drawing_problems(project)
-    warnings: list[Problem] = []
     samples: dict[tuple[str, Samples], str] = {}
     described: dict[str, dict[str, object]] = {}
     measured: list[_Measured] = []
@@ -180,7 +205,6 @@ def check_project(project: Project) -> CheckReport:
     problems += translated.errors
     warnings += translated.warnings
     (problems if project.config.translation_drift == "error" else warnings).extend(translated.drift)
-    return CheckReport(_finest(problems), _finest(warnings))
 
 
 def _parsed(project: Project) -> tuple[dict[Path, PageSource], list[Problem]]:

@@ -37,8 +37,10 @@ _ASSET = re.compile(r"[a-z0-9_][a-z0-9_.-]*")
 LANGUAGE_CODE = re.compile(r"[a-z]{2}(-[A-Z][a-z]{3})?(-[A-Z]{2})?")
 # So much of the words in a picture is told.
 _SHOWN = 40
+# Four times what any name here has, and four folders more than lie in each other.
+LONGEST_NAME, DEEPEST = 120, 8
 # Endings by which files are found and read.
-_READ = frozenset({".json", ".md", ".py", ".toml", ".yml"})
+_READ = frozenset({".json", ".md", ".py", ".toml", ".txt", ".yml"})
 # What a picture of vectors is drawn with; text in it would be words that no check reads, but for its name.
 _SVG = "http://www.w3.org/2000/svg"
 _WORDED = frozenset({"desc", "title"})
@@ -52,6 +54,29 @@ _ATTRIBUTES = frozenset(f"{_PLACES} {_PAINT} {_LINES} aria-hidden aria-label id 
 _VALUE = re.compile(
     r"(?:[\w\s#%+,.-]|(?:hsl|matrix|rgb|rotate|scale|skewX|skewY|translate)\([\s\d%+,.e-]*\))*"
 )
+
+
+def unreadable_tree(project: Project) -> Iterator[Problem]:
+    """What nothing may look through: folders without end, names that no file can have, other encodings."""
+    waiting = [*(project.root / name for name in SOURCES), *project.root.glob("constraints*.txt")]
+    while waiting:
+        path = waiting.pop()
+        shown = path.relative_to(project.root).as_posix()
+        if len(path.name) > LONGEST_NAME:
+            what = f"has a name of {len(path.name)} characters, and {LONGEST_NAME} are the most"
+            yield Problem(shown, 1, what, "give it a shorter one")
+        elif path.is_symlink():
+            pass  # told with the tree
+        elif path.is_dir() and shown.count("/") >= DEEPEST:
+            what = f"is a folder in {DEEPEST} others, and nothing lies as deep"
+            yield Problem(shown, 1, what, "put what it holds further up")
+        elif path.is_dir():
+            waiting += path.iterdir()
+        elif path.is_file() and path.suffix in _READ:
+            try:
+                path.read_text("utf-8")
+            except UnicodeDecodeError as error:
+                yield Problem(shown, 1, f"is not UTF-8 ({error.reason})", "save it as UTF-8")
 
 
 def tree_problems(project: Project, names: Iterable[str] = SOURCES) -> Iterator[Problem]:

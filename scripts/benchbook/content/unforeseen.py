@@ -49,6 +49,8 @@ def unforeseen(error: Exception, root: Path) -> Problem:
         error: With its traceback.
         root: Of the checkout that was looked at.
     """
+    if isinstance(error, TooLongError):
+        signal.setitimer(signal.ITIMER_PROF, 0)
     path = next(_files_named(error, root), ".")
     if isinstance(error, OSError) and isinstance(error.filename, str):
         path = error.filename

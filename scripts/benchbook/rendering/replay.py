@@ -30,7 +30,7 @@ from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import NO_ROOM
 from benchbook.content.references import UnresolvedError
-from benchbook.content.site_files import site_file_problems
+from benchbook.content.site_files import site_file_problems, unreadable_tree
 from benchbook.content.unfinished import kept_drawing_problems, unfinished_problems
 from benchbook.content.unforeseen import shows_traceback, unforeseen
 from benchbook.languages.language import FALLBACK, load_languages
@@ -282,7 +282,7 @@ class Replay:
         self._data.clear()
         project = Project(Path(config.config_file_path or "mkdocs.yml").resolve().parent)
         try:
-            if unreadable := list(unreadable_pages(project)):
+            if unreadable := list(unreadable_tree(project)) or list(unreadable_pages(project)):
                 raise BenchbookError(*unreadable)
             mode = os.environ.get("BENCHBOOK_EXECUTE", "")
             first = self._library is None or self._library.project != project

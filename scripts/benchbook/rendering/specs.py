@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from typing import Any
 
+from benchbook.content.metadata import MOST_POINTS
 from benchbook.content.parameters import axis_text
 from benchbook.content.problems import did_you_mean
 from benchbook.content.references import (
@@ -155,6 +157,9 @@ def variants_of(spec: Mapping[str, Any], script: Script) -> tuple[Variant, ...]:
         [(str(axis), axis_text(value)) for value in (values if isinstance(values, list) else [values])]
         for axis, values in where.items()
     ]
+    if math.prod(map(len, choices)) > MOST_POINTS:
+        what = f"`where:` names more than {MOST_POINTS} combinations of values"
+        raise UnresolvedError(what, "name each value once, and leave away the axes that it does not narrow")
     kept = {variant.name for point in product(*choices) for variant in matching_variants(script, point)}
     if not kept:
         raise UnresolvedError("`where:` has an empty list", "name the values to show, or leave the axis away")
