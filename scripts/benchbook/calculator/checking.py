@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -13,19 +12,16 @@ from typing import Any
 from benchbook.calculator.listing import (
     COPY_AGAIN,
     FAMILIES,
-    ListedModel,
-    all_models,
     coefficients_path,
     config_of,
     config_path,
     derivable,
-    listed_model_problems,
     load_coefficients,
-    models_path,
     points_path,
     published_parameters,
     unowned_files,
 )
+from benchbook.calculator.listing_checks import listed_model_problems
 from benchbook.calculator.memory_model import (
     OBJECTIVES,
     Coefficients,
@@ -36,7 +32,6 @@ from benchbook.calculator.memory_model import (
     weight_bytes,
 )
 from benchbook.calculator.points import ADAPTERS, errors, load_points
-from benchbook.content.positions import toml_line
 from benchbook.content.predictions import PREDICTOR
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
@@ -48,11 +43,6 @@ BYTES_PER_PARAMETER = {"fp32": 4, "bf16": 2, "fp32 lora": 4, "bf16 lora": 2}
 OFF_WEIGHTS = 0.02
 # And the calculator off the predictor, at a recorded point; a test holds it to less.
 OFF_POINTS = 0.05
-# By what share a model may have more or fewer parameters than its title says: "Gemma 2 2B" has 2.6 billion.
-OFF_TITLE = 1 / 3
-# "0.5B", "110M"; of experts "8x7B", where what they share is counted with each.
-SIZE = re.compile(r"(?<![\w.])(?:(?P<experts>\d+)x)?(?P<number>\d+(?:\.\d+)?)(?P<unit>[MBT])\b")
-SIZES = {"M": 1e6, "B": 1e9, "T": 1e12}
 # A family has no points: it is held to models of its making, at their dimensions. One alone does not show
 # that it follows the dimensions; of two there is no second. And they are held to it: of their kinds of
 # training few have a point.
@@ -121,12 +111,9 @@ def coefficient_problems(project: Project) -> Iterator[Problem]:
         # A handbook without models has no calculator.
         names = derivable(project) if (project.snippets / "models").is_dir() else []
         parameters = published_parameters(project)
-        models = all_models(project)
     except BenchbookError as error:
         yield from error.problems
         return
-    for model in models:
-        yield from _title_problems(project, model, parameters.get(model.name))
     yield from listed_model_problems(project)
 
     wrong: set[str] = set()
@@ -144,34 +131,6 @@ def coefficient_problems(project: Project) -> Iterator[Problem]:
         fix = "remove it, or list its model in snippets/models/models.toml"
         yield Problem(project.relative(path), 1, "is of no model and of no family", fix)
     yield from _point_problems(project, wrong)
-
-
-def _title_problems(project: Project, model: ListedModel, parameters: int | None) -> Iterator[Problem]:
-    """Where the title of a model is that of another: by its words, and by the size that it says."""
-    path = models_path(project)
-    file = _only_letters(model.name)
-    words = [_only_letters(word) for word in model.title.split()]
-    other = next((word for word in words if word not in file), None)
-    sizes = [
-        int(size["experts"] or 1) * float(size["number"]) * SIZES[size["unit"]]
-        for size in SIZE.finditer(model.title)
-    ]
-    if other is not None:
-        what = f"the title {model.title} says {other!r}, and the model is called {model.name}"
-        fix = "give each model its own title, or call its files as it is called"
-    # Of a mixture of experts a title may also say how many compute at a time.
-    elif parameters and sizes and all(abs(parameters - size) > OFF_TITLE * size for size in sizes):
-        what = f"the title {model.title} does not agree with the {parameters} parameters of {model.name}"
-        fix = "give each model its own title, or count its parameters again"
-    else:
-        return
-    line = toml_line(path.read_text("utf-8"), (model.name, "title"))
-    yield Problem(project.relative(path), line, what, fix)
-
-
-def _only_letters(name: str) -> str:
-    """The letters, digits and points of a name, in lower case: of "GPT-2 XL" and of "gpt2-xl" the same."""
-    return re.sub(r"[^a-z0-9.]", "", name.casefold())
 
 
 def _file_problems(project: Project, name: str, parameters: int | None) -> Iterator[Problem]:

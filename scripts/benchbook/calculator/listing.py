@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -27,20 +25,13 @@ KINDS: tuple[str, ...] = get_args(Kind)
 # queries or not ("full"), and whose two embeddings are one ("tied") or not.
 FAMILIES = ("encoder", "gpt", "decoder", "decoder-tied", "decoder-full", "decoder-full-tied")
 COPY_AGAIN = "copy it from its model again, or take the model out of models.toml"
-# How sources write a number format, beside its name, and its bytes.
-_SPELLED = {"float32": ("f32", "fp32"), "float16": ("f16", "fp16"), "bfloat16": ("bf16",)}
-_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
-# A size of a file in bytes, or as `ls -lh` rounds it.
-_SIZE = re.compile(r"\b(?P<number>\d{1,15}(?:\.\d{1,3})?)(?P<unit>[MG]?)\b")
-_UNITS = {"": 1, "M": 2**20, "G": 2**30}
-_OFF_SIZE = 0.1
 # Of a model's files, which pages name.
 ModelName = Annotated[str, Limit(pattern=r"^[a-z0-9]+(?:[._-][a-z0-9]+)*$", max_length=80), Passes(no_device)]
 Address = Annotated[str, Limit(pattern=r"^https://[\x21-\x7e]+$", max_length=400)]
 
 
 @dataclass(frozen=True)
-class _Entry(Stored):
+class ModelEntry(Stored):
     """What models.toml says of a model; its head tells what each key means."""
 
     title: Title
@@ -120,20 +111,24 @@ def all_models(project: Project) -> tuple[ListedModel, ...]:
     Raises:
         BenchbookError: Their list is not what such a list is.
     """
-    entries = _entries(project)
+    entries = model_entries(project)
     models = [ListedModel(name, one.title, one.kind, one.dtype) for name, one in entries.items()]
     return tuple(sorted(models, key=lambda one: (KINDS.index(one.kind), one.title.casefold())))
 
 
-def _entries(project: Project) -> dict[str, _Entry]:
-    """What the list of models says, by name; nothing where there is none."""
+def model_entries(project: Project) -> dict[str, ModelEntry]:
+    """What the list of models says, by name; nothing where there is none.
+
+    Raises:
+        BenchbookError: It is not what such a list is.
+    """
     path = models_path(project)
     if not path.is_file():
         return {}
     shown, text = project.relative(path), ""
     try:
         text = path.read_text("utf-8")
-        return adapter(dict[ModelName, _Entry]).validate_python(parse_toml(text, shown))
+        return adapter(dict[ModelName, ModelEntry]).validate_python(parse_toml(text, shown))
     except UnicodeDecodeError as error:
         raise BenchbookError(
             Problem(shown, 1, f"is not UTF-8 ({error.reason})", "save it as UTF-8")
@@ -147,54 +142,6 @@ def _entries(project: Project) -> dict[str, _Entry]:
             what = f"`{'.'.join(map(str, named))}`: {message}"
             problems.append(Problem(shown, toml_line(text, named), what, fix))
         raise BenchbookError(*problems) from error
-
-
-def listed_model_problems(project: Project) -> Iterator[Problem]:
-    """Models of another kind than their configuration, or format than the words they quote.
-
-    Raises:
-        BenchbookError: Their list is not what such a list is.
-    """
-    path = models_path(project)
-    for name, entry in _entries(project).items():
-        try:
-            kind = _kind_of(config_of(project, name))
-        except BenchbookError:
-            kind = None  # told with its coefficients
-        if kind not in (None, entry.kind):
-            what = f"`kind` is {entry.kind}, and by {name}.json it is {kind}"
-            line = toml_line(path.read_text("utf-8"), (name, "kind"))
-            yield Problem(
-                project.relative(path), line, what, f"write {kind}, or copy the configuration again"
-            )
-        if entry.dtype and not _says(entry.dtype_words, entry.dtype, entry.parameters):
-            what = f"`dtype` is {entry.dtype}, which its `dtype_words` do not say"
-            line = toml_line(path.read_text("utf-8"), (name, "dtype"))
-            fix = "quote what names the format, or the size of the file"
-            yield Problem(project.relative(path), line, what, fix)
-
-
-def _kind_of(config: Mapping[str, Any]) -> str | None:
-    """The kind of a model by its configuration; None where that does not tell it."""
-    architectures = config.get("architectures")
-    named = str(architectures[0]) if isinstance(architectures, list) and architectures else ""
-    if config.get("is_encoder_decoder") is True:
-        return "encoder-decoder"
-    if named.endswith(("ForCausalLM", "LMHeadModel")):
-        return (
-            "mixture" if any(config.get(key) for key in ("num_local_experts", "num_experts")) else "decoder"
-        )
-    return "encoder" if named.endswith(("ForSequenceClassification", "ForMaskedLM")) else None
-
-
-def _says(words: str, dtype: str, parameters: int | None) -> bool:
-    """Whether words name a number format, and no other, or the size of as many parameters in it."""
-    said = set(re.findall(r"[a-z0-9]+", words.casefold()))
-    named = {one for one, spellings in _SPELLED.items() if said & {one, *spellings}}
-    if named or parameters is None:
-        return named == {dtype}
-    sizes = (float(size["number"]) * _UNITS[size["unit"]] for size in _SIZE.finditer(words))
-    return any(abs(size / (parameters * _BYTES[dtype]) - 1) < _OFF_SIZE for size in sizes)
 
 
 def derivable(project: Project) -> list[str]:
@@ -224,7 +171,8 @@ def _coefficients(path: Path, stamp: int) -> dict[str, Any]:
 
 def published_parameters(project: Project) -> dict[str, int]:
     """How many parameters each model has, as published."""
-    return {name: one.parameters for name, one in _entries(project).items() if one.parameters is not None}
+    entries = model_entries(project)
+    return {name: one.parameters for name, one in entries.items() if one.parameters is not None}
 
 
 def unowned_files(project: Project) -> list[Path]:
