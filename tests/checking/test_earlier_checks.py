@@ -52,8 +52,11 @@ def state(project: Project) -> set[str]:
 
 def test_a_check_is_mended_and_what_was_measured_stays_fresh(tmp_path: Path) -> None:
     project = measured(tmp_path)
-    said(project, SCRIPT)
+    write(project.root / PATH, SCRIPT)
     assert state(project) == {"stale"}
+    (stale,) = check_project(Project(project.root)).problems
+    earlier = f'set `earlier_checks = ["{parse(STRICT).code_digest}"]` in [tool.benchbook]'
+    assert stale.fix.endswith(f"; or, for its checks alone changed, {earlier}")
     assert said(project, naming(parse(STRICT).code_digest)) == []
     assert state(project) == {"fresh"}
     commit_all(project.root)
@@ -71,6 +74,10 @@ def test_a_check_is_mended_and_what_was_measured_stays_fresh(tmp_path: Path) -> 
 def test_what_differs_by_more_than_its_checks_is_recorded_again(tmp_path: Path, other: str) -> None:
     assert parse(other).code_digest != parse(SCRIPT).code_digest
     project = measured(tmp_path)
+    write(project.root / PATH, other)
+    assert not any(
+        "earlier_checks" in problem.fix for problem in check_project(Project(project.root)).problems
+    )
     (what,) = said(project, naming(parse(STRICT).code_digest, source=other))
     assert what.endswith("is not this with other checks: it differs by more than the cell `checks`")
 

@@ -21,7 +21,7 @@ from benchbook.checking.committed import (
     vanished_problems,
     withdrawn_machines,
 )
-from benchbook.checking.earlier_checks import earlier_checks_problems
+from benchbook.checking.earlier_checks import codes_of_other_checks, earlier_checks_problems
 from benchbook.checking.environments import dependency_problems, environment_problems
 from benchbook.checking.guide_pattern import pattern_problems
 from benchbook.checking.links import anchors, link_problems
@@ -68,7 +68,7 @@ from benchbook.content.unforeseen import shows_traceback, unforeseen
 from benchbook.content.validation import RECORD_AGAIN, machine_problems, read_json, record_problems
 from benchbook.languages.language import FALLBACK, FILE, load_language, missing_strings, unit_words
 from benchbook.languages.prose import prose_problems
-from benchbook.query.freshness import kinds_of
+from benchbook.query.freshness import CODE_CHANGED, kinds_of
 from benchbook.query.library import Library
 from benchbook.recording.estimate import work_problems
 from benchbook.rendering.error_texts import error_text_problems
@@ -382,13 +382,16 @@ def _freshness(
     kinds = kinds_of(project, machine)
     for script in scripts.values():
         known = project.relative(project.record_path(machine, script.reference)) in reported
-        for row in script_status(project, script, machine, kinds):
+        rows = script_status(project, script, machine, kinds)
+        changed = any(row.reason == CODE_CHANGED for row in rows)
+        earlier = codes_of_other_checks(project, script, machine) if changed else {}
+        for row in rows:
             # What makes a record invalid is reported with its line already.
             told = row.state == "invalid" and known
             # Who lends a machine of their own owes no further record.
             lent = row.state == "missing" and OWNER_MARK in machine
             if row.state not in ("fresh", "published") and not told and not lent:
-                yield row, _unfresh(project, script, row)
+                yield row, _unfresh(script, row, earlier.get(row.variant))
 
 
 def _recorded(project: Project) -> set[tuple[str, str]]:
@@ -408,10 +411,14 @@ def _recorded(project: Project) -> set[tuple[str, str]]:
     return found
 
 
-def _unfresh(project: Project, script: Script, row: StatusRow) -> Problem:
+def _unfresh(script: Script, row: StatusRow, code: str | None) -> Problem:
+    """What to say of a row; `code` is that of its record where nothing but its checks was otherwise."""
     variant = "" if row.variant == "default" else f", variant {row.variant}"
     what = f"its record on {row.machine}{variant} is {row.state}: {row.reason}"
-    return Problem(script.path, 1, what, f"run `benchbook record {script.reference}` there")
+    fix = f"run `benchbook record {script.reference}` there"
+    if code is not None:
+        fix += f'; or, for its checks alone changed, set `earlier_checks = ["{code}"]` in [tool.benchbook]'
+    return Problem(script.path, 1, what, fix)
 
 
 def _quoting_problems(project: Project) -> Iterator[Problem]:

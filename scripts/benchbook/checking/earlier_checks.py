@@ -43,6 +43,21 @@ def earlier_checks_problems(project: Project, scripts: Mapping[str, Script]) -> 
                 yield Problem(script.path, script.metadata.line_of(KEY), what, fix)
 
 
+def codes_of_other_checks(project: Project, script: Script, machine: str) -> dict[str, str]:
+    """The code of stale variants, by their name, where it differs from the script's by its checks alone.
+
+    Parameters:
+        project: The checkout.
+        script: As it stands.
+        machine: Where it was recorded.
+    """
+    record = load_record(project.record_path(machine, script.reference))
+    measured = {name: one.code for name, one in record.variants.items()} if record is not None else {}
+    past = _past(project, script) if measured and has_whole_history(project.root) else {}
+    alike = {code for code, one in past.items() if _why_not(one, script) is None} - script.codes
+    return {name: code for name, code in measured.items() if code is not None and code in alike}
+
+
 def _why_not(past: Script | None, script: Script) -> str | None:
     """Why what a past script measured is not what `script` measures; None where only the checks differ."""
     if past is None:

@@ -25,6 +25,8 @@ from benchbook.content.terminal import plain
 
 # Characters of an error that a table has room for; a record may hold a thousand times as many.
 MOST_SHOWN = 200
+# Why most are stale: the check tells whether only what a script asks of its results did.
+CODE_CHANGED = "code changed"
 # Of what is quoted from a publication nobody here can say whether it is fresh; a prediction is not a record.
 State = Literal["fresh", "stale", "missing", "invalid", "published", "predicted"]
 
@@ -88,7 +90,7 @@ def _changes(
     script: Script, variant: Variant, measured: VariantRecord, inputs: dict[str, str]
 ) -> Iterator[str]:
     if measured.code not in script.codes:
-        yield "code changed"
+        yield CODE_CHANGED
     for name in sorted(set(variant.parameters) | set(measured.parameters)):
         old, new = (side.get(name, "not set") for side in (measured.parameters, variant.parameters))
         if old != new or type(old) is not type(new):
