@@ -51,3 +51,14 @@ def test_a_share_of_nearly_nothing_does_not_scatter(samples: list[float], unit: 
     )
     english = load_language(DOCS, "en")
     assert repeats_text([measured], english) == text  # type: ignore[list-item]
+
+
+def test_values_of_more_and_of_fewer_runs_say_how_many_they_are_of() -> None:
+    measured = [
+        SimpleNamespace(
+            source=SimpleNamespace(quoted=False), summary=summary(samples), seeds=False, unit=UNITS["s"]
+        )
+        for samples in ([1.0, 1.0, 1.1], [2.0] * 8)
+    ]
+    english = load_language(DOCS, "en")
+    assert repeats_text(measured, english).startswith("median of 3 to 8")  # type: ignore[arg-type]

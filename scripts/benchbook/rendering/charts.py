@@ -26,7 +26,7 @@ from benchbook.query.measurements import (
 from benchbook.rendering.context import Build, Rendering
 from benchbook.rendering.drawing import MAX_SERIES, SHAPES, Line, draw_chart, line_ends
 from benchbook.rendering.labels import axis_label, name_label
-from benchbook.rendering.provenance import details_element, render_details, repeats_text
+from benchbook.rendering.provenance import counted_text, details_element, render_details, repeats_text
 from benchbook.rendering.specs import CellCount, ShownQuantity, quantity_of, read_spec, variants_of
 
 
@@ -328,8 +328,7 @@ def _points(library: Library, chart: Chart, variant: Variant, machine: Machine) 
 
 def _repeats(library: Library, chart: Chart, sources: Sequence[RecordedVariant], language: Language) -> str:
     if chart.x == STEP:
-        runs = max((len(source.result.runs) for source in sources), default=0)
-        return language.text("median_of", n=runs)
+        return counted_text([len(source.result.runs) for source in sources], language)
     found: list[Measurement] = []
     for source in sources:
         measured = chart.y.measure(library, chart.script, source.variant, source.machine)

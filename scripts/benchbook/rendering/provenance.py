@@ -379,6 +379,13 @@ def _visible_spread(measurement: Measurement) -> float:
     return summary.spread
 
 
+def counted_text(counts: Sequence[int], language: Language) -> str:
+    """Of how many runs the medians of some values are."""
+    if len(set(counts)) > 1:
+        return language.text("median_of_several", least=min(counts), n=max(counts))
+    return language.text("median_of", n=max(counts, default=0))
+
+
 def repeats_text(measurements: Iterable[Measurement], language: Language) -> str:
     """How often and how alike: "median of 8, ±1 %"; the widest spread where there are several."""
     measured = [one for one in measurements if not one.source.quoted]
@@ -387,7 +394,7 @@ def repeats_text(measurements: Iterable[Measurement], language: Language) -> str
         return ""
     counts = sorted({summary.count for summary in summaries})
     seeds = any(one.seeds for one in measured)
-    counted = language.text("median_of_seeds" if seeds else "median_of", n=counts[0])
+    counted = language.text("median_of_seeds", n=counts[0]) if seeds else counted_text(counts, language)
     if counts[-1] > 1 and all(summary.spread == 0 for summary in summaries):
         return language.text("same_in", n=counts[0])
     spreads = [spread for one in measured if (spread := _visible_spread(one))]
