@@ -530,6 +530,10 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         lambda b: b["records"][0].update(history=[own_line(b) | {"medians": {"default": {"total": 21.0}}}]),
         "says that total of variant default is 21, and its runs do not",
     ),
+    "a campaign twice in the history": (
+        lambda b: b["records"][0].update(history=[own_line(b), own_line(b)]),
+        "the history of campaign 20260102T030405Z-test stands there twice",
+    ),
     "a history of what crashed": (
         lambda b: [crashed(b), b["records"][0].update(history=[own_line(b)])],
         "says that total of variant default is 7, and its runs do not",

@@ -267,6 +267,15 @@ def test_a_bundle_without_the_history_that_is_here_takes_nothing_of_it(project: 
     assert contents(project) == before
 
 
+def test_a_line_that_is_here_twice_is_here_once_after_an_import(project: Project) -> None:
+    path, once = project.record_path(ADA, "sums/add.py"), contents(project)
+    record = json.loads(path.read_text("utf-8"))
+    record["history"] *= 1000
+    write(path, json.dumps(record))
+    assert take(project, bundle_of("steps=1")).replaced == ()
+    assert contents(project) == once
+
+
 def test_history_of_campaigns_that_nobody_knows_is_added_only_if_that_is_meant(project: Project) -> None:
     bundle = bundle_of("steps=1")
     bundle["records"][0]["history"].append(LINE | {"campaign": "another"})

@@ -19,7 +19,7 @@ import pytest
 
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
-from benchbook.content.records import Campaign, Record, load_record
+from benchbook.content.records import MOST_CAMPAIGNS, Campaign, Record, load_record
 from benchbook.content.script import Variant
 from benchbook.content.unfinished import alone
 from benchbook.machines.circumstances import deciding_variables, differ
@@ -680,6 +680,32 @@ def test_a_line_of_the_history_that_a_wrong_clock_dated_goes_when_the_script_is_
     assert record(project, everything=True) == 0
     first, _ = written(project).history
     assert first == line
+
+
+def test_a_history_that_is_full_loses_its_oldest_line_to_the_next_campaign(project: Project) -> None:
+    add_script(project.root, PLAIN, SWEEP)
+    assert record(project) == 0
+    before = written(project)
+    (line,) = before.history
+    older = [replace(line, campaign=f"older-{number}") for number in range(MOST_CAMPAIGNS - 1)]
+    Checkout(project, HERE).save(replace(before, history=(*older, line)))
+    assert record(project, everything=True) == 0
+    after = written(project)
+    assert after.history[:-1] == (*older[1:], line)
+    assert list(after.campaigns) == [after.history[-1].campaign]
+
+
+def test_a_line_that_is_in_the_history_twice_is_there_once_when_the_script_is_recorded_again(
+    project: Project,
+) -> None:
+    add_script(project.root, PLAIN, SWEEP)
+    assert record(project) == 0
+    before = written(project)
+    (line,) = before.history
+    Checkout(project, HERE).save(replace(before, history=(line,) * MOST_CAMPAIGNS))
+    assert record(project, everything=True) == 0
+    first, last = written(project).history
+    assert (first, last.campaign == line.campaign) == (line, False)
 
 
 def test_a_campaign_that_is_resumed_still_ends_within_what_a_campaign_may_take(project: Project) -> None:

@@ -611,10 +611,9 @@ def _merge(old: Record | None, new: Record) -> Record:
     renewed = {variant.campaign for variant in new.variants.values()} & {
         line.campaign for line in new.history if not any(is_same(line, one) for one in old.history)
     }
-    kept = [line for line in old.history if line.campaign not in renewed]
-    known = {line.campaign for line in kept}
-    added = [line for line in new.history if line.campaign not in known]
-    history = (*kept, *added)[-MOST_CAMPAIGNS:]
+    kept = {line.campaign: line for line in old.history if line.campaign not in renewed}
+    added = {line.campaign: line for line in new.history if line.campaign not in kept}
+    history = (*kept.values(), *added.values())[-MOST_CAMPAIGNS:]
     return replace(new, campaigns=campaigns, variants=variants, history=history)
 
 
