@@ -65,7 +65,8 @@ def record(
         typer.Option(help="write one file instead, or one into this folder, named after the machine"),
     ] = None,
     begun: Annotated[
-        list[Path] | None, typer.Option(help="with --bundle: one of an earlier campaign, to go on with")
+        list[Path] | None,
+        typer.Option(help="with --bundle: one of an earlier campaign, for what that file lacks"),
     ] = None,
     variant: Annotated[str | None, typer.Option(help="only this variant, and its baseline beside it")] = None,
     plan: Annotated[bool, typer.Option("--plan", help="say what would run, and for how long")] = False,
