@@ -894,6 +894,23 @@ def test_a_bundle_says_nothing_of_an_earlier_state_of_what_it_holds(project: Pro
     assert Bundle(tmp_path / "whole.json", Checkout(project, HERE), HERE, [earlier]).left_out == []
 
 
+def test_a_bundle_that_is_not_there_is_not_gone_on_with(project: Project, tmp_path: Path) -> None:
+    with pytest.raises(BenchbookError, match=r"earlier\.json:1: is not there, and was to be gone on with"):
+        Bundle(tmp_path / "new.json", Checkout(project, HERE), HERE, [tmp_path / "earlier.json"])
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_bundle_takes_the_place_of_no_link(project: Project, tmp_path: Path, there: bool) -> None:
+    add_script(project.root, BODY, SWEEP)
+    link = tmp_path / "mine.json"
+    link.symlink_to(tmp_path / "elsewhere.json")
+    if there:
+        assert record(project, bundle=tmp_path / "elsewhere.json") == 0
+    with pytest.raises(BenchbookError, match=r"mine\.json:1: is a link to another place; name the file"):
+        record(project, bundle=link)
+    assert (link.is_symlink(), link.exists()) == (True, there)
+
+
 def test_a_file_that_is_no_bundle_is_not_overwritten(project: Project, tmp_path: Path) -> None:
     path = tmp_path / "thesis.txt"
     path.write_text("precious", "utf-8")

@@ -103,6 +103,8 @@ def record(
         raise typer.BadParameter("--json goes with --plan or --verify")
     if verify and (plan or smallest or stale or everything or bundle):
         raise typer.BadParameter("--verify goes with none of --plan, --smallest, --stale, --all and --bundle")
+    if begun and bundle is None:
+        raise typer.BadParameter("--begun goes with --bundle: name the file that goes on with it")
     if at is not None and not plan:
         raise typer.BadParameter("--at goes with --plan")
     if venvs and plan:

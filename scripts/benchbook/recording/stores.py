@@ -168,12 +168,16 @@ class Bundle:
     one that was measured last; what they hold besides is told in `left_out`, a line for each record.
 
     Raises:
-        BenchbookError: The file is there and is something else, or of another machine.
+        BenchbookError: The file is there and is something else, a link, or of another machine; or one of
+            `begun` is not there.
     """
 
     def __init__(
         self, path: Path, checkout: Checkout, machine: MachineDescription, begun: Sequence[Path] = ()
     ) -> None:
+        if path.is_symlink():
+            what = "is a link to another place"
+            raise BenchbookError(Problem(path.name, 1, what, "name the file that it leads to"))
         self._path, self._checkout, self._machine = path, checkout, machine
         self._project = checkout.project
         described, records, traces = self._begun(path)
@@ -187,6 +191,9 @@ class Bundle:
         own = set(self._records)
         for earlier in begun:
             described, records, traces = self._begun(earlier)
+            if not described:
+                what = "is not there, and was to be gone on with"
+                raise BenchbookError(Problem(str(earlier), 1, what, "name a bundle that `record` wrote"))
             # What another machine measured is not part of this one's bundle.
             same = described.get("name") == machine.name and not self._differing(described)
             self._traces |= traces if same else {}
