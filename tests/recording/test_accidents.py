@@ -326,6 +326,20 @@ def refuse(monkeypatch: pytest.MonkeyPatch, folder: Path, number: int) -> None:
 WORDS = {errno.ENOSPC: "No space left on device", errno.EROFS: "Read-only file system"}
 
 
+def test_a_script_that_finds_no_room_is_told_where_it_writes_and_nothing_is_recorded_of_it(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    full = 'with open("/dev/full", "w") as file:\n    file.write("x")\n'
+    add_script(project.root, PLAIN.replace("doubled = 2.0", f"{full}doubled = 2.0"), SWEEP)
+    assert record(project) == 1
+    usual = f"by default below {hosts.temporary_folder()}; TMPDIR names another folder"
+    assert (
+        "OSError in the cell `work`: [Errno 28] No space left on device (variant n=1); "
+        f"make room where it writes, and record it again ({usual})"
+    ) in capsys.readouterr().err
+    assert not list(project.records.glob("*/*/*.json"))
+
+
 @pytest.mark.parametrize("number", WORDS)
 def test_records_that_cannot_be_written_are_one_line_and_no_half(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int

@@ -27,7 +27,15 @@ from benchbook.content.records import (
 )
 from benchbook.content.script import Script, Variant
 from benchbook.query.freshness import input_digests
-from benchbook.recording.hosts import Host, HostError, Hosts, SilentHostError, preload_names
+from benchbook.recording.endings import MAKE_ROOM
+from benchbook.recording.hosts import (
+    Host,
+    HostError,
+    Hosts,
+    SilentHostError,
+    preload_names,
+    temporary_folder,
+)
 from benchbook.recording.jobs import CRASHED, FAILED, OK, TIMED_OUT, Failure, Job, Result
 from benchbook.recording.journal import Finished, Journal
 from benchbook.recording.plan import Task
@@ -343,7 +351,10 @@ def problem_of(script: Script, variant: Variant, result: Result) -> Problem:
     """What a run that did not end well says to the author of the script."""
     failure = result.failure or Failure(1, result.outcome, "record it again")
     which = "" if variant.name == "default" else f" (variant {variant.name})"
-    return Problem(script.path, failure.line, f"{failure.what}{which}", failure.fix)
+    # The run's own folder is gone: what is full is the one that it lay in.
+    usual = f" (by default below {temporary_folder()}; TMPDIR names another folder)"
+    fix = f"{failure.fix}{usual if failure.fix == MAKE_ROOM else ''}"
+    return Problem(script.path, failure.line, f"{failure.what}{which}", fix)
 
 
 def lay_over(
