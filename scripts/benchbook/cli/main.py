@@ -172,14 +172,20 @@ def import_(
         if at is None
         else import_at(project, bundles, at, replacing, machine)
     )
-    for line in done.replaced:
-        typer.echo(printable(f"replaced {line}"))
-    for line in done.added:
-        typer.echo(printable(f"added {line}"))
-    for path in done.written:
-        typer.echo(f"imported {path}")
-    for path in done.removed:
-        typer.echo(f"removed {path}")
+    try:
+        for line in done.replaced:
+            typer.echo(printable(f"replaced {line}"))
+        for line in done.added:
+            typer.echo(printable(f"added {line}"))
+        for path in done.written:
+            typer.echo(f"imported {path}")
+        for path in done.removed:
+            typer.echo(f"removed {path}")
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        _say_unwritten(error, "the records are in place, and need not be imported again")
+        raise typer.Exit(NOT_RIGHT) from error
 
 
 @app.command()
@@ -248,6 +254,14 @@ def _root() -> Path:
     return Path.cwd()
 
 
+def _say_unwritten(error: OSError, fix: str) -> None:
+    """Say that there was no room for all that a command writes, and print nothing more."""
+    # What was to be printed, too: writing it again at the end would fail again.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    why = (error.strerror or str(error)).lower()
+    typer.echo(f"not all of it could be written: {why}; {fix}", err=True)
+
+
 def main() -> None:
     """Run the command line; a problem of the content is printed, never a traceback."""
     for stream in (sys.stdout, sys.stderr):
@@ -265,10 +279,7 @@ def main() -> None:
         sys.exit(NOT_RIGHT)
     except Exception as error:
         if isinstance(error, OSError) and error.errno in NO_ROOM:
-            # What was to be printed, too: writing it again at the end would fail again.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            why = (error.strerror or str(error)).lower()
-            typer.echo(f"not all of it could be written: {why}; make room, and run it again", err=True)
+            _say_unwritten(error, "make room, and run it again")
         elif shows_traceback():
             raise
         else:
