@@ -40,7 +40,7 @@ from builders import (
     with_table,
     write,
 )
-from clones import benchbook
+from clones import ROOT, benchbook
 from handbooks import edit
 from repositories import git
 
@@ -88,6 +88,22 @@ def refusal(project: Project, path: Path) -> str:
         import_bundles(project, [path])
     assert not project.records.exists()
     return str(caught.value)
+
+
+def test_records_that_are_in_place_are_so_though_no_space_is_left_to_say_it(
+    project: Project, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "bundle.json", packed(bundle_of()))
+    command = [sys.executable, str(ROOT / "scripts/benchbook"), "import", str(path)]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command, cwd=project.root, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, project.record_path(GUEST, "sums/add.py").is_file()) == (1, True)
+    assert done.stderr == (
+        "not all of it could be written: no space left on device; "
+        "the records are in place, and need not be imported again\n"
+    )
 
 
 @pytest.mark.parametrize("zipped", [False, True])
@@ -529,6 +545,10 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "a history of other values": (
         lambda b: b["records"][0].update(history=[own_line(b) | {"medians": {"default": {"total": 21.0}}}]),
         "says that total of variant default is 21, and its runs do not",
+    ),
+    "a campaign twice in the history": (
+        lambda b: b["records"][0].update(history=[own_line(b), own_line(b)]),
+        "the history of campaign 20260102T030405Z-test stands there twice",
     ),
     "a history of what crashed": (
         lambda b: [crashed(b), b["records"][0].update(history=[own_line(b)])],

@@ -63,6 +63,14 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         lambda table: table["variants"]["default"].update(code=OTHER_CODE),
         "variant default is otherwise on `main`, of the same campaign (its code differs)",
     ),
+    "a metric as another kind of number": (
+        lambda table: table["variants"]["default"]["runs"][0]["metrics"].update(total=6.0),
+        "variant default is otherwise on `main`, of the same campaign (its runs differs)",
+    ),
+    "a parameter as another kind of number": (
+        lambda table: table["variants"]["default"]["parameters"].update(steps=4.0),
+        "variant default is otherwise on `main`, of the same campaign (its parameters differs)",
+    ),
     "the commit": (
         lambda table: campaign(table).update(commit="1" * 40),
         "is of another session on `main` (its commit differs)",
@@ -85,6 +93,10 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     ),
     "a line of the history": (
         lambda table: table["history"][0]["medians"]["default"].update(total=9),
+        "the history of campaign 20260102T030405Z-test is otherwise on `main`",
+    ),
+    "a median as another kind of number": (
+        lambda table: table["history"][0]["medians"]["default"].update(total=7.0),
         "the history of campaign 20260102T030405Z-test is otherwise on `main`",
     ),
     "the history": (

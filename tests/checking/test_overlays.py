@@ -204,6 +204,44 @@ def test_a_campaign_that_was_shared_stays_so(project: Project) -> None:
     assert "(its state.shared differs)" in refused(project, alone, replacing=True)[0]
 
 
+OTHER_KINDS: dict[str, tuple[Change, str]] = {
+    "a parameter": (
+        lambda record: record["variants"]["steps=1"]["parameters"].update(steps=True),
+        "sums/add.py, variant steps=1: was recorded from other code, values or libraries",
+    ),
+    "a metric": (
+        lambda record: record["variants"]["steps=1"]["runs"][0]["metrics"].update(total=6.0),
+        f"sums/add.py on {ADA}: variant steps=1, measured 2026-01-02, by 2026-01-02",
+    ),
+    "a median": (
+        lambda record: record["history"][0]["medians"]["steps=1"].update(total=7.0),
+        f"sums/add.py on {ADA}: the history of campaign {LINE['campaign']}",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", OTHER_KINDS)
+def test_what_is_here_is_not_written_as_a_value_of_another_kind(project: Project, kind: str) -> None:
+    bundle = bundle_of("steps=1")
+    change, told = OTHER_KINDS[kind]
+    change(bundle["records"][0])
+    assert told in "\n".join(refused(project, bundle))
+
+
+def test_what_is_here_keeps_the_order_of_its_keys(project: Project) -> None:
+    bundle, before = bundle_of("steps=1"), contents(project)
+    (record,) = bundle["records"]
+    for table in (campaign(record), record["variants"]["steps=1"], record["history"][0]):
+        items = list(table.items())
+        table.clear()
+        table.update(reversed(items))
+    campaign(record)["state"] = dict(reversed(campaign(record)["state"].items()))
+    run = record["variants"]["steps=1"]["runs"][0]
+    run["cells"] = dict(reversed(run["cells"].items()))
+    assert take(project, bundle).replaced == ()
+    assert contents(project) == before
+
+
 LINES: dict[str, Change] = {
     "no median": lambda line: line["medians"]["steps=1"].clear(),
     "no variant": lambda line: line.update(variants=[]),
@@ -227,6 +265,15 @@ def test_a_bundle_without_the_history_that_is_here_takes_nothing_of_it(project: 
     before = contents(project)
     assert take(project, bundle).replaced == ()
     assert contents(project) == before
+
+
+def test_a_line_that_is_here_twice_is_here_once_after_an_import(project: Project) -> None:
+    path, once = project.record_path(ADA, "sums/add.py"), contents(project)
+    record = json.loads(path.read_text("utf-8"))
+    record["history"] *= 1000
+    write(path, json.dumps(record))
+    assert take(project, bundle_of("steps=1")).replaced == ()
+    assert contents(project) == once
 
 
 def test_history_of_campaigns_that_nobody_knows_is_added_only_if_that_is_meant(project: Project) -> None:

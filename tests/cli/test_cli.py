@@ -111,6 +111,7 @@ def test_a_python_without_our_packages_gets_one_line(tmp_path: Path) -> None:
         ["record", "--json"],
         ["record", "--verify", "--plan"],
         ["record", "--at", "HEAD"],
+        ["record", "--begun", "earlier.json"],
         ["dependencies"],
         ["dependencies", "--oldest", "--newest"],
         ["dependencies", "--oldest", "--newest", "--venv", "own"],

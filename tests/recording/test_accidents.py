@@ -19,7 +19,7 @@ import pytest
 
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
-from benchbook.content.records import Campaign, Record, load_record
+from benchbook.content.records import MOST_CAMPAIGNS, Campaign, Record, load_record
 from benchbook.content.script import Variant
 from benchbook.content.unfinished import alone
 from benchbook.machines.circumstances import deciding_variables, differ
@@ -324,6 +324,20 @@ def refuse(monkeypatch: pytest.MonkeyPatch, folder: Path, number: int) -> None:
 
 
 WORDS = {errno.ENOSPC: "No space left on device", errno.EROFS: "Read-only file system"}
+
+
+def test_a_script_that_finds_no_room_is_told_where_it_writes_and_nothing_is_recorded_of_it(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    full = 'with open("/dev/full", "w") as file:\n    file.write("x")\n'
+    add_script(project.root, PLAIN.replace("doubled = 2.0", f"{full}doubled = 2.0"), SWEEP)
+    assert record(project) == 1
+    usual = f"by default below {hosts.temporary_folder()}; TMPDIR names another folder"
+    assert (
+        "OSError in the cell `work`: [Errno 28] No space left on device (variant n=1); "
+        f"make room where it writes, and record it again ({usual})"
+    ) in capsys.readouterr().err
+    assert not list(project.records.glob("*/*/*.json"))
 
 
 @pytest.mark.parametrize("number", WORDS)
@@ -680,6 +694,32 @@ def test_a_line_of_the_history_that_a_wrong_clock_dated_goes_when_the_script_is_
     assert record(project, everything=True) == 0
     first, _ = written(project).history
     assert first == line
+
+
+def test_a_history_that_is_full_loses_its_oldest_line_to_the_next_campaign(project: Project) -> None:
+    add_script(project.root, PLAIN, SWEEP)
+    assert record(project) == 0
+    before = written(project)
+    (line,) = before.history
+    older = [replace(line, campaign=f"older-{number}") for number in range(MOST_CAMPAIGNS - 1)]
+    Checkout(project, HERE).save(replace(before, history=(*older, line)))
+    assert record(project, everything=True) == 0
+    after = written(project)
+    assert after.history[:-1] == (*older[1:], line)
+    assert list(after.campaigns) == [after.history[-1].campaign]
+
+
+def test_a_line_that_is_in_the_history_twice_is_there_once_when_the_script_is_recorded_again(
+    project: Project,
+) -> None:
+    add_script(project.root, PLAIN, SWEEP)
+    assert record(project) == 0
+    before = written(project)
+    (line,) = before.history
+    Checkout(project, HERE).save(replace(before, history=(line,) * MOST_CAMPAIGNS))
+    assert record(project, everything=True) == 0
+    first, last = written(project).history
+    assert (first, last.campaign == line.campaign) == (line, False)
 
 
 def test_a_campaign_that_is_resumed_still_ends_within_what_a_campaign_may_take(project: Project) -> None:

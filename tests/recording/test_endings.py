@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from benchbook.content.records import NO_ROOM
 from benchbook.recording.endings import (
     MetricError,
     assigned_on,
@@ -72,6 +74,15 @@ def test_the_innermost_line_of_the_script_is_named() -> None:
 
 def test_out_of_memory_is_fixed_by_less() -> None:
     assert "smaller" in explain(raised("raise MemoryError('no')"), "small.py", "work")[1].fix
+
+
+@pytest.mark.parametrize("number", NO_ROOM)
+def test_a_script_that_finds_no_room_to_write_is_not_at_fault(number: int) -> None:
+    names = {"full": OSError(number, os.strerror(number))}
+    for code in ("raise full", "try:\n    raise full\nexcept OSError as e:\n    raise ValueError from e"):
+        outcome, failure = explain(raised(code, **names), "small.py", "work")
+        assert outcome == FAILED
+        assert failure.fix == "make room where it writes, and record it again"
 
 
 def test_a_message_of_many_lines_becomes_one_of_bounded_length() -> None:

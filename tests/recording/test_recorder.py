@@ -27,7 +27,7 @@ import pytest
 from benchbook.checking.bundles import import_bundles
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
-from benchbook.content.records import Record, load_record
+from benchbook.content.records import Campaign, Record, load_record
 from benchbook.content.script import Variant
 from benchbook.content.validation import machine_problems, record_problems
 from benchbook.machines.accelerators import Accelerators, accelerator_table
@@ -605,6 +605,20 @@ def test_what_is_whole_is_written_when_a_recording_stops_and_the_rest_comes_late
     ]
 
 
+def test_a_campaign_that_is_gone_on_with_after_another_is_one_line_of_the_history(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_script(project.root, BODY, SWEEP)
+    stopped(project, monkeypatch, 3)
+    begun = written(project)
+    (line,) = begun.history
+    another = replace(line, campaign="another")
+    Checkout(project, HERE).save(replace(begun, history=(line, another)))
+    assert record(project) == 0
+    first, last = written(project).history
+    assert (first, last.campaign, sorted(last.medians)) == (another, line.campaign, ["n=1", "n=2"])
+
+
 def test_a_stopped_recording_hands_over_nothing_that_is_not_whole(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -830,6 +844,71 @@ def test_a_bundle_that_was_begun_is_gone_on_with(project: Project, tmp_path: Pat
     both = json.loads(path.read_text("utf-8"))["records"]
     assert [each["script"] for each in both] == ["guide/one.py", "guide/two.py"]
     assert both[0] == first[0]
+
+
+@pytest.mark.parametrize(
+    ("target", "begun", "stays", "goes"),
+    [
+        ("monday", ["tuesday"], "monday", "tuesday"),
+        ("tuesday", ["monday"], "tuesday", "monday"),
+        ("new", ["monday", "tuesday"], "tuesday", "monday"),
+        ("new", ["tuesday", "monday"], "tuesday", "monday"),
+    ],
+)
+def test_a_bundle_keeps_what_it_holds_and_takes_over_what_was_measured_last(
+    project: Project,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    target: str,
+    begun: list[str],
+    stays: str,
+    goes: str,
+) -> None:
+    add_script(project.root, BODY, SWEEP)
+    record(project)
+    whole = written(project)
+    ((name, campaign),) = whole.campaigns.items()
+    assert isinstance(campaign, Campaign)
+    ended = {"monday": "2026-11-02T12:00:00Z", "tuesday": "2026-11-03T12:00:00Z"}
+    variants = {"monday": whole.variants, "tuesday": {"n=1": replace(whole.variants["n=1"], output={})}}
+    for day in ended:
+        measured = {name: replace(campaign, finished=ended[day])}
+        store = Bundle(tmp_path / f"{day}.json", Checkout(project, HERE), HERE)
+        store.save(replace(whole, campaigns=measured, variants=variants[day]))
+    earlier = [tmp_path / f"{day}.json" for day in begun]
+    gone_on = Bundle(tmp_path / f"{target}.json", Checkout(project, HERE), HERE, earlier)
+    found = gone_on.load("guide/small.py")
+    assert found is not None
+    assert found.variants == variants[stays]
+    record(project, bundle=tmp_path / f"{target}.json", begun=earlier, plan=True)
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        f"left out of {target}.json: guide/small.py as it was measured until {ended[goes]}, "
+        f"for what was measured until {ended[stays]}"
+    )
+
+
+def test_a_bundle_says_nothing_of_an_earlier_state_of_what_it_holds(project: Project, tmp_path: Path) -> None:
+    add_script(project.root, BODY, SWEEP)
+    record(project, bundle=tmp_path / "whole.json")
+    (earlier := tmp_path / "earlier.json").write_bytes((tmp_path / "whole.json").read_bytes())
+    assert Bundle(tmp_path / "whole.json", Checkout(project, HERE), HERE, [earlier]).left_out == []
+
+
+def test_a_bundle_that_is_not_there_is_not_gone_on_with(project: Project, tmp_path: Path) -> None:
+    with pytest.raises(BenchbookError, match=r"earlier\.json:1: is not there, and was to be gone on with"):
+        Bundle(tmp_path / "new.json", Checkout(project, HERE), HERE, [tmp_path / "earlier.json"])
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_bundle_takes_the_place_of_no_link(project: Project, tmp_path: Path, there: bool) -> None:
+    add_script(project.root, BODY, SWEEP)
+    link = tmp_path / "mine.json"
+    link.symlink_to(tmp_path / "elsewhere.json")
+    if there:
+        assert record(project, bundle=tmp_path / "elsewhere.json") == 0
+    with pytest.raises(BenchbookError, match=r"mine\.json:1: is a link to another place; name the file"):
+        record(project, bundle=link)
+    assert (link.is_symlink(), link.exists()) == (True, there)
 
 
 def test_a_file_that_is_no_bundle_is_not_overwritten(project: Project, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from benchbook.checking.origins import (
     changed_fields,
@@ -43,7 +43,7 @@ from benchbook.checking.traces import (
     named_traces,
     trace_problems,
 )
-from benchbook.content.formats import count_marks, from_table, too_large
+from benchbook.content.formats import count_marks, from_table, is_same, too_large
 from benchbook.content.machines import (
     MachineDescription,
     description_here,
@@ -74,6 +74,7 @@ from benchbook.content.script import Script, read_script
 from benchbook.content.unfinished import changing_records
 from benchbook.content.validation import machine_problems, parse_json, record_problems
 
+T = TypeVar("T")
 # So much of a value is told.
 LONGEST_VALUE = 60
 # Of `count_marks`: ten times those of every record of this handbook together.
@@ -554,7 +555,8 @@ def _not_here(project: Project, table: Mapping[str, Any]) -> list[str]:
     place = project.record_path(table["machine"], table["script"])
     here = load_record(place, project.relative(place))
     known = {} if here is None else here.variants
-    return [name for name, variant in record_from(table).variants.items() if known.get(name) != variant]
+    variants = record_from(table).variants.items()
+    return [name for name, variant in variants if not is_same(known.get(name), variant)]
 
 
 def _speed_problems(
@@ -596,18 +598,25 @@ def _samples_in(records: Sequence[Record], script: Script) -> dict[tuple[str, Sa
 
 
 def _merge(old: Record | None, new: Record) -> Record:
-    """`new` laid over `old`: variants it does not hold stay, with their campaigns and the history."""
+    """`new` laid over `old`: variants it does not hold stay, with their campaigns and the history.
+
+    So does what both hold alike, as it is written in `old`.
+    """
     if old is None:
         return replace(new, campaigns=campaigns_of(new.variants, new.campaigns))
-    variants = old.variants | new.variants
-    campaigns = campaigns_of(variants, old.campaigns | new.campaigns)
+    variants = _over(old.variants, new.variants)
+    campaigns = campaigns_of(variants, _over(old.campaigns, new.campaigns))
     # A campaign that was stopped wrote a line, and another of the same name once it had gone on. Of campaigns
-    # that nothing in the bundle is of, or whose lines it lacks, what is here stays.
+    # that nothing in the bundle is of, or whose lines it lacks or has alike, what is here stays.
     renewed = {variant.campaign for variant in new.variants.values()} & {
-        line.campaign for line in new.history
+        line.campaign for line in new.history if not any(is_same(line, one) for one in old.history)
     }
-    kept = [line for line in old.history if line.campaign not in renewed]
-    known = {line.campaign for line in kept}
-    added = [line for line in new.history if line.campaign not in known]
-    history = (*kept, *added)[-MOST_CAMPAIGNS:]
+    kept = {line.campaign: line for line in old.history if line.campaign not in renewed}
+    added = {line.campaign: line for line in new.history if line.campaign not in kept}
+    history = (*kept.values(), *added.values())[-MOST_CAMPAIGNS:]
     return replace(new, campaigns=campaigns, variants=variants, history=history)
+
+
+def _over(old: Mapping[str, T], new: Mapping[str, T]) -> dict[str, T]:
+    """`new` laid over `old`, of which stays what both hold alike."""
+    return {**old, **{name: one for name, one in new.items() if not is_same(old.get(name), one)}}

@@ -12,7 +12,7 @@ from typing import Any
 
 from benchbook.checking.origins import changed_fields, recorded_code_problems, script_in
 from benchbook.checking.overlays import continues, few, session_differences
-from benchbook.content.formats import from_table
+from benchbook.content.formats import from_table, is_same
 from benchbook.content.machines import MachineDescription, differing_key
 from benchbook.content.positions import json_line
 from benchbook.content.problems import BenchbookError, Problem
@@ -170,7 +170,7 @@ def edited_problems(
                 what += f"{variant['campaign']}, which began at {started}, would take its place"
                 yield Problem(shown, json_line(text, ("variants", name)), what, RESTORE)
         elif odd := sorted(
-            key for key in known.keys() | variant.keys() if known.get(key) != variant.get(key)
+            key for key in known.keys() | variant.keys() if not is_same(known.get(key), variant.get(key))
         ):
             what = (
                 f"variant {name} is otherwise on `main`, of the same campaign (its {', '.join(odd)} differs)"
@@ -291,10 +291,12 @@ def _history_problems(
         # A line that a wrong clock dated goes, and the first of too many.
         if first <= line.date <= last
         and len(new) < MOST_CAMPAIGNS
-        and not any(line == one or (line.campaign in grown and continues(line, one)) for one in new)
+        and not any(is_same(line, one) or (line.campaign in grown and continues(line, one)) for one in new)
     ]
     done = {*before["campaigns"], *(line.campaign for line in old)} - set(grown)
-    odd += [line.campaign for line in new if line.campaign in done and line not in old]
+    odd += [
+        line.campaign for line in new if line.campaign in done and not any(is_same(line, one) for one in old)
+    ]
     if odd:
         what = f"the history of campaign {few(list(dict.fromkeys(odd)))} is otherwise on `main`"
         yield Problem(shown, json_line(text, ("history",)), what, RESTORE)

@@ -13,7 +13,7 @@ from typing import Any
 from packaging.specifiers import SpecifierSet
 
 from benchbook.checking.plausibility import ROUNDING_SECONDS, cell_seconds, seconds_of
-from benchbook.content.formats import MOMENT, from_table
+from benchbook.content.formats import MOMENT, from_table, is_same
 from benchbook.content.machines import (
     MachineDescription,
     description_here,
@@ -351,7 +351,7 @@ def changed_fields(
     there = _fields(machine_table(machine))
     # A key with nothing in it says no more than none.
     pairs = ((key, here.get(key), there.get(key)) for key in {**here, **there} if key not in WORDING)
-    return [(name, old, new) for name, old, new in pairs if old != new]
+    return [(name, old, new) for name, old, new in pairs if not is_same(old, new)]
 
 
 def _fields(table: Mapping[str, Any], above: str = "") -> dict[str, Any]:
@@ -377,7 +377,7 @@ def record_origin_problems(
         if isinstance(record.campaigns[variant.campaign], Publication):
             continue
         # Of a variant that is no longer measured, a bundle brings back what it found in its checkout.
-        if here is not None and here.variants.get(name) == variant:
+        if here is not None and is_same(here.variants.get(name), variant):
             continue
         asked.add(variant.campaign)
         title = f"{script.reference}, variant {name}"

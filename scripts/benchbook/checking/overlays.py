@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from benchbook.content.formats import is_same
 from benchbook.content.records import Campaign, HistoryLine, Publication, Record
 
 # So many are named; how many more there are is told.
@@ -42,7 +43,11 @@ def compare_records(old: Record, new: Record, merged: Record, found: Changes) ->
 
 def _compare_variants(old: Record, new: Record, title: str, found: Changes) -> None:
     """Variants that would go, and those that would join a session that is here."""
-    gone = [name for name, variant in new.variants.items() if old.variants.get(name, variant) != variant]
+    gone = [
+        name
+        for name, variant in new.variants.items()
+        if name in old.variants and not is_same(old.variants[name], variant)
+    ]
     if gone:
         listed = f"{title}: {_listed(gone)}"
         found.replaced.append(f"{listed}, measured {_dates(old, gone)}, by {_dates(new, gone)}")
@@ -79,7 +84,8 @@ def _taken_places(campaign: str, old: Record, new: Record) -> list[str]:
     return [
         name
         for name, variant in merged.items()
-        if old.variants.get(name) != variant and any(others[run.place] != {name} for run in variant.runs)
+        if not is_same(old.variants.get(name), variant)
+        and any(others[run.place] != {name} for run in variant.runs)
     ]
 
 
@@ -87,7 +93,7 @@ def _compare_campaigns(old: Record, new: Record, title: str, found: Changes) -> 
     """Campaigns of one name that are not the same session, or an earlier state of it."""
     for name in sorted(old.campaigns.keys() & new.campaigns.keys()):
         known, campaign = old.campaigns[name], new.campaigns[name]
-        if known == campaign:
+        if is_same(known, campaign):
             continue
         here = f"{title}: campaign {name} is here already"
         if not (isinstance(known, Campaign) and isinstance(campaign, Campaign)):
@@ -103,11 +109,11 @@ def _compare_campaigns(old: Record, new: Record, title: str, found: Changes) -> 
 
 def session_differences(known: Campaign, campaign: Campaign) -> tuple[list[str], list[str]]:
     """In which fields two are not one session, and in which the second is the first gone on with."""
-    differing = [key for key in SESSION if getattr(known, key) != getattr(campaign, key)]
+    differing = [key for key in SESSION if not is_same(getattr(known, key), getattr(campaign, key))]
     gone_on: list[str] = []
     for key in sorted(known.state.keys() | campaign.state.keys()):
         before, after = known.state.get(key), campaign.state.get(key)
-        if before != after:
+        if not is_same(before, after):
             less = key not in WHO_ELSE or (key == "shared" and before is True)
             (differing if less else gone_on).append(f"state.{key}")
     if known.modified != campaign.modified:
@@ -123,8 +129,12 @@ def _compare_histories(old: Record, new: Record, merged: Record, title: str, fou
     if gone:
         found.replaced.append(f"{title}: the history of campaign {few(list(dict.fromkeys(gone)))}")
     # What a campaign was is known once it is done: its lines change only with what it has measured since.
-    done = {name for name, one in old.campaigns.items() if new.campaigns.get(name) == one}
-    forged = [line.campaign for line in merged.history if line.campaign in done and line not in old.history]
+    done = {name for name, one in old.campaigns.items() if is_same(new.campaigns.get(name), one)}
+    forged = [
+        line.campaign
+        for line in merged.history
+        if line.campaign in done and not any(is_same(line, one) for one in old.history)
+    ]
     if forged and not set(new.variants) - set(old.variants):
         found.replaced.append(f"{title}: the history of campaign {few(list(dict.fromkeys(forged)))}")
     known = {*old.campaigns, *new.campaigns, *(line.campaign for line in old.history)}
@@ -139,7 +149,7 @@ def continues(line: HistoryLine, later: HistoryLine) -> bool:
         later.campaign == line.campaign
         and later.date >= line.date
         and set(later.variants) >= set(line.variants)
-        and later.medians.items() >= line.medians.items()
+        and all(is_same(later.medians.get(name), one) for name, one in line.medians.items())
     )
 
 

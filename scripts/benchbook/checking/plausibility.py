@@ -241,13 +241,15 @@ def seconds_of(campaign: Mapping[str, Any]) -> float:
 def _odd_history(
     table: Mapping[str, Any], machine: Mapping[str, Any], script: Script, path: str, text: str, now: datetime
 ) -> Iterator[Problem]:
-    """The first line of the history that is of a day when nothing was measured, or of what is no number."""
+    """The first odd line of the history: of a day without measurements, of no number, a campaign's second."""
     declared = script.metadata.metrics
     first, last = measured_days(now)
     if machine["published"]:
         first = ""
+    campaigns: set[str] = set()
     for place, told in enumerate(table["history"]):
-        odd = _odd_line(told, table)
+        odd = "stands there twice" if told["campaign"] in campaigns else _odd_line(told, table)
+        campaigns.add(told["campaign"])
         if not first <= told["date"] <= last:
             odd = f"is of {told['date']}, when nothing was measured"
         for variant, medians in told["medians"].items():

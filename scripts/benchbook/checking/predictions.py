@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.checking.committed import Committed
-from benchbook.content.formats import MOMENT, from_table
+from benchbook.content.formats import MOMENT, from_table, is_same
 from benchbook.content.positions import json_line
 from benchbook.content.prediction_declarations import load_declarations
 from benchbook.content.predictions import (
@@ -217,7 +217,7 @@ def _answers(table: Any, variant: str, prediction: StoredPrediction) -> bool:
     """Whether an earlier state of a file holds the answer of a prediction."""
     with suppress(KeyError, TypeError):
         there, here = table["variants"][variant], json.loads(json.dumps(asdict(prediction)))
-        return bool(there["blind"]) and all(there[key] == here[key] for key in ANSWER)
+        return bool(there["blind"]) and all(is_same(there[key], here[key]) for key in ANSWER)
     return False
 
 

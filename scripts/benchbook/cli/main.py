@@ -65,7 +65,8 @@ def record(
         typer.Option(help="write one file instead, or one into this folder, named after the machine"),
     ] = None,
     begun: Annotated[
-        list[Path] | None, typer.Option(help="with --bundle: one of an earlier campaign, to go on with")
+        list[Path] | None,
+        typer.Option(help="with --bundle: one of an earlier campaign, for what that file lacks"),
     ] = None,
     variant: Annotated[str | None, typer.Option(help="only this variant, and its baseline beside it")] = None,
     plan: Annotated[bool, typer.Option("--plan", help="say what would run, and for how long")] = False,
@@ -102,6 +103,8 @@ def record(
         raise typer.BadParameter("--json goes with --plan or --verify")
     if verify and (plan or smallest or stale or everything or bundle):
         raise typer.BadParameter("--verify goes with none of --plan, --smallest, --stale, --all and --bundle")
+    if begun and bundle is None:
+        raise typer.BadParameter("--begun goes with --bundle: name the file that goes on with it")
     if at is not None and not plan:
         raise typer.BadParameter("--at goes with --plan")
     if venvs and plan:
@@ -169,14 +172,20 @@ def import_(
         if at is None
         else import_at(project, bundles, at, replacing, machine)
     )
-    for line in done.replaced:
-        typer.echo(printable(f"replaced {line}"))
-    for line in done.added:
-        typer.echo(printable(f"added {line}"))
-    for path in done.written:
-        typer.echo(f"imported {path}")
-    for path in done.removed:
-        typer.echo(f"removed {path}")
+    try:
+        for line in done.replaced:
+            typer.echo(printable(f"replaced {line}"))
+        for line in done.added:
+            typer.echo(printable(f"added {line}"))
+        for path in done.written:
+            typer.echo(f"imported {path}")
+        for path in done.removed:
+            typer.echo(f"removed {path}")
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        _say_unwritten(error, "the records are in place, and need not be imported again")
+        raise typer.Exit(NOT_RIGHT) from error
 
 
 @app.command()
@@ -245,6 +254,14 @@ def _root() -> Path:
     return Path.cwd()
 
 
+def _say_unwritten(error: OSError, fix: str) -> None:
+    """Say that there was no room for all that a command writes, and print nothing more."""
+    # What was to be printed, too: writing it again at the end would fail again.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    why = (error.strerror or str(error)).lower()
+    typer.echo(f"not all of it could be written: {why}; {fix}", err=True)
+
+
 def main() -> None:
     """Run the command line; a problem of the content is printed, never a traceback."""
     for stream in (sys.stdout, sys.stderr):
@@ -262,10 +279,7 @@ def main() -> None:
         sys.exit(NOT_RIGHT)
     except Exception as error:
         if isinstance(error, OSError) and error.errno in NO_ROOM:
-            # What was to be printed, too: writing it again at the end would fail again.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            why = (error.strerror or str(error)).lower()
-            typer.echo(f"not all of it could be written: {why}; make room, and run it again", err=True)
+            _say_unwritten(error, "make room, and run it again")
         elif shows_traceback():
             raise
         else:

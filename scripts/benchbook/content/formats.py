@@ -254,6 +254,22 @@ def json_text(path: Path) -> str:
     return content.decode("utf-8")
 
 
+def is_same(one: object, other: object) -> bool:
+    """Whether files hold two values alike, in whichever order their keys stand.
+
+    Python itself takes True for 1 and for 1.0.
+
+    Parameters:
+        one: A value of JSON, or a dataclass of such values.
+        other: Likewise.
+    """
+    return one == other and _written(one) == _written(other)
+
+
+def _written(value: object) -> str:
+    return json.dumps(value, sort_keys=True, default=vars)
+
+
 def from_table(kind: type[T], table: Mapping[str, Any]) -> T:
     """The dataclass that `table` holds, with those below it; of values, only the kind is looked at.
 

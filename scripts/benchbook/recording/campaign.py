@@ -14,6 +14,7 @@ from typing import Any, Literal
 from benchbook.content.formats import MOMENT
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.records import (
+    MOST_CAMPAIGNS,
     Campaign,
     HistoryLine,
     RankRun,
@@ -26,7 +27,15 @@ from benchbook.content.records import (
 )
 from benchbook.content.script import Script, Variant
 from benchbook.query.freshness import input_digests
-from benchbook.recording.hosts import Host, HostError, Hosts, SilentHostError, preload_names
+from benchbook.recording.endings import MAKE_ROOM
+from benchbook.recording.hosts import (
+    Host,
+    HostError,
+    Hosts,
+    SilentHostError,
+    preload_names,
+    temporary_folder,
+)
 from benchbook.recording.jobs import CRASHED, FAILED, OK, TIMED_OUT, Failure, Job, Result
 from benchbook.recording.journal import Finished, Journal
 from benchbook.recording.plan import Task
@@ -342,7 +351,10 @@ def problem_of(script: Script, variant: Variant, result: Result) -> Problem:
     """What a run that did not end well says to the author of the script."""
     failure = result.failure or Failure(1, result.outcome, "record it again")
     which = "" if variant.name == "default" else f" (variant {variant.name})"
-    return Problem(script.path, failure.line, f"{failure.what}{which}", failure.fix)
+    # The run's own folder is gone: what is full is the one that it lay in.
+    usual = f" (by default below {temporary_folder()}; TMPDIR names another folder)"
+    fix = f"{failure.fix}{usual if failure.fix == MAKE_ROOM else ''}"
+    return Problem(script.path, failure.line, f"{failure.what}{which}", fix)
 
 
 def lay_over(
@@ -353,7 +365,8 @@ def lay_over(
     What was measured last stays. A timeout or a crash never replaces a measurement that still describes the
     script: it says something of this session, and the measurement would be lost. What a campaign has of a
     timed script replaces none of another one unless it is over and lacks none of its variants: times are
-    compared within a campaign. A line of the history goes that a clock dated which was wrong.
+    compared within a campaign. The history has one line of each campaign, the newest if there are too many; a
+    line goes that a clock dated which was wrong.
     """
     old = task.record or Record.of(task.script.reference, machine)
     new: dict[str, VariantRecord] = {}
@@ -388,10 +401,9 @@ def lay_over(
     campaigns = campaigns_of(variants, old.campaigns | {campaign_id: campaign})
     found_medians = {name: medians(variants[name].runs) for name in written}
     first, last = measured_days(now())
-    history = [line for line in old.history if first <= line.date <= last]
-    if history and history[-1].campaign == campaign_id:
+    history = {line.campaign: line for line in old.history if first <= line.date <= last}
+    if (before := history.pop(campaign_id, None)) is not None:
         # What was whole when it was stopped is in the record already.
-        before = history.pop()
         written = [*dict.fromkeys([*before.variants, *written])]
         found_medians = before.medians | found_medians
     line = HistoryLine(campaign.finished[:10], campaign_id, written, found_medians)
@@ -399,7 +411,8 @@ def lay_over(
     place = {name: number for number, name in enumerate(task.declared)}
     ranked = sorted(variants, key=lambda name: place.get(name, len(place)))
     ordered = {name: variants[name] for name in ranked}
-    return replace(old, campaigns=campaigns, variants=ordered, history=(*history, line)), problems
+    kept = (*history.values(), line)[-MOST_CAMPAIGNS:]
+    return replace(old, campaigns=campaigns, variants=ordered, history=kept), problems
 
 
 def _mixes(task: Task, old: Record, campaign_id: str, new: dict[str, VariantRecord], baseline: bool) -> bool:

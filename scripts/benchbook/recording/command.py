@@ -74,7 +74,7 @@ def record_command(
         machine: The name to record this machine under; one that begins with `cpu-` hides the accelerator.
         repeats: Runs per variant.
         bundle: Write this file instead of into `snippets/records`; in a folder, one named after the machine.
-        begun: Bundles of earlier campaigns on this machine, which that file goes on with.
+        begun: Bundles of earlier campaigns on this machine, of which that file takes over what it lacks.
         variant: Only this one, with its baseline.
         plan: Print what would run.
         plan_json: Print it, or what a verification found, as JSON.
@@ -105,6 +105,8 @@ def record_command(
         store: Store = Checkout(project, here)
         if bundle is not None:
             store = Bundle(bundle, Checkout(project, here), here, begun)
+            for line in store.left_out:
+                console.print(line, markup=False, soft_wrap=True)
         chosen = make_plan(
             project,
             scripts,

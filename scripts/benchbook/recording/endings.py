@@ -7,10 +7,11 @@ import errno
 import linecache
 import math
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
+from benchbook.content.records import NO_ROOM
 from benchbook.recording.jobs import FAILED, MOST_SEEDS, OUT_OF_MEMORY, Failure
 from benchbook.statistics.summary import median
 
@@ -34,6 +35,7 @@ MEMORY_WORDS = (
 )
 MEMORY_ERRORS = frozenset({"OutOfMemoryError", "MemoryError"})
 SAME_SHOWN = "fix the script, which fails alike when run by hand"
+MAKE_ROOM = "make room where it writes, and record it again"
 SMALLER = "make it smaller, or use a machine with more memory"
 ENDED_BY_OTHERS = "see whether something on this machine ends processes, and record it again"
 TO_THE_END = "let it run to the end of its checks, and raise an error where it cannot"
@@ -41,16 +43,31 @@ TO_THE_END = "let it run to the end of its checks, and raise an error where it c
 
 def outcome_of(error: BaseException) -> str:
     """OUT_OF_MEMORY for an exception by which Python or torch says so, else FAILED."""
+    for current in _with_causes(error):
+        names = {kind.__name__ for kind in type(current).__mro__}
+        if names & MEMORY_ERRORS or any(words in _text(current) for words in MEMORY_WORDS):
+            return OUT_OF_MEMORY
+    return FAILED
+
+
+def _with_causes(error: BaseException) -> Iterator[BaseException]:
+    """An exception, and those beneath it."""
     seen: set[int] = set()
     current: BaseException | None = error
     while current is not None and id(current) not in seen:
         seen.add(id(current))
-        names = {kind.__name__ for kind in type(current).__mro__}
-        if names & MEMORY_ERRORS or any(words in _text(current) for words in MEMORY_WORDS):
-            return OUT_OF_MEMORY
+        yield current
         # An error raised while handling another does not undo it; one raised `from None` does.
         current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
-    return FAILED
+
+
+def _fix_for(error: BaseException) -> str:
+    """What to do about an exception of which no more is known than its class and its number."""
+    if outcome_of(error) == OUT_OF_MEMORY:
+        return SMALLER
+    if any(isinstance(one, OSError) and one.errno in NO_ROOM for one in _with_causes(error)):
+        return MAKE_ROOM
+    return SAME_SHOWN
 
 
 def _text(value: object, say: Callable[[object], str] = str) -> str:
@@ -106,8 +123,7 @@ def _explained(error: BaseException, script: str, cell: str) -> Failure:
         return Failure(
             error.lineno or line, f"the cell `{cell}` is not valid Python ({error.msg})", "fix the syntax"
         )
-    fix = SMALLER if outcome_of(error) == OUT_OF_MEMORY else SAME_SHOWN
-    return Failure(line, f"{name} in the cell `{cell}`{text and f': {text}'}", fix)
+    return Failure(line, f"{name} in the cell `{cell}`{text and f': {text}'}", _fix_for(error))
 
 
 def shown_traceback(error: BaseException, script: str) -> str:

@@ -221,10 +221,7 @@ class Hosts:
     def __enter__(self) -> Hosts:
         # Sockets lie below it, whose paths may have about a hundred characters.
         with writing("TMPDIR"):
-            usual = tempfile.gettempdir()
-            self._folder = Path(
-                tempfile.mkdtemp(prefix="bb-", dir="/tmp" if len(usual) > LONGEST_FOLDER else usual)
-            )
+            self._folder = Path(tempfile.mkdtemp(prefix="bb-", dir=temporary_folder()))
             # The package alone, wherever it lies: its neighbours (a checkout's, or a whole site-packages of
             # another environment) are not the scripts' to import.
             (self._folder / "benchbook").symlink_to(Path(benchbook.__file__).parent, target_is_directory=True)
@@ -305,6 +302,12 @@ class Hosts:
                 raise BenchbookError(Problem(tempfile.gettempdir(), 1, what, "make room there")) from error
             fix = f"make sure that {Path(python).name} of the recording environment starts and has psutil"
             raise BenchbookError(Problem(shown, 1, f"its process does not start ({error})", fix)) from error
+
+
+def temporary_folder() -> str:
+    """Where the folders of runs lie, in which a script writes what it names no folder for."""
+    usual = tempfile.gettempdir()
+    return "/tmp" if len(usual) > LONGEST_FOLDER else usual
 
 
 def _path_of_scripts(inherited: str | None) -> str | None:

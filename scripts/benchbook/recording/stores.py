@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from benchbook.content.formats import from_table
+from benchbook.content.formats import from_table, is_same
 from benchbook.content.machines import (
     MachineDescription,
     description_here,
@@ -164,16 +164,20 @@ class Bundle:
     `machine` is what `machine.json` would hold, `records` what the record files would; where records name
     traces, `traces` holds their files in base64, by their digest. Gzipped if its name
     ends so, written anew, atomically, with each script that is done: a bundle that was begun is gone on with.
-    So are those of earlier campaigns in `begun`, whose records it takes over; of two of one script the one
-    that more was measured for, and then the later.
+    Of those of earlier campaigns in `begun` it takes over the records that it lacks, of two of one script the
+    one that was measured last; what they hold besides is told in `left_out`, a line for each record.
 
     Raises:
-        BenchbookError: The file is there and is something else, or of another machine.
+        BenchbookError: The file is there and is something else, a link, or of another machine; or one of
+            `begun` is not there.
     """
 
     def __init__(
         self, path: Path, checkout: Checkout, machine: MachineDescription, begun: Sequence[Path] = ()
     ) -> None:
+        if path.is_symlink():
+            what = "is a link to another place"
+            raise BenchbookError(Problem(path.name, 1, what, "name the file that it leads to"))
         self._path, self._checkout, self._machine = path, checkout, machine
         self._project = checkout.project
         described, records, traces = self._begun(path)
@@ -183,15 +187,25 @@ class Bundle:
         self._described = described
         self._records = {record.script: record for record in records}
         self._traces = traces
+        self.left_out: list[str] = []
+        own = set(self._records)
         for earlier in begun:
             described, records, traces = self._begun(earlier)
+            if not described:
+                what = "is not there, and was to be gone on with"
+                raise BenchbookError(Problem(str(earlier), 1, what, "name a bundle that `record` wrote"))
             # What another machine measured is not part of this one's bundle.
             same = described.get("name") == machine.name and not self._differing(described)
             self._traces |= traces if same else {}
             for record in records if same else ():
-                known = self._records.get(record.script)
-                if known is None or _extent(record) > _extent(known):
-                    self._records[record.script] = record
+                stays, goes = self._records.get(record.script, record), record
+                if record.script not in own and _measured_last(record) > _measured_last(stays):
+                    stays, goes = record, stays
+                self._records[record.script] = stays
+                if not all(is_same(stays.variants.get(name), one) for name, one in goes.variants.items()):
+                    ended, kept = (_measured_last(one)[0] for one in (goes, stays))
+                    what = f"left out of {path.name}: {record.script} as it was measured until {ended}"
+                    self.left_out.append(f"{what}, for what was measured until {kept}")
 
     def held(self) -> contextlib.AbstractContextManager[None]:
         """A bundle is its recording's own (`only_recording`)."""
@@ -277,7 +291,7 @@ class Bundle:
         return machine, records, traces
 
 
-def _extent(record: Record) -> tuple[int, str]:
-    """How much was measured for a record, and when last."""
+def _measured_last(record: Record) -> tuple[str, int]:
+    """When something was measured last for a record, and of how many variants it is."""
     moments = (campaign.finished for campaign in record.campaigns.values() if isinstance(campaign, Campaign))
-    return len(record.variants), max(moments, default="")
+    return max(moments, default=""), len(record.variants)
