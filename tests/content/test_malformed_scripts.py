@@ -47,6 +47,24 @@ def test_a_cell_that_ends_within_a_statement_is_a_problem(body: str, said: str) 
     assert said in problems_of(body)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "# @title Twice as fast",
+        "#@markdown ![x](https://e.example/)",
+        "y = 1  # @param [1]",
+        's = """\n# @title\n"""',
+    ],
+)
+def test_no_comment_is_a_form_in_colab(line: str) -> None:
+    said = problems_of(f"# %% work\n{line}\n\n# %% checks\nassert True")
+    assert "of which Colab makes a form" in said
+    number = next(
+        i for i, one in enumerate(script_text(f"# %% work\n{line}\n", "").split("\n"), 1) if "@" in one
+    )
+    assert f":{number}: " in said
+
+
 def test_a_marker_indented_within_a_string_begins_no_cell() -> None:
     script = parsed('# %% work\nx = """\n  # %% inner\n"""\n\n# %% checks\nassert x')
     assert [cell.name for cell in script.cells] == ["work", "checks"]

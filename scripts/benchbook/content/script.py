@@ -35,6 +35,9 @@ PARAMETERS, CHECKS = "parameters", "checks"
 # Several processes of one machine get one thread each, as under torchrun, unless the script declares more.
 RANK_ENVIRONMENT = {"OMP_NUM_THREADS": "1"}
 
+# What Colab, where readers open a notebook, makes a title, text or a field of: `# @title`, in a string too.
+_FORM = re.compile(r"#[^\S\n]*@")
+
 # A hundred times our longest. A `finally` in a `finally` doubles it, each `return` in its `try` adds to it.
 MOST_COMPILED = 500_000
 _BLOCKS = ast.stmt | ast.excepthandler | ast.match_case
@@ -293,6 +296,10 @@ def parse_script(source: str, path: str, reference: str) -> Script:
         if (named := _ENCODING.match(said)) and named[1].lower() not in ("utf-8", "utf8"):
             what = f"names the encoding {named[1]}, in which it would say something else"
             raise BenchbookError(Problem(path, number, what, "remove that line: it is UTF-8"))
+    if (form := _FORM.search(source)) is not None:
+        line = source.count("\n", 0, form.start()) + 1
+        what = f"holds `{form[0]}`, of which Colab makes a form that hides the code beside it"
+        raise BenchbookError(Problem(path, line, what, "write the comment without the @"))
     tree = _parse(source, path)
     cells = tuple(_cells(source))
     problems = [*_head_problems(tree, cells, path), *_cell_problems(cells, path)]
