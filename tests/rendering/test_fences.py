@@ -296,6 +296,15 @@ def test_a_language_without_the_words_is_a_problem(project: Project) -> None:
     assert "`strings:` has no" in str(*build.problems)
 
 
+def test_no_text_of_a_script_is_taken_for_the_place_of_its_output(project: Project) -> None:
+    strings = 'difference = 7.2e-8\nhere = "benchbook-output-goes-here"'
+    edit(project.snippets / "memory/losses.py", "difference = 7.2e-8", strings)
+    build = start(project)
+    html = render(build, cell("memory/losses.py#train"))
+    assert "benchbook-output-goes-here" in html
+    assert html.count('<div class="bb-output"') == 1
+
+
 def test_a_cell_no_page_can_show_as_it_stands_is_refused(project: Project) -> None:
     edit(project.snippets / "memory/losses.py", "difference = 7.2e-8", 'difference = 7.2e-8\ntab = "\t"')
     build = start(project)

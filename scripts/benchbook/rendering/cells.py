@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Mapping, Sequence
 from html import escape
 
@@ -33,7 +34,8 @@ MAX_LINES, MAX_CHARACTERS = 60, 20_000
 _FENCE = "`" * 8
 # markdown-exec numbers ids over the whole build, which would make them differ from language to language.
 _COUNTED_ID = re.compile(r'\b(id|for|name)="exec-\d+--')
-_OUTPUT = "benchbook-output-goes-here"
+# Stands for the output until that is put in its place; drawn by each build, so that no script holds it.
+_OUTPUT = f"benchbook-output-{secrets.token_hex(16)}"
 
 
 def resolve_cell(library: Library, guide: str, text: str) -> tuple[Script, Cell, Variant, RecordedVariant]:
