@@ -103,6 +103,12 @@ def test_an_invisible_character_is_a_problem_in_a_comment_too(hidden: str) -> No
         "[here](javascript:alert(1))",
         "[here]\n\n[here]: https://example.org",
         "not\\u202e slow",
+        "See HTTPS://evil.example/result",
+        "See www.evil.example",
+        "\n\n```mermaid\ngraph TD\n```",
+        "\n\n~~~\n12 GB\n~~~",
+        "It saves $12$ GB",
+        r"It saves \\(12\\) GB",
     ],
 )
 def test_a_docstring_is_plain_text_for_notebooks_show_it_as_markdown(said: str) -> None:

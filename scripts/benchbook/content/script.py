@@ -38,6 +38,9 @@ RANK_ENVIRONMENT = {"OMP_NUM_THREADS": "1"}
 # What Colab, where readers open a notebook, makes a title, text or a field of: `# @title`, in a string too.
 _FORM = re.compile(r"#[^\S\n]*@")
 
+# What Markdown makes a link, a drawing or a formula of.
+_MORE_THAN_WORDS = re.compile(r"\]\(|\]:|://|www\.|mailto:|```|~~~|[$\\]", re.IGNORECASE)
+
 # A hundred times our longest. A `finally` in a `finally` doubles it, each `return` in its `try` adds to it.
 MOST_COMPILED = 500_000
 _BLOCKS = ast.stmt | ast.excepthandler | ast.match_case
@@ -377,7 +380,7 @@ def _head_problems(tree: ast.Module, cells: Sequence[Cell], path: str) -> Iterat
     if said is None:
         yield Problem(path, 1, "has no docstring", "begin it with one that says what it measures")
     # The notebook of a script begins with it, as Markdown.
-    elif holds_markup(said) or "](" in said or "]:" in said or HIDDEN.search(said):
+    elif holds_markup(said) or _MORE_THAN_WORDS.search(said) or HIDDEN.search(said):
         what = "its docstring holds markup, a link or an invisible character"
         yield Problem(path, tree.body[0].lineno, what, "say in plain words what it measures")
     first = cells[0].line if cells else None
