@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchbook.content.formats import LONGEST_REFERENCE
 from benchbook.content.metadata import BLOCK, blocks_of
 from benchbook.content.problems import BenchbookError
 from benchbook.content.script import parse_script, read_script
@@ -63,6 +64,14 @@ def test_no_comment_is_a_form_in_colab(line: str) -> None:
         i for i, one in enumerate(script_text(f"# %% work\n{line}\n", "").split("\n"), 1) if "@" in one
     )
     assert f":{number}: " in said
+
+
+def test_a_script_has_a_name_that_its_record_can_hold() -> None:
+    text = script_text(ONE_PARAMETER)
+    longest = f"guide/{'a' * (LONGEST_REFERENCE - len('guide/.py'))}.py"
+    assert parse_script(text, longest, longest).reference == longest
+    with pytest.raises(BenchbookError, match="has more than the 120 characters that its record can name"):
+        parse_script(text, "a.py", longest.replace("guide", "guides"))
 
 
 def test_a_marker_indented_within_a_string_begins_no_cell() -> None:

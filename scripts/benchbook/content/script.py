@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.content.code_lines import code_lines
-from benchbook.content.formats import HIDDEN
+from benchbook.content.formats import HIDDEN, LONGEST_REFERENCE
 from benchbook.content.metadata import EXACT_REPEATS, ParameterValue, ScriptMetadata, read_metadata
 from benchbook.content.parameters import axis_text, differs, override_problems, shown_parameters
 from benchbook.content.problems import BenchbookError, Problem
@@ -306,6 +306,9 @@ def parse_script(source: str, path: str, reference: str) -> Script:
     tree = _parse(source, path)
     cells = tuple(_cells(source))
     problems = [*_head_problems(tree, cells, path), *_cell_problems(cells, path)]
+    if len(reference) > LONGEST_REFERENCE:
+        what = f"`{reference}` has more than the {LONGEST_REFERENCE} characters that its record can name"
+        problems.append(Problem(path, 1, what, "give the script or its folder a shorter name"))
     if not REFERENCE.match(reference):
         fix = "name folder and file with lower-case letters, digits and underscores, beginning with a letter"
         problems.append(Problem(path, 1, f"`{reference}` cannot be referred to", fix))
