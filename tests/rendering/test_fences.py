@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchbook.content.page_source import FENCES, parse_page
-from benchbook.content.problems import Problem
+from benchbook.content.problems import MOST, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import load_record, write_record
 from benchbook.content.references import UnresolvedError
@@ -294,6 +294,12 @@ def test_a_language_without_the_words_is_a_problem(project: Project) -> None:
     build = start(project)
     assert "bb-problem" in render(build, cell("memory/losses.py#train"))
     assert "`strings:` has no" in str(*build.problems)
+
+
+def test_of_a_page_with_thousands_of_wrong_references_the_first_are_told(project: Project) -> None:
+    page = project.docs / "en/many.md"
+    page.write_text("`#!value memory/losses.py#nothing`\n\n" * (MOST + 5), "utf-8")
+    assert len(check_page(page, parse_page(page.read_text("utf-8")), Library(project))) == MOST
 
 
 def test_no_text_of_a_script_is_taken_for_the_place_of_its_output(project: Project) -> None:

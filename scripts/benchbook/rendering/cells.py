@@ -11,6 +11,7 @@ from markdown import Markdown
 from markdown_exec import base_format
 
 from benchbook.content.parameters import axis_text, parameters_text
+from benchbook.content.problems import few_known
 from benchbook.content.references import (
     UnfitError,
     UnresolvedError,
@@ -67,7 +68,7 @@ def resolve_cell(library: Library, guide: str, text: str) -> tuple[Script, Cell,
     if cell.name in script.regions and cell.name not in found.result.regions:
         others = _reached(library, script, script.variants(()), machine, cell.name)
         what = f"the region `{cell.name}` of `{script.reference}` was not reached in {variant.name}"
-        fix = f"name a variant in which it was: {'; '.join(one.name for one in others)}"
+        fix = f"name a variant in which it was: {few_known([one.name for one in others], '; ')}"
         # One that was never recorded may still reach it.
         all_here = all(recorded(library, script, one.name, machine) is not None for one in among)
         kind = UnfitError if all_here else UnresolvedError
