@@ -1,6 +1,6 @@
 """LitGPT's recipes for fine-tuning on one GPU of 24 GB: what a training of the longest batches takes, from the first step on.
 
-The settings are those of `config_hub/finetune` in https://github.com/Lightning-AI/litgpt (Apache-2.0) for Alpaca2k, and the
+The settings are those of `config_hub/finetune` in `github.com/Lightning-AI/litgpt` (Apache-2.0) for Alpaca2k, and the
 loop is the one of the commit that each recipe names: weights, adapters and optimizer in bf16, logits in fp32, and what the last
 pass left behind still there in the next one. The model is written anew, in plain PyTorch, so that autograd keeps
 the same tensors. Weights are random: bytes do not depend on them. Four bits are those of bitsandbytes 0.42.0, computed here

@@ -1,6 +1,6 @@
 """Fine-tuning Llama-3.2-3B by each method that PEFT's own comparison measures: what a step of its longest batch takes.
 
-The settings are those of `method_comparison/MetaMathQA` in https://github.com/huggingface/peft (Apache-2.0) at commit
+The settings are those of `method_comparison/MetaMathQA` in `github.com/huggingface/peft` (Apache-2.0) at commit
 5d602fdbf; so is the loop: weights in bf16, adapters in fp32, no autocast, padded batches of 4, the cache of keys and
 values left on. Weights are random: bytes do not depend on them.
 """

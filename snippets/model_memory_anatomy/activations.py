@@ -1,6 +1,6 @@
 """What the forward pass of BERT-large keeps for the backward pass, against a published formula.
 
-`formula` counts the terms of equation 2 of Korthikanti et al., 2022 (https://arxiv.org/abs/2205.05198),
+`formula` counts the terms of equation 2 of Korthikanti et al., 2022 (arXiv 2205.05198),
 written for 32 bits: with s the sequence length, b the batch size, h the hidden size and a the heads, a layer
 keeps s*b*h*(66 + 9*a*s/h) bytes, and 66*s*b*h where the attention matrix is not kept (34 + 5*a*s/h and 34 in
 16 bits). The paper's dropout masks take one byte an element, as on a GPU; PyTorch on a CPU keeps them as floats.

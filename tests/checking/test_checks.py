@@ -293,6 +293,41 @@ def test_a_language_has_no_settings_of_its_own_but_its_names(project: Project) -
             "`markdown_extensions.pymdownx.snippets` is",
         ),
         ('permalink: "#"', "permalink: wrong", "`markdown_extensions.toc.permalink` is not what pages"),
+        ("  - scripts/benchbook", "  - nosuch\n  - scripts/benchbook", "`watch` is not what pages are made"),
+        ("  anchors: warn", "  anchors: ignore", "`validation.anchors` is not what pages are made"),
+        ("    defer: true", "    type: application/json", "`extra_javascript` says `type` of a script"),
+        ("    defer: true", "    defer: maybe", "`extra_javascript` says `defer` of a script"),
+        (
+            "  - assets/blocks.css",
+            "  - path: assets/blocks.css",
+            "`extra_css` has an entry that is no path",
+        ),
+        ("  - Start here: index.md", "  - Start here: index.md\n  - index.md", "leads to 'index.md' twice"),
+        ("  - Start here: index.md", "  - '': index.md", "the navigation has a title of no word"),
+        (
+            "      - perf_train_gpu_one.md",
+            "      - Deeper: [perf_train_gpu_one.md]",
+            "an entry that is no page and no section of pages",
+        ),
+        ("  - Start here: index.md", "  - {Start: index.md, A: index.md}", "an entry that is no page and no"),
+        ("site_name: Transformer performance handbook", "site_name: ' '", "`site_name` has no word"),
+        ("        name: 日本語", "        name: 日本語\n        default: yes", "'ja' is a second default"),
+        ("      - locale: zh", "      - locale: ar", "the language 'ar' is there twice"),
+        (
+            "          Start here: はじめに",
+            "          Start here: [はじめに]",
+            "'ja' has no words for 'Start here'",
+        ),
+        (
+            "          Start here: はじめに",
+            "          <<: {Start here: !!python/object/apply:os.getcwd []}",
+            "has the tag tag:yaml.org,2002:python/object/apply:os.getcwd",
+        ),
+        (
+            "        nav_translations:\n          Start here: はじめに",
+            "        nav_translations: !!python/object/apply:os.getcwd\n          Start here: はじめに",
+            "`nav_translations` has the tag tag:yaml.org,2002:python/object/apply:os.getcwd",
+        ),
     ],
 )
 def test_the_settings_that_pages_are_made_by_are_held(
@@ -303,13 +338,41 @@ def test_the_settings_that_pages_are_made_by_are_held(
     english = {path.name for path in (ROOT / "docs/en").glob("*.md")}
     assert settings.count(old) == 1
     path = write(project.root / "mkdocs.yml", settings)
+    (project.root / "scripts/benchbook/rendering/theme").mkdir(parents=True)
     assert list(site_setting_problems(Project(project.root), english)) == []
     write(path, settings.replace(old, new))
     problem, *_ = site_setting_problems(Project(project.root), english)
     assert what in str(problem)
     line = settings.replace(old, new).split("\n")[problem.line - 1].strip()
     key = line.partition(":")[0].removeprefix("- ")
-    assert key in problem.what or new in line
+    assert key in problem.what or new.strip() in line or line in new
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key", "what"),
+    [
+        ("site_name: Transformer performance handbook", "site_name: [A, handbook]", "site_name", "str"),
+        ("site_name: Transformer performance handbook\n", "", "", "Required configuration not provided"),
+        ("site_description: What to", "site_description:\n  - What to", "site_description", "str"),
+        ("  - assets/site.css\n  - assets/blocks.css", "  assets/site.css", "extra_css", "list"),
+        ("        default: true\n", "", "plugins", "Could not find a default language"),
+        ("        name: English\n", "", "plugins", "Required configuration not provided"),
+        ("        name: English", "        name: [English]", "plugins", "str"),
+    ],
+)
+def test_what_mkdocs_refuses_is_told_as_it_says_it(
+    project: Project, old: str, new: str, key: str, what: str
+) -> None:
+    settings = (ROOT / "mkdocs.yml").read_text("utf-8")
+    english = {path.name for path in (ROOT / "docs/en").glob("*.md")}
+    assert settings.count(old) == 1
+    (project.root / "scripts/benchbook/rendering/theme").mkdir(parents=True)
+    text = settings.replace(old, new)
+    write(project.root / "mkdocs.yml", text)
+    (problem,) = site_setting_problems(Project(project.root), english)
+    assert problem.what.startswith(f"MkDocs refuses {f'`{key}`' if key else '`site_name`'} (")
+    assert what in problem.what
+    assert text.split("\n")[problem.line - 1].startswith(key)
 
 
 @pytest.mark.parametrize("key", ["extra_css", "extra_javascript"])
@@ -319,10 +382,11 @@ def test_the_settings_that_pages_are_made_by_are_held(
 def test_pages_load_the_styles_and_scripts_of_the_site_alone(project: Project, key: str, loads: str) -> None:
     write(
         project.root / "mkdocs.yml",
-        f"{key}:\n  - assets/site.css\n  - {{path: assets/site.js}}\n  - {loads}\n",
+        f"{key}:\n  - assets/site.css\n  - assets/site.js\n  - {loads}\n",
     )
     said = [line for line in lines(project) if line.startswith("mkdocs.yml:")]
-    assert [line.startswith(f"mkdocs.yml:4: `{key}` loads ") for line in said] == [True]
+    assert sum(line.startswith(f"mkdocs.yml:4: `{key}` loads ") for line in said) == 1
+    assert all(line.startswith("mkdocs.yml:4: ") for line in said)
 
 
 def test_a_dead_link_is_a_problem(project: Project) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchbook.content.formats import LONGEST_REFERENCE
 from benchbook.content.metadata import BLOCK, blocks_of
 from benchbook.content.problems import BenchbookError
 from benchbook.content.script import parse_script, read_script
@@ -45,6 +46,32 @@ def problems_of(body: str, table: str = "") -> str:
 )
 def test_a_cell_that_ends_within_a_statement_is_a_problem(body: str, said: str) -> None:
     assert said in problems_of(body)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "# @title Twice as fast",
+        "#@markdown ![x](https://e.example/)",
+        "y = 1  # @param [1]",
+        's = """\n# @title\n"""',
+    ],
+)
+def test_no_comment_is_a_form_in_colab(line: str) -> None:
+    said = problems_of(f"# %% work\n{line}\n\n# %% checks\nassert True")
+    assert "of which Colab makes a form" in said
+    number = next(
+        i for i, one in enumerate(script_text(f"# %% work\n{line}\n", "").split("\n"), 1) if "@" in one
+    )
+    assert f":{number}: " in said
+
+
+def test_a_script_has_a_name_that_its_record_can_hold() -> None:
+    text = script_text(ONE_PARAMETER)
+    longest = f"guide/{'a' * (LONGEST_REFERENCE - len('guide/.py'))}.py"
+    assert parse_script(text, longest, longest).reference == longest
+    with pytest.raises(BenchbookError, match="has more than the 120 characters that its record can name"):
+        parse_script(text, "a.py", longest.replace("guide", "guides"))
 
 
 def test_a_marker_indented_within_a_string_begins_no_cell() -> None:
@@ -85,6 +112,12 @@ def test_an_invisible_character_is_a_problem_in_a_comment_too(hidden: str) -> No
         "[here](javascript:alert(1))",
         "[here]\n\n[here]: https://example.org",
         "not\\u202e slow",
+        "See HTTPS://evil.example/result",
+        "See www.evil.example",
+        "\n\n```mermaid\ngraph TD\n```",
+        "\n\n~~~\n12 GB\n~~~",
+        "It saves $12$ GB",
+        r"It saves \\(12\\) GB",
     ],
 )
 def test_a_docstring_is_plain_text_for_notebooks_show_it_as_markdown(said: str) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from benchbook.content.problems import did_you_mean
 from benchbook.content.project import Project
 from benchbook.content.references import (
     Reference,
@@ -14,8 +15,9 @@ from benchbook.content.references import (
     parse_value,
     target_of,
 )
-from benchbook.content.script import Script, read_script
+from benchbook.content.script import Script, parse_script, read_script
 from benchbook.content.units import UNITS
+from builders import with_table
 from handbooks import FIXTURE, copy_handbook, list_points
 
 
@@ -125,6 +127,29 @@ def test_a_point_that_sets_no_value_has_the_one_that_runs(points: Script) -> Non
     assert target.variant.name == "method=plain"
     with pytest.raises(UnresolvedError, match=r"no variant with batch_size=4; use one of its values: 1, 2"):
         target_of(parse_reference("memory/methods.py?batch_size=4#step_time"), points)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("?steps=x", "use one of its values: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 690 more"),
+        (
+            "",
+            "has 700 variants here; choose one by `?axis=value`: steps (0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 690 more)",
+        ),
+    ],
+)
+def test_of_many_values_of_an_axis_the_first_are_told(text: str, what: str) -> None:
+    source = with_table(f"[tool.benchbook.matrix]\nsteps = {list(range(700))}")
+    script = parse_script(source, "snippets/sums/add.py", "sums/add.py")
+    with pytest.raises(UnresolvedError) as caught:
+        target_of(parse_reference(f"sums/add.py{text}#total"), script)
+    assert str(caught.value).endswith(what)
+
+
+def test_of_many_names_none_of_which_is_near_the_first_are_told() -> None:
+    said = did_you_mean("?", [f"name{one:03}" for one in range(700)], "metric")
+    assert said.endswith("name008, name009 and 690 more")
 
 
 def test_a_unit_must_measure_the_same_kind_of_thing() -> None:

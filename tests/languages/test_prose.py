@@ -205,6 +205,12 @@ def test_words_and_names_beside_a_value_are_left_alone(text: str) -> None:
     assert problems(text) == []
 
 
+def test_a_list_begins_with_the_number_that_readers_see() -> None:
+    (problem,) = problems("# Sums { #sums }\n\nWords.\n\n16. GB are saved.\n17. More.\n")
+    assert (problem.line, problem.what) == (8, "a list begins with 16, where readers see 1")
+    assert problems("# Sums { #sums }\n\n1. One.\n2. Two.\n") == []
+
+
 def test_a_typed_number_is_named_with_its_line_in_the_file() -> None:
     (problem,) = problems("First line,\nsecond line,\nthird with 5 GiB.\n")
     assert problem.line == 6

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from markdown_it import MarkdownIt
 
 from benchbook.content.project import Project
 from benchbook.content.script import read_script
@@ -81,6 +82,23 @@ def test_a_notebook_of_several_processes_says_how_to_start_it(project: Project) 
     )
     script = read_script(project.snippets / "memory/losses.py", project.root)
     assert "torchrun --nproc-per-node 2 losses.py" in json.loads(notebook(script, {}))["cells"][0]["source"]
+
+
+def test_a_value_stays_code_in_a_notebook_whatever_backticks_it_holds(project: Project) -> None:
+    hostile = "` ![x](https://evil.example/pixel.png) `` [y](https://evil.example/)"
+    path = project.record_path(CPU, "memory/losses.py")
+    table = json.loads(path.read_text("utf-8"))
+    shown = Library(project).script("memory/losses.py").shown
+    for variant in table["variants"].values():
+        variant["parameters"] = dict.fromkeys(shown, hostile)
+    path.write_text(json.dumps(table), "utf-8")
+    text = Downloads().files(Library(Project(project.root)))["memory/losses.ipynb"]
+    assert isinstance(text, str)
+    about = json.loads(text)["cells"][0]["source"]
+    assert hostile in about
+    children = [child for token in MarkdownIt("commonmark").parse(about) for child in token.children or ()]
+    assert not [child for child in children if child.type in ("image", "link_open")]
+    assert [hostile in child.content for child in children if child.type == "code_inline"][-1:] == [True]
 
 
 def test_a_notebook_of_a_script_never_recorded_has_no_outputs(project: Project) -> None:

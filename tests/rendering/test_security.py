@@ -193,6 +193,20 @@ def test_cleaning_takes_away_only_what_is_named(html: str) -> None:
         assert gone == set() or len(after.elements) < len(before.elements)
 
 
+@pytest.mark.parametrize(
+    ("html", "named"),
+    [
+        ('<ol start="16"><li>GB are saved.</li></ol>', "start="),
+        ('<ol><li value="17">GB are saved.</li></ol>', "value="),
+        ("<ol reversed><li>GB are saved.</li></ol>", "reversed="),
+    ],
+)
+def test_no_list_counts_otherwise_than_from_one(html: str, named: str) -> None:
+    assert [what for _, what in unsafe_parts(html, written=True)] == [named]
+    assert named not in clean(html)
+    assert "reversed" not in clean(html)
+
+
 @given(st.text(max_size=30))
 def test_no_address_with_another_scheme_is_in_order(text: str) -> None:
     for scheme in ("javascript:", "\x01java\nscript:", "data:", "http:", "&#106;avascript:"):

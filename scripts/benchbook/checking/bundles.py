@@ -23,7 +23,7 @@ from benchbook.checking.origins import (
     strange_words,
     worded,
 )
-from benchbook.checking.overlays import LATEST_STAYS, Changes, compare_records, few
+from benchbook.checking.overlays import LATEST_STAYS, Changes, compare_records
 from benchbook.checking.plausibility import (
     Samples,
     copied_run_problems,
@@ -51,7 +51,7 @@ from benchbook.content.machines import (
     machine_table,
     text_over,
 )
-from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.problems import BenchbookError, Problem, few
 from benchbook.content.project import Project
 from benchbook.content.records import (
     LARGEST_BUNDLE,

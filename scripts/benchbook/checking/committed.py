@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.checking.origins import changed_fields, recorded_code_problems, script_in
-from benchbook.checking.overlays import continues, few, session_differences
+from benchbook.checking.overlays import continues, session_differences
 from benchbook.content.formats import from_table, is_same
 from benchbook.content.machines import MachineDescription, differing_key
 from benchbook.content.positions import json_line
-from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.problems import BenchbookError, Problem, few
 from benchbook.content.project import Project
 from benchbook.content.records import MOST_CAMPAIGNS, Campaign, HistoryLine, is_published, measured_days
 from benchbook.content.regions import region_lines

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from benchbook.content.formats import is_same
+from benchbook.content.problems import few
 from benchbook.content.records import Campaign, HistoryLine, Publication, Record
 
-# So many are named; how many more there are is told.
-SHOWN = 5
 # What a session is told by, and stays however long it goes on; and of the device all but who else used it.
 SESSION = ("started", "commit", "recorded_by", "packages", "predicates")
 WHO_ELSE = ("foreign_processes", "shared")
@@ -151,12 +150,6 @@ def continues(line: HistoryLine, later: HistoryLine) -> bool:
         and set(later.variants) >= set(line.variants)
         and all(is_same(later.medians.get(name), one) for name, one in line.medians.items())
     )
-
-
-def few(words: Sequence[str]) -> str:
-    """A few words, and how many more there are."""
-    more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
-    return f"{', '.join(words[:SHOWN])}{more}"
 
 
 def _listed(variants: Sequence[str]) -> str:

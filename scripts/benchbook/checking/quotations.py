@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from benchbook.content.positions import json_line
-from benchbook.content.problems import Problem
+from benchbook.content.problems import Problem, few_known
 from benchbook.content.records import PUBLISHED
 from benchbook.content.script import Script, machine_kinds
 from benchbook.content.validation import QUOTE_AGAIN, RECORD_AGAIN
@@ -44,7 +44,7 @@ def quotation_problems(
             continue
         if name not in variants:
             what = f"variant {name}: is quoted, and {script.reference} has no such variant"
-            problems.append(Problem(path, line, what, f"use one of: {', '.join(sorted(variants))}"))
+            problems.append(Problem(path, line, what, f"use one of: {few_known(sorted(variants))}"))
         elif unknown := sorted(_named(variant) - _yielded(script)):
             what = f"variant {name}: quotes {unknown[0]}, which {script.reference} does not yield"
             problems.append(Problem(path, line, what, QUOTE_AGAIN))

@@ -2,10 +2,13 @@
 
 MkDocs makes a link of whatever it does not know as a page, with any scheme. The plugin i18n lets each
 language replace any setting. A hook, another theme or a plugin makes other pages of what was checked.
+What is left is read by MkDocs itself, for a build that it refuses has no pages at all.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -13,6 +16,7 @@ from typing import Any
 
 import yaml
 from babel import Locale, UnknownLocaleError
+from mkdocs.config.defaults import MkDocsConfig
 
 from benchbook.content.problems import Problem
 from benchbook.content.project import Project
@@ -31,6 +35,8 @@ _PLAIN = tuple(f"{_YAML}{kind}" for kind in ("bool", "int", "null"))
 _LONGEST_PLAIN = 10
 # What may come from a variable of the environment.
 _OF_ENVIRONMENT = ("build", "site_url")
+# What has words in it, of the site or of a language.
+_WORDS = ("name", "site_description", "site_name")
 # What MkDocs makes no sense of unless it is text.
 _TEXTS = (
     "edit_uri",
@@ -44,8 +50,10 @@ _TEXTS = (
     "site_url",
 )
 _LOADING = ("extra_css", "extra_javascript")
+# What may be said of a script beside its path. Of a style, MkDocs knows its path alone.
+_OF_SCRIPT: Mapping[str, Any] = {"defer": True, "type": "module"}
 # Settings that say something else in another handbook, or are held to something below.
-_FREE = frozenset({"site_name", "site_description", "site_url", "watch", "nav", "validation", *_LOADING})
+_FREE = frozenset({"site_name", "site_description", "site_url", "nav", *_LOADING})
 _ANYTHING = object()
 # What the others are, for pages are made and checked by them; under `languages` stands what is held below.
 _HELD: Mapping[str, Any] = {
@@ -53,20 +61,25 @@ _HELD: Mapping[str, Any] = {
     "docs_dir": "docs",
     "site_dir": "site",
     "exclude_docs": f"{LANGUAGE}\n",
+    "watch": ["scripts/benchbook/rendering/theme"],
     "theme": {"name": "material", "language": "en", "font": False, "favicon": f"{ASSETS}/favicon.svg"},
     "plugins": {
         "benchbook": {},
         "i18n": {"docs_structure": "folder", "fallback_to_default": True, "languages": _ANYTHING},
     },
     "markdown_extensions": EXTENSIONS,
+    "validation": {
+        "omitted_files": "info",
+        **dict.fromkeys(("not_found", "absolute_links", "unrecognized_links", "anchors"), "warn"),
+    },
 }
 
 
 def site_setting_problems(project: Project, pages: Collection[str]) -> Iterator[Problem]:
     """What the navigation leads to that is no page, and the pages it leaves out; without one it lists all.
 
-    Settings that change what pages are made of, too, or that only the readers of one language would see, and
-    styles and scripts from elsewhere.
+    Settings that change what pages are made of, too, or that only the readers of one language would see,
+    styles and scripts from elsewhere, and what MkDocs refuses.
 
     Parameters:
         project: The checkout.
@@ -79,33 +92,95 @@ def site_setting_problems(project: Project, pages: Collection[str]) -> Iterator[
         line = error.line if isinstance(error, InvalidYamlError) else 1
         yield Problem(SETTINGS, line, f"is not valid YAML ({error})", "fix its syntax")
         return
+    # A tag that is not held would run code where MkDocs reads it.
+    found = list(_own_problems(project, settings, pages))
+    yield from found
+    if settings is not None and not any(problem.path == SETTINGS for problem in found):
+        yield from _refusals(project, settings)
+
+
+def _own_problems(project: Project, settings: yaml.Node | None, pages: Collection[str]) -> Iterator[Problem]:
+    """All but what MkDocs itself says."""
     yield from _odd_nodes(settings)
     yield from _held_problems(project, settings)
     yield from _address_problems(project, settings)
     yield from _language_setting_problems(settings)
     yield from _loading_problems(settings)
+    menu = below(settings, "nav")
+    if menu is not None:
+        yield from _menu_problems(menu)
     listed = set()
     for line, name in (leaf for found in _named(settings, "nav") for leaf in _leaves(found)):
+        if name in listed:
+            yield Problem(SETTINGS, line, f"the navigation leads to {name!r} twice", "remove one of the two")
         listed.add(name)
         if name not in pages:
             what = f"the navigation leads to {name!r}, which is no page of docs/en/"
             yield Problem(
                 SETTINGS, line, what, "name a page that is there; other places are linked in a page"
             )
-    if below(settings, "nav") is not None:
+    if menu is not None:
         for name in sorted(set(pages) - listed):
             yield Problem(f"docs/en/{name}", 1, "is in no navigation", f"list it under `nav:` in {SETTINGS}")
+
+
+def _refusals(project: Project, settings: yaml.Node) -> Iterator[Problem]:
+    """What MkDocs refuses to build by, as it says it; nothing is built."""
+    path = (project.root / SETTINGS).absolute()
+    config = MkDocsConfig(config_file_path=str(path))
+    try:
+        # Material tells whoever loads it about MkDocs.
+        with contextlib.redirect_stderr(io.StringIO()), path.open("rb") as file:
+            config.load_file(file)
+            refused, _ = config.validate()
+    except Exception as raised:
+        refused = [("", raised)]
+    lines = dict(_key_lines(settings))
+    for key, error in refused:
+        said = " ".join(str(error).split()) or type(error).__name__
+        what = f"MkDocs refuses {f'`{key}`' if key else 'it'} ({said})"
+        yield Problem(SETTINGS, lines.get(key, 1), what, "write what MkDocs takes there")
+
+
+def _key_lines(settings: yaml.Node) -> Iterator[tuple[str, int]]:
+    for key, _ in settings.value if isinstance(settings, yaml.MappingNode) else ():
+        yield str(key.value), key.start_mark.line + 1
+
+
+def _menu_problems(items: yaml.Node, section: bool = False) -> Iterator[Problem]:
+    """What is not a page, a page with a title, or a section of those: a menu shows no more."""
+    fix = "write `- page.md`, `- Title: page.md`, or `- Title:` with a list of those below it"
+    if not isinstance(items, yaml.SequenceNode) or not items.value:
+        yield Problem(SETTINGS, items.start_mark.line + 1, "the navigation has no list of pages here", fix)
+        return
+    for item in items.value:
+        leads = item
+        if isinstance(item, yaml.MappingNode) and len(item.value) == 1:
+            title, leads = item.value[0]
+            if not str(title.value).strip():
+                yield Problem(
+                    SETTINGS, item.start_mark.line + 1, "the navigation has a title of no word", fix
+                )
+        if not isinstance(leads, yaml.ScalarNode):
+            if leads is item or section:
+                what = "the navigation has an entry that is no page and no section of pages"
+                yield Problem(SETTINGS, item.start_mark.line + 1, what, fix)
+            else:
+                yield from _menu_problems(leads, section=True)
 
 
 def _odd_nodes(node: yaml.Node | None, key: str = "") -> Iterator[Problem]:
     """Keys that are there twice, and values that are neither text, yes or no, nor a number of steps."""
     if isinstance(node, yaml.MappingNode):
+        if node.tag != f"{_YAML}map":
+            yield _tagged(node, key)
         seen: set[str] = set()
         for name, value in node.value:
             if not isinstance(name, yaml.ScalarNode) or name.tag != _TEXT:
                 # What merges another mapping is an unknown key as well.
-                if name.value != "<<":
+                if (name.tag, name.value) != (f"{_YAML}merge", "<<"):
                     yield Problem(SETTINGS, name.start_mark.line + 1, "has a key that is no text", _QUOTE)
+                yield from _odd_nodes(value, key)
                 continue
             if name.value in seen:
                 what = f"the key `{name.value}` is there twice"
@@ -114,15 +189,22 @@ def _odd_nodes(node: yaml.Node | None, key: str = "") -> Iterator[Problem]:
             yield from _odd_nodes(value, name.value)
     elif isinstance(node, yaml.SequenceNode):
         if node.tag != f"{_YAML}seq" and (node.tag != "!ENV" or key not in _OF_ENVIRONMENT):
-            what = f"`{key}` has the tag {node.tag}"
-            yield Problem(SETTINGS, node.start_mark.line + 1, what, "write it out, without a tag")
+            yield _tagged(node, key)
         for item in node.value:
             yield from _odd_nodes(item, key)
-    elif isinstance(node, yaml.ScalarNode) and node.tag not in (
-        (_TEXT,) if key in _TEXTS or len(node.value) > _LONGEST_PLAIN else (_TEXT, *_PLAIN)
-    ):
-        what = f"`{key}` is {node.value[:40]!r}, which YAML does not read as a text"
-        yield Problem(SETTINGS, node.start_mark.line + 1, what, _QUOTE)
+    elif isinstance(node, yaml.ScalarNode):
+        line = node.start_mark.line + 1
+        plain = key not in _TEXTS and len(node.value) <= _LONGEST_PLAIN
+        if node.tag not in ((_TEXT, *_PLAIN) if plain else (_TEXT,)):
+            what = f"`{key}` is {node.value[:40]!r}, which YAML does not read as a text"
+            yield Problem(SETTINGS, line, what, _QUOTE)
+        elif key in _WORDS and not node.value.strip():
+            yield Problem(SETTINGS, line, f"`{key}` has no word", "write what it is called")
+
+
+def _tagged(node: yaml.Node, key: str) -> Problem:
+    what = f"`{key}` has the tag {node.tag}"
+    return Problem(SETTINGS, node.start_mark.line + 1, what, "write it out, without a tag")
 
 
 def _address_problems(project: Project, settings: yaml.Node | None) -> Iterator[Problem]:
@@ -181,14 +263,29 @@ def _written(value: Any) -> str:
 
 def _language_setting_problems(settings: yaml.Node | None) -> Iterator[Problem]:
     """Settings that a language has for itself, and none may."""
-    entries = (entry for found in _named(settings, "languages") for entry in _items(found))
-    for entry in entries:
-        code = getattr(below(entry, "locale"), "value", "")
+    seen: set[str] = set()
+    main = None
+    for entry in (entry for found in _named(settings, "languages") for entry in _items(found)):
+        code = str(getattr(below(entry, "locale"), "value", ""))
+        if code in seen:
+            what = f"the language {code!r} is there twice"
+            yield Problem(SETTINGS, entry.start_mark.line + 1, what, "remove one of the two")
+        seen.add(code)
         for key, value in entry.value if isinstance(entry, yaml.MappingNode) else ():
             place = key.start_mark.line + 1
+            if key.value == "default" and _value(value) is True:
+                if main is not None:
+                    what = f"{code!r} is a second default language, beside {main!r}"
+                    yield Problem(SETTINGS, place, what, f"remove `default` of {code!r}")
+                main = code
             if key.value == "name" and not _is_named(code, value):
                 what = f"the name of the language {code!r} is not what it calls itself"
                 yield Problem(SETTINGS, place, what, "write it as its speakers do")
+            if key.value == "nav_translations" and isinstance(value, yaml.MappingNode):
+                for title, said in value.value:
+                    if not isinstance(said, yaml.ScalarNode) or not said.value.strip():
+                        what = f"the language {code!r} has no words for {title.value!r}"
+                        yield Problem(SETTINGS, title.start_mark.line + 1, what, "write its title")
             if key.value == "build" and not _is_built(code, value):
                 what = f"`build` of the language {code!r} leaves it out"
                 yield Problem(SETTINGS, place, what, f"write `!ENV [{_variable(code)}, true]`")
@@ -225,10 +322,26 @@ def _loading_problems(settings: yaml.Node | None) -> Iterator[Problem]:
         for item in (item for found in _named(settings, key) for item in _items(found)):
             path = below(item, "path") if isinstance(item, yaml.MappingNode) else item
             name = None if path is None else path.value
+            if isinstance(item, yaml.MappingNode):
+                yield from _odd_loading(item, key)
             if not isinstance(name, str) or name not in ours:
                 what = f"`{key}` loads {name!r}, which is no style or script of the site"
                 fix = f"name one in docs/{ASSETS}/ that `LOADED` of content/site_files.py names"
                 yield Problem(SETTINGS, item.start_mark.line + 1, what, fix)
+
+
+def _odd_loading(item: yaml.MappingNode, key: str) -> Iterator[Problem]:
+    """What an entry says of a style or a script beside its path."""
+    place = item.start_mark.line + 1
+    if key == "extra_css":
+        yield Problem(SETTINGS, place, f"`{key}` has an entry that is no path", "write the path alone")
+        return
+    for name, value in item.value:
+        known = str(name.value)
+        if known != "path" and (known not in _OF_SCRIPT or _value(value) != _OF_SCRIPT[known]):
+            what = f"`{key}` says `{known}` of a script, otherwise than the site has it"
+            allowed = ", ".join(f"`{one}: {_written(said)}`" for one, said in _OF_SCRIPT.items())
+            yield Problem(SETTINGS, name.start_mark.line + 1, what, f"write {allowed}, or nothing")
 
 
 def _named(node: yaml.Node | None, key: str) -> Iterator[yaml.Node]:

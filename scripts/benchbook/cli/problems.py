@@ -8,11 +8,9 @@ from dataclasses import replace
 
 import typer
 
-from benchbook.content.problems import Problem
+from benchbook.content.problems import MOST, Problem
 from benchbook.contributing.shortening import shortened
 
-# Whoever has more begins with these. A bundle from outside can have as many as it likes.
-MOST = 1000
 # Each part of a problem is cut by itself, so that what to do is said however much was quoted before.
 LONGEST = 1000
 # The categories of what breaks a line, commands a terminal or turns the direction of a text.

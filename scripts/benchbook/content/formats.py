@@ -183,7 +183,10 @@ MACHINE_NAME = r"[a-z0-9]+(?:[.-][a-z0-9]+)*(?:--[a-z0-9]+(?:-[a-z0-9]+)*)?"
 DEVICE_NAME = r"(aux|con|nul|prn|(?:com|lpt)[1-9])(?:\.|\Z)"
 
 MachineName = Annotated[str, Limit(pattern=f"^{MACHINE_NAME}$", max_length=80), Passes(no_device)]
-Reference = Annotated[str, Limit(pattern=r"^[a-z][a-z0-9_]*/[a-z][a-z0-9_]*\.py$", max_length=120)]
+LONGEST_REFERENCE = 120
+Reference = Annotated[
+    str, Limit(pattern=r"^[a-z][a-z0-9_]*/[a-z][a-z0-9_]*\.py$", max_length=LONGEST_REFERENCE)
+]
 Name = Annotated[str, Limit(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=80)]
 VariantName = Annotated[str, Limit(pattern=r"^(?:default|[A-Za-z0-9_.+=,-]+)$", max_length=200)]
 Commit = Annotated[str, Limit(pattern=r"^[0-9a-f]{40}$")]

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+# Whoever has more begins with these, of a page as of all: each of its thousands of references can be wrong.
+MOST = 1000
+# So many names are told, and how many more there are.
+_MOST_NAMES, _MOST_KNOWN = 5, 10
 
 
 @dataclass(frozen=True, order=True)
@@ -42,13 +47,24 @@ class BenchbookError(Exception):
         self.problems = problems
 
 
+def few(names: Sequence[str], most: int = _MOST_NAMES, between: str = ", ") -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{between.join(names[:most])}{more}"
+
+
+def few_known(names: Sequence[str], between: str = ", ") -> str:
+    """The same of names that one may choose from."""
+    return few(names, _MOST_KNOWN, between)
+
+
 def did_you_mean(name: str, known: Iterable[str], what: str) -> str:
-    """A fix for an unknown name: the nearest known ones, or all of them when none is near."""
+    """A fix for an unknown name: the nearest known ones, or the first of all when none is near."""
     names = sorted(set(known))
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or names
     if not near:
         return f"there is no {what} to name here"
-    return f"use one of the {'axes' if what == 'axis' else f'{what}s'} there are: {', '.join(near)}"
+    return f"use one of the {'axes' if what == 'axis' else f'{what}s'} there are: {few_known(near)}"
 
 
 def lacking(error: ModuleNotFoundError) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from benchbook.content.parameters import axis_text
-from benchbook.content.problems import Problem, did_you_mean
+from benchbook.content.problems import Problem, did_you_mean, few_known
 from benchbook.content.script import Cell, Script, Variant
 from benchbook.content.units import DEVICE_METERS, METERS, UNITS, Unit, convertible, targets
 
@@ -221,7 +221,7 @@ def _single_variant(script: Script, axes: tuple[tuple[str, str], ...]) -> Varian
         return exact[0]
     if len(variants) > 1:
         open_axes = sorted({axis for v in variants for axis in v.axes} - {axis for axis, _ in axes})
-        known = ", ".join(f"{axis} ({', '.join(axis_values(variants, axis))})" for axis in open_axes)
+        known = ", ".join(f"{axis} ({few_known(axis_values(variants, axis))})" for axis in open_axes)
         raise UnresolvedError(
             f"`{script.reference}` has {len(variants)} variants here", f"choose one by `?axis=value`: {known}"
         )
@@ -245,11 +245,11 @@ def matching_variants(script: Script, axes: tuple[tuple[str, str], ...]) -> tupl
             )
         if value not in values:
             what = f"`{script.reference}` has no variant with {axis}={value}"
-            raise UnresolvedError(what, f"use one of its values: {', '.join(values)}")
+            raise UnresolvedError(what, f"use one of its values: {few_known(values)}")
     found = tuple(v for v in variants if all(axis_text(v.at(axis)) == value for axis, value in axes))
     if not found:
         point = ", ".join(f"{axis}={value}" for axis, value in axes)
-        names = "; ".join(variant.name for variant in variants)
+        names = few_known([variant.name for variant in variants], "; ")
         raise UnresolvedError(
             f"`{script.reference}` has no variant with {point}", f"use one of its variants: {names}"
         )

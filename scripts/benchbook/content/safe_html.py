@@ -27,6 +27,7 @@ _PHRASES = "a abbr b bdi br code del em i img ins kbd mark q s small span strong
 WRITTEN = frozenset(f"{BLOCK_TAGS} {_TABLES} {_PHRASES} samp var".split())
 MADE = frozenset({"input", "label"})
 SLOT = "data-bb-slot"
+# None that numbers the entries of a list otherwise: no check reads such a number.
 ATTRIBUTES: dict[str, frozenset[str]] = {
     "*": frozenset({"class", "dir", "id", "lang", "title"}),
     "a": frozenset({"href"}),
@@ -36,8 +37,6 @@ ATTRIBUTES: dict[str, frozenset[str]] = {
     "img": frozenset({"alt", "height", "loading", "src", "width"}),
     "input": frozenset({"checked", "name"}),
     "label": frozenset({"for"}),
-    "li": frozenset({"value"}),
-    "ol": frozenset({"reversed", "start", "type"}),
     "span": frozenset({SLOT}),
     "td": frozenset({"align", "colspan", "headers", "rowspan"}),
     "th": frozenset({"align", "colspan", "headers", "rowspan", "scope"}),

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.content.code_lines import code_lines
-from benchbook.content.formats import HIDDEN
+from benchbook.content.formats import HIDDEN, LONGEST_REFERENCE
 from benchbook.content.metadata import EXACT_REPEATS, ParameterValue, ScriptMetadata, read_metadata
 from benchbook.content.parameters import axis_text, differs, override_problems, shown_parameters
 from benchbook.content.problems import BenchbookError, Problem
@@ -34,6 +34,12 @@ PARAMETERS, CHECKS = "parameters", "checks"
 
 # Several processes of one machine get one thread each, as under torchrun, unless the script declares more.
 RANK_ENVIRONMENT = {"OMP_NUM_THREADS": "1"}
+
+# What Colab, where readers open a notebook, makes a title, text or a field of: `# @title`, in a string too.
+_FORM = re.compile(r"#[^\S\n]*@")
+
+# What Markdown makes a link, a drawing or a formula of.
+_MORE_THAN_WORDS = re.compile(r"\]\(|\]:|://|www\.|mailto:|```|~~~|[$\\]", re.IGNORECASE)
 
 # A hundred times our longest. A `finally` in a `finally` doubles it, each `return` in its `try` adds to it.
 MOST_COMPILED = 500_000
@@ -293,9 +299,16 @@ def parse_script(source: str, path: str, reference: str) -> Script:
         if (named := _ENCODING.match(said)) and named[1].lower() not in ("utf-8", "utf8"):
             what = f"names the encoding {named[1]}, in which it would say something else"
             raise BenchbookError(Problem(path, number, what, "remove that line: it is UTF-8"))
+    if (form := _FORM.search(source)) is not None:
+        line = source.count("\n", 0, form.start()) + 1
+        what = f"holds `{form[0]}`, of which Colab makes a form that hides the code beside it"
+        raise BenchbookError(Problem(path, line, what, "write the comment without the @"))
     tree = _parse(source, path)
     cells = tuple(_cells(source))
     problems = [*_head_problems(tree, cells, path), *_cell_problems(cells, path)]
+    if len(reference) > LONGEST_REFERENCE:
+        what = f"`{reference}` has more than the {LONGEST_REFERENCE} characters that its record can name"
+        problems.append(Problem(path, 1, what, "give the script or its folder a shorter name"))
     if not REFERENCE.match(reference):
         fix = "name folder and file with lower-case letters, digits and underscores, beginning with a letter"
         problems.append(Problem(path, 1, f"`{reference}` cannot be referred to", fix))
@@ -370,7 +383,7 @@ def _head_problems(tree: ast.Module, cells: Sequence[Cell], path: str) -> Iterat
     if said is None:
         yield Problem(path, 1, "has no docstring", "begin it with one that says what it measures")
     # The notebook of a script begins with it, as Markdown.
-    elif holds_markup(said) or "](" in said or "]:" in said or HIDDEN.search(said):
+    elif holds_markup(said) or _MORE_THAN_WORDS.search(said) or HIDDEN.search(said):
         what = "its docstring holds markup, a link or an invisible character"
         yield Problem(path, tree.body[0].lineno, what, "say in plain words what it measures")
     first = cells[0].line if cells else None

@@ -43,6 +43,11 @@ def prose_problems(page: PageSource, path: str, unit_words: Collection[str]) -> 
     yield from _head_problems(page, path, typed)
     yield from _heading_problems(page, path)
     yield from _cell_problems(page, path, typed)
+    for token in page.tokens:
+        if token.type == "ordered_list_open" and token.attrGet("start") not in (None, 1):
+            assert token.map is not None
+            what = f"a list begins with {token.attrGet('start')}, where readers see 1"
+            yield Problem(path, token.map[0] + 1, what, "begin it with 1, or say the number in its text")
     for token in page.inlines():
         yield from _bare_addresses(token, path)
         yield from _glued_values(token, path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Mapping, Sequence
 from html import escape
 
@@ -10,6 +11,7 @@ from markdown import Markdown
 from markdown_exec import base_format
 
 from benchbook.content.parameters import axis_text, parameters_text
+from benchbook.content.problems import few_known
 from benchbook.content.references import (
     UnfitError,
     UnresolvedError,
@@ -29,13 +31,12 @@ from benchbook.rendering.provenance import details_element, render_details
 from benchbook.rendering.security import clean
 
 PLACES = ("above", "below", "block", "tabbed-left", "tabbed-right", "none")
-# What may stand in a cell's fence beside `source`: options of the code block that shows the source.
-EXTRAS = ("title", "linenums", "hl_lines")
 MAX_LINES, MAX_CHARACTERS = 60, 20_000
 _FENCE = "`" * 8
 # markdown-exec numbers ids over the whole build, which would make them differ from language to language.
 _COUNTED_ID = re.compile(r'\b(id|for|name)="exec-\d+--')
-_OUTPUT = "benchbook-output-goes-here"
+# Stands for the output until that is put in its place; drawn by each build, so that no script holds it.
+_OUTPUT = f"benchbook-output-{secrets.token_hex(16)}"
 
 
 def resolve_cell(library: Library, guide: str, text: str) -> tuple[Script, Cell, Variant, RecordedVariant]:
@@ -67,7 +68,7 @@ def resolve_cell(library: Library, guide: str, text: str) -> tuple[Script, Cell,
     if cell.name in script.regions and cell.name not in found.result.regions:
         others = _reached(library, script, script.variants(()), machine, cell.name)
         what = f"the region `{cell.name}` of `{script.reference}` was not reached in {variant.name}"
-        fix = f"name a variant in which it was: {'; '.join(one.name for one in others)}"
+        fix = f"name a variant in which it was: {few_known([one.name for one in others], '; ')}"
         # One that was never recorded may still reach it.
         all_here = all(recorded(library, script, one.name, machine) is not None for one in among)
         kind = UnfitError if all_here else UnresolvedError
@@ -88,12 +89,6 @@ def _reached(
     return [variant for variant, one in found if one is not None and region in one.result.regions]
 
 
-_UNSAFE = re.compile(r"[\"<>\n\r]")
-# Options that count lines.
-_COUNTED = frozenset({"linenums", "hl_lines"})
-_COUNTS = re.compile(r"[0-9]{1,4}(?:[- ][0-9]{1,4}){0,20}")
-
-
 def check_options(options: Mapping[str, str]) -> None:
     """Raise UnresolvedError if the header of a `cell` fence holds an option it has not."""
     place = options.get("source", "above")
@@ -102,17 +97,9 @@ def check_options(options: Mapping[str, str]) -> None:
             f"a cell cannot be shown with source={place}", f"use one of: {', '.join(PLACES)}"
         )
     for name in options:
-        if name not in ("source", "tabs", *EXTRAS):
-            fix = f"use only: source, tabs, {', '.join(EXTRAS)}"
-            raise UnresolvedError(f"a cell has no option `{name}`", fix)
-    for name, value in options.items():
-        # What shows the source writes them into attributes and headings as they are.
-        if _UNSAFE.search(value):
-            raise UnresolvedError(
-                f"`{name}` of a cell holds a sign of markup", 'leave out ", <, > and line breaks'
-            )
-        if name in _COUNTED and not _COUNTS.fullmatch(value):
-            raise UnresolvedError(f"`{name}` of a cell is no count of lines", "give numbers such as 1 or 2-4")
+        # Those of markdown-exec beside it are words of the page, which no check would read.
+        if name != "source":
+            raise UnresolvedError(f"a cell has no option `{name}`", "use only: source")
 
 
 def render_cell(build: Build, text: str, options: Mapping[str, str], md: Markdown) -> str:
@@ -126,7 +113,7 @@ def render_cell(build: Build, text: str, options: Mapping[str, str], md: Markdow
     script, cell, variant, shown = resolve_cell(library, page.guide, text)
     if cell.name in script.regions:
         # What its lines printed belongs to the whole cell.
-        return _beside(_with_source(build, cell, "above", options, md), "")
+        return _beside(_with_source(build, cell, "above", md), "")
     key = f"{script.reference}?{variant.name}#{cell.name}"
     for machine in library.machines_with(script.reference):
         found = shown if machine == shown.machine else recorded(library, script, variant.name, machine)
@@ -137,7 +124,7 @@ def render_cell(build: Build, text: str, options: Mapping[str, str], md: Markdow
     place = options.get("source", "above")
     if place == "none":
         return output
-    return _beside(_with_source(build, cell, place, options, md), output)
+    return _beside(_with_source(build, cell, place, md), output)
 
 
 def _beside(html: str, output: str) -> str:
@@ -146,17 +133,14 @@ def _beside(html: str, output: str) -> str:
     return html.replace(f"<p>{_OUTPUT}</p>", _OUTPUT).replace(_OUTPUT, output)
 
 
-def _with_source(build: Build, cell: Cell, place: str, options: Mapping[str, str], md: Markdown) -> str:
+def _with_source(build: Build, cell: Cell, place: str, md: Markdown) -> str:
     """The source, highlighted by markdown-exec, with a word in the place of the output."""
     language = build.here.language
     build.here.cells += 1
-    tabs = tuple(options["tabs"].split("|", 1)) if "tabs" in options else ()
-    titles = tabs if len(tabs) == 2 else (language.text("tab_source"), language.text("output"))
-    titles = (escape(titles[0]), escape(titles[1]))
-    extra = {name: options[name] for name in EXTRAS if name in options}
+    titles = (escape(language.text("tab_source")), escape(language.text("output")))
     # Ids of tabs must differ between the cells of a page, and be the same in every language and build.
     prefix = f"cell-{build.here.cells}-" if place.startswith("tabbed") else ""
-    made_from = repr((cell.source, place, titles if prefix else "", prefix, sorted(extra.items())))
+    made_from = repr((cell.source, place, titles if prefix else "", prefix))
     if made_from not in build.rendered:
         shown = base_format(
             language="python",
@@ -167,7 +151,7 @@ def _with_source(build: Build, cell: Cell, place: str, options: Mapping[str, str
             source=place,
             tabs=titles,
             update_toc=False,
-            extra=extra,
+            extra={},
         )
         # As a plain text: markupsafe's own would escape the output that takes the word's place.
         build.rendered[made_from] = plain_code(_COUNTED_ID.sub(rf'\1="{prefix}', clean(str(shown))))

@@ -175,5 +175,12 @@ def _recorded_notebook(script: Script, record: Record | None) -> str:
     shown = script.shown
     changed = {k: v for k, v in result.parameters.items() if k in shown and differs(v, shown[k])}
     if changed:
-        where += f" There it ran with `{parameters_text(changed)}`."
+        where += f" There it ran with {_as_code(parameters_text(changed))}."
     return notebook(script, result.output, where)
+
+
+def _as_code(text: str) -> str:
+    """A line as code in Markdown, which a longer run of backticks ends than any that stands in it."""
+    fence = "`" * max(map(len, re.findall("`*", text)), default=0) + "`"
+    # Of blanks around the text Markdown takes one each, and none stand there by themselves.
+    return f"{fence} {text} {fence}" if len(fence) > 1 else f"{fence}{text}{fence}"

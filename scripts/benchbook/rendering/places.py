@@ -14,7 +14,7 @@ from benchbook.content.page_source import (
     fence_options,
     parse_page,
 )
-from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.problems import MOST, BenchbookError, Problem
 from benchbook.content.references import UnfitError, UnresolvedError
 from benchbook.languages.language import Language, load_language
 from benchbook.query.library import Library
@@ -42,7 +42,7 @@ def page_references(path: Path) -> list[Place]:
 
 
 def check_page(path: Path, page: PageSource, library: Library) -> list[Problem]:
-    """What is wrong with the references of `page`, whose file is `path`, all of it."""
+    """What is wrong with the references of `page`, whose file is `path`: `MOST` problems, or few more."""
     project = library.project
     shown = project.relative(path)
     try:
@@ -52,6 +52,8 @@ def check_page(path: Path, page: PageSource, library: Library) -> list[Problem]:
     problems: list[Problem] = []
     count = CellCount()
     for line, kind, text, options, heading in _places(page):
+        if len(problems) >= MOST:
+            break
         if heading:
             problems.append(
                 Problem(shown, line, "a heading holds a value", "say it in the text below the heading")

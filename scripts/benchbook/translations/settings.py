@@ -35,6 +35,11 @@ from benchbook.translations.english_words import implied_everywhere, unsaid_by_e
 
 # What every language calls so, whether a term is of it or not.
 DEVICES = ("CPU", "GPU", "TPU", "NPU")
+# What `charset:` may be. Others have every letter there is (UTF-8, GB 18030, IDNA), or of too many languages.
+_CHARSETS = (
+    *("big5", "euc_jp", "euc_kr", "gb2312", "koi8_r", "koi8_u", "shift_jis", "tis_620"),
+    *(f"iso8859_{part}" for part in (*range(1, 12), *range(13, 17))),
+)
 _LATIN = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 LIKE_NEIGHBOURS = "fix it as its neighbours are"
 # Several times what any language here has: each is tried at every word of every page.
@@ -321,7 +326,7 @@ class Rules:
         magnitudes: Words behind a number that multiply it.
         register: How it speaks to its reader.
         leftovers: What translation tools leave behind, in this language.
-        charset: An encoding that has every letter it uses of its script, by Python's name; "" for none.
+        charset: An encoding that has every letter it uses of its script, of `_CHARSETS`; "" for none.
         keeps_order: What stands in its texts in the English order, as links do in every language.
         units: How people write units behind a number, in this language and in English, and which each is.
     """
@@ -417,12 +422,10 @@ def load_rules(project: Project, code: str) -> Rules:
             fix = "name powers of ten: `1000: [thousand]`"
             what = f"`magnitudes:` has {many}, which is no power of ten"
             raise BenchbookError(Problem(shown, yaml_line(text, ("magnitudes", str(many))), what, fix))
-    try:
-        "".encode(blocks.charset or "utf-8")
-    except (LookupError, ValueError) as error:
-        what = f"`charset:` is {blocks.charset!r}, which Python does not know"
-        fix = "name one of https://docs.python.org/3/library/codecs.html#standard-encodings"
-        raise BenchbookError(Problem(shown, yaml_line(text, ("charset",)), what, fix)) from error
+    if blocks.charset not in ("", *_CHARSETS):
+        what = f"`charset:` is {blocks.charset!r}, which is not known as an encoding of one script"
+        fix = f"name one of {', '.join(_CHARSETS)}, or leave it out"
+        raise BenchbookError(Problem(shown, yaml_line(text, ("charset",)), what, fix))
     if wordless := list(_wordless(blocks)):
         fix = "give it a word to be found by"
         raise BenchbookError(*(Problem(shown, yaml_line(text, keys), what, fix) for keys, what in wordless))
