@@ -375,6 +375,14 @@ def test_what_mkdocs_refuses_is_told_as_it_says_it(
     assert text.split("\n")[problem.line - 1].startswith(key)
 
 
+@pytest.mark.parametrize("text", ["", "- site_name: Sums\n"])
+def test_settings_that_hold_no_setting_are_refused(project: Project, text: str) -> None:
+    write(project.root / "mkdocs.yml", text)
+    (problem,) = site_setting_problems(Project(project.root), ())
+    assert (problem.path, problem.line) == ("mkdocs.yml", 1)
+    assert problem.what.startswith("MkDocs refuses ")
+
+
 @pytest.mark.parametrize("key", ["extra_css", "extra_javascript"])
 @pytest.mark.parametrize(
     "loads", ["https://example.org/own.js", "{path: //example.org/own.js}", "assets/own.js"]

@@ -95,7 +95,7 @@ def site_setting_problems(project: Project, pages: Collection[str]) -> Iterator[
     # A tag that is not held would run code where MkDocs reads it.
     found = list(_own_problems(project, settings, pages))
     yield from found
-    if settings is not None and not any(problem.path == SETTINGS for problem in found):
+    if path.is_file() and not any(problem.path == SETTINGS for problem in found):
         yield from _refusals(project, settings)
 
 
@@ -124,7 +124,7 @@ def _own_problems(project: Project, settings: yaml.Node | None, pages: Collectio
             yield Problem(f"docs/en/{name}", 1, "is in no navigation", f"list it under `nav:` in {SETTINGS}")
 
 
-def _refusals(project: Project, settings: yaml.Node) -> Iterator[Problem]:
+def _refusals(project: Project, settings: yaml.Node | None) -> Iterator[Problem]:
     """What MkDocs refuses to build by, as it says it; nothing is built."""
     path = (project.root / SETTINGS).absolute()
     config = MkDocsConfig(config_file_path=str(path))
@@ -142,7 +142,7 @@ def _refusals(project: Project, settings: yaml.Node) -> Iterator[Problem]:
         yield Problem(SETTINGS, lines.get(key, 1), what, "write what MkDocs takes there")
 
 
-def _key_lines(settings: yaml.Node) -> Iterator[tuple[str, int]]:
+def _key_lines(settings: yaml.Node | None) -> Iterator[tuple[str, int]]:
     for key, _ in settings.value if isinstance(settings, yaml.MappingNode) else ():
         yield str(key.value), key.start_mark.line + 1
 
