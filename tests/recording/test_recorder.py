@@ -800,6 +800,16 @@ def test_recordings_of_two_checkouts_into_one_bundle_would_lose_records(
     assert [each.name for each in path.parent.iterdir()] == ["here.json"]
 
 
+def test_a_link_is_no_lock_of_a_bundle(project: Project, tmp_path: Path) -> None:
+    kept = tmp_path / "kept.json"
+    kept.write_text("what somebody measured", "utf-8")
+    (tmp_path / ".here.json.lock").symlink_to(kept)
+    add_script(project.root, BODY, SWEEP)
+    with pytest.raises(BenchbookError, match=r"^\.here\.json\.lock:1: is a link to another place; remove it"):
+        record(project, bundle=tmp_path / "here.json")
+    assert kept.read_text("utf-8") == "what somebody measured"
+
+
 def test_a_plan_waits_for_no_recording(project: Project, tmp_path: Path) -> None:
     add_script(project.root, BODY, SWEEP)
     with only_recording(project, tmp_path / "here.json"):

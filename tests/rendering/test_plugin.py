@@ -499,3 +499,16 @@ def test_a_lock_that_was_removed_meanwhile_is_taken_anew(
         held(beside)
     lock.release()
     assert not beside.exists()
+
+
+def test_a_folder_that_is_a_link_is_not_emptied(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "site").symlink_to(tmp_path / "kept")
+    with pytest.raises(PluginError, match=r"^site:1: is a link to another place, which a build would empty;"):
+        OutputLock().take(tmp_path / "site")
+
+
+def test_a_link_is_no_lock_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / ".site.lock").symlink_to(tmp_path / "made")
+    OutputLock().take(tmp_path / "site")
+    assert not (tmp_path / "made").exists()

@@ -63,7 +63,12 @@ from benchbook.content.records import (
 )
 from benchbook.content.script import Script, read_script
 from benchbook.content.site_files import site_file_problems, tree_problems, unreadable_tree
-from benchbook.content.unfinished import kept_drawing_problems, own_folder_problems, unfinished_problems
+from benchbook.content.unfinished import (
+    kept_drawing_problems,
+    own_folder_problems,
+    tracked_link_problems,
+    unfinished_problems,
+)
 from benchbook.content.unforeseen import shows_traceback, unforeseen
 from benchbook.content.validation import RECORD_AGAIN, machine_problems, read_json, record_problems
 from benchbook.languages.language import FALLBACK, FILE, load_language, missing_strings, unit_words
@@ -145,6 +150,7 @@ def _look(
     problems += dependency_problems(project, scripts.values())
     problems += earlier_checks_problems(project, scripts)
     problems += own_folder_problems(project) or unfinished_problems(project)
+    problems += tracked_link_problems(project)
     problems += kept_drawing_problems(project)
     samples: dict[tuple[str, Samples], str] = {}
     described: dict[str, dict[str, object]] = {}

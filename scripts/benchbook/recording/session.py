@@ -390,10 +390,12 @@ def _only_holder(path: Path, taken: Problem) -> Iterator[None]:
     Raises:
         BenchbookError: Another process holds it, or it cannot be written.
     """
+    if path.is_symlink():
+        raise BenchbookError(Problem(path.name, 1, "is a link to another place", "remove it"))
     with writing(taken.path):
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("w")
+        file = path.open("a")
     with file:
         try:
             # Released with the process, however that ends.

@@ -63,15 +63,18 @@ class OutputLock:
         """Take it for a build into `site`.
 
         Raises:
-            PluginError: Another build has it.
+            PluginError: Another build has it, or the folder is a link, whose place MkDocs would empty.
         """
         self.release()
+        if site.is_symlink():
+            what, fix = "is a link to another place, which a build would empty", "name the place itself by -d"
+            raise PluginError(str(Problem(site.name, 1, what, fix)))
         beside = site.with_name(f".{site.name}.lock")
         while fcntl is not None and self._held is None:
             try:
                 beside.parent.mkdir(parents=True, exist_ok=True)
                 # Released with the process, however that ends.
-                file = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+                file = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
             except OSError:
                 return
             try:
