@@ -106,18 +106,6 @@ def test_a_drawing_that_came_with_a_commit_is_no_drawing_of_this_checkout(projec
         check(project)
 
 
-@pytest.mark.parametrize("name", ["site", ".here.json.lock", "scripts/more"])
-def test_no_link_comes_with_a_commit(project: Project, name: str) -> None:
-    place = project.root / name
-    place.parent.mkdir(exist_ok=True)
-    place.symlink_to(project.records)
-    git(project.root, "add", "--force", name)
-    with pytest.raises(
-        BenchbookError, match=rf"^{name}:1: is a link, and git tracks it: what is written there"
-    ):
-        check(project)
-
-
 @pytest.mark.parametrize("use", [check, record, import_here, import_there])
 @pytest.mark.parametrize(
     "made",

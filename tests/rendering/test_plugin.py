@@ -508,6 +508,15 @@ def test_a_folder_that_is_a_link_is_not_emptied(tmp_path: Path) -> None:
         OutputLock().take(tmp_path / "site")
 
 
+def test_a_link_in_the_folder_is_not_published(tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site/notes").symlink_to(tmp_path)
+    with pytest.raises(
+        PluginError, match=r"^site/notes:1: is a link, which would be published with the site;"
+    ):
+        OutputLock().take(tmp_path / "site")
+
+
 def test_a_link_is_no_lock_of_a_folder(tmp_path: Path) -> None:
     (tmp_path / ".site.lock").symlink_to(tmp_path / "made")
     OutputLock().take(tmp_path / "site")

@@ -22,7 +22,7 @@ from benchbook.checking.committed import (
     withdrawn_machines,
 )
 from benchbook.checking.earlier_checks import codes_of_other_checks, earlier_checks_problems
-from benchbook.checking.environments import dependency_problems, environment_problems
+from benchbook.checking.environments import dependency_problems, environment_problems, pin_problems
 from benchbook.checking.guide_pattern import pattern_problems
 from benchbook.checking.links import anchors, link_problems
 from benchbook.checking.origins import (
@@ -63,10 +63,10 @@ from benchbook.content.records import (
 )
 from benchbook.content.script import Script, read_script
 from benchbook.content.site_files import site_file_problems, tree_problems, unreadable_tree
+from benchbook.content.tracked import tracked_problems
 from benchbook.content.unfinished import (
     kept_drawing_problems,
     own_folder_problems,
-    tracked_link_problems,
     unfinished_problems,
 )
 from benchbook.content.unforeseen import shows_traceback, unforeseen
@@ -147,10 +147,11 @@ def _look(
     scripts, broken = _scripts(project)
     problems += broken
     problems += environment_problems(project, scripts.values())
+    problems += pin_problems(project)
     problems += dependency_problems(project, scripts.values())
     problems += earlier_checks_problems(project, scripts)
     problems += own_folder_problems(project) or unfinished_problems(project)
-    problems += tracked_link_problems(project)
+    problems += tracked_problems(project)
     problems += kept_drawing_problems(project)
     samples: dict[tuple[str, Samples], str] = {}
     described: dict[str, dict[str, object]] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from packaging.requirements import Requirement
@@ -17,6 +18,7 @@ BEGINNING, ENDING = "constraints-", ".txt"
 SHARED = "constraints.txt"
 # A comment that names a package with the extras that scripts may ask of it: pip knows none in a constraint.
 _EXTRAS = "# extras: "
+_PIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9.+!]*")
 
 
 def environment_problems(project: Project, scripts: Iterable[Script]) -> Iterator[Problem]:
@@ -42,6 +44,18 @@ def environment_problems(project: Project, scripts: Iterable[Script]) -> Iterato
         if venv not in named:
             fix = "remove it, or name the environment in a script, as `venv` of [tool.benchbook]"
             yield Problem(path.name, 1, f"pins an environment `{venv}` that no script runs in", fix)
+
+
+def pin_problems(project: Project) -> Iterator[Problem]:
+    """Lines of the files of pins that are no pins: of any other, pip takes options, such as another index.
+
+    Parameters:
+        project: The checkout.
+    """
+    for path in (project.root / SHARED, *sorted(project.root.glob(f"{BEGINNING}*{ENDING}"))):
+        for number, line in enumerate(path.read_text("utf-8").splitlines() if path.is_file() else (), 1):
+            if line.strip() and not line.startswith("#") and _PIN.fullmatch(line) is None:
+                yield Problem(path.name, number, "is no pin", "write name==version, or a comment")
 
 
 def dependency_problems(project: Project, scripts: Iterable[Script]) -> Iterator[Problem]:

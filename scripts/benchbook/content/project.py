@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -55,6 +56,10 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
+def _is_address(value: object) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"https://[a-z0-9.-]+(?:/[\w.~-]+)+/?", value) is not None
+
+
 def _are_texts(value: object) -> bool:
     return isinstance(value, dict) and all(map(_is_text, value.values()))
 
@@ -70,7 +75,7 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "blocking_machines": (_is_list_of_texts, "a list of names of machines"),
     "machines": (_is_list_of_texts, "a list of names of machines"),
     "translation_drift": (lambda value: value in ("warning", "error"), "`warning` or `error`"),
-    "repository": (_is_text, "the address of the repository"),
+    "repository": (_is_address, "the address of the repository, such as https://github.com/owner/name"),
     "guides": (
         lambda value: isinstance(value, dict) and all(map(_are_texts, value.values())),
         "a table of guides, each with a `reference_machine`",

@@ -31,8 +31,6 @@ UNSAID_SECONDS = 5.0
 LARGEST_LIST = 4 * 2**20
 # What a file is called before it is in its place: hidden, with eight letters of its own behind its name.
 BESIDE = re.compile(r"\.(?P<name>.+\.json(?:\.gz)?)\.[a-z0-9_]{8}")
-# How git's list of files begins the line of a link.
-LINK, TESTS = "120000 ", "tests/"
 AGAIN = "run `benchbook import` or `benchbook record` again, which finishes it first"
 
 # A file that is to be put, its place, and what was there before; the first is None of one that goes.
@@ -136,19 +134,6 @@ def own_folder_problems(project: Project) -> list[Problem]:
 def kept_drawing_problems(project: Project) -> list[Problem]:
     """What came with a commit of the drawings that builds keep: a page would show them as they are."""
     return _tracked(project, project.drawings.parent.name)
-
-
-def tracked_link_problems(project: Project) -> list[Problem]:
-    """The links that git tracks: what a command writes or empties may be behind any of them.
-
-    Those of the tests lead to what the tests read.
-    """
-    listed = git_answer(project.root, "ls-files", "-z", "--stage") or b""
-    entries = (entry.partition("\t") for entry in listed.decode("utf-8", "replace").split("\0"))
-    what = "is a link, and git tracks it: what is written there would be written elsewhere"
-    fix = "put what it leads to in its place"
-    links = [name for mode, _, name in entries if mode.startswith(LINK) and not name.startswith(TESTS)]
-    return [Problem(name, 1, what, fix) for name in links]
 
 
 def _tracked(project: Project, folder: str) -> list[Problem]:

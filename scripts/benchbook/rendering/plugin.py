@@ -69,6 +69,10 @@ class OutputLock:
         if site.is_symlink():
             what, fix = "is a link to another place, which a build would empty", "name the place itself by -d"
             raise PluginError(str(Problem(site.name, 1, what, fix)))
+        # MkDocs empties the folder, but for these: what they lead to would be published.
+        for link in (path for path in (site.iterdir() if site.is_dir() else ()) if path.is_symlink()):
+            what = "is a link, which would be published with the site"
+            raise PluginError(str(Problem(f"{site.name}/{link.name}", 1, what, "remove it")))
         beside = site.with_name(f".{site.name}.lock")
         while fcntl is not None and self._held is None:
             try:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from html import unescape
 from pathlib import Path
 
@@ -16,6 +18,8 @@ from benchbook.rendering.output import BETWEEN_SYNONYMS
 log = logging.getLogger("mkdocs.plugins.benchbook.rendering.search")
 
 FOLDER = "pagefind"
+# A hundred times what it takes.
+LONGEST_SECONDS = 300
 # What the search dialog never loads: Pagefind's own interfaces and its highlighter.
 UNUSED = ("pagefind-ui.*", "pagefind-modular-ui.*", "pagefind-component-ui.*", "pagefind-highlight.js")
 # The figures of a table or a chart are not words to look for, and no text to show around those that are.
@@ -38,9 +42,23 @@ def build_index(site: Path) -> Path:
     """
     folder = site / FOLDER
     shutil.rmtree(folder, ignore_errors=True)
-    command = [sys.executable, "-m", "pagefind", "--site", str(site), "--output-subdir", FOLDER]
+    command = [sys.executable, "-m", "pagefind", "--site", str(site.resolve()), "--output-subdir", FOLDER]
     command += ["--exclude-selectors", IGNORED, "--silent"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    # It takes settings from where it is started, and from variables: where to log, or to serve for ever.
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("PAGEFIND_")}
+    with tempfile.TemporaryDirectory() as empty:
+        try:
+            done = subprocess.run(
+                command,
+                cwd=empty,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=LONGEST_SECONDS,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise RuntimeError(f"pagefind did not end within {LONGEST_SECONDS} s") from error
     if done.returncode:
         raise RuntimeError(f"pagefind failed with exit code {done.returncode}:\n{done.stdout}{done.stderr}")
     for pattern in UNUSED:

@@ -1,0 +1,86 @@
+"""What comes with a commit is nothing that a command writes through, empties, or takes its settings from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchbook.checking.checks import check_project
+from benchbook.content.project import Project
+from benchbook.content.tracked import tracked_problems
+from builders import make_project, write
+from clones import ROOT
+from repositories import commit_all, git
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    project = make_project(tmp_path / "checkout")
+    commit_all(project.root)
+    return project
+
+
+def said(project: Project) -> list[str]:
+    return [f"{problem.path}: {problem.what}" for problem in check_project(Project(project.root)).problems]
+
+
+@pytest.mark.parametrize("name", ["scripts/more", ".github/record"])
+def test_no_link_comes_with_a_commit(project: Project, name: str) -> None:
+    place = project.root / name
+    place.parent.mkdir()
+    place.symlink_to(project.records)
+    assert said(project) == []
+    git(project.root, "add", "--force", name)
+    assert said(project) == [
+        f"{name}: is a link, and git tracks it: what is written there would be written elsewhere"
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", ["pagefind.yml", "mine.json", "site/notes/index.html", "sitecustomize.py", "docs.py", "Site/a"]
+)
+def test_the_root_holds_what_it_is_known_to_hold(project: Project, name: str) -> None:
+    write(project.root / name, "")
+    assert said(project) == []
+    git(project.root, "add", "--force", name)
+    first = name.partition("/")[0]
+    assert said(project) == [f"{first}: stands in the root, where a command may take it for its own"]
+
+
+def test_of_a_folder_of_many_files_the_folder_is_told(project: Project) -> None:
+    for number in range(3):
+        write(project.root / f"site/{number}.html", "")
+    git(project.root, "add", "--force", "site")
+    assert [problem.path for problem in tracked_problems(project)] == ["site"]
+
+
+def test_this_handbook_tracks_nothing_else() -> None:
+    assert list(tracked_problems(Project(ROOT))) == []
+
+
+def test_a_folder_that_git_does_not_know_tracks_nothing(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    write(tmp_path / "pagefind.yml", "")
+    assert list(tracked_problems(project)) == []
+
+
+@pytest.mark.parametrize(
+    "line", ["--extra-index-url https://example.org/simple/", "torch>=2", "-r more.txt", "a==1 --hash=x", "b"]
+)
+@pytest.mark.parametrize("name", ["constraints.txt", "constraints-more.txt"])
+def test_a_file_of_pins_holds_pins_alone(project: Project, name: str, line: str) -> None:
+    write(project.root / name, f"# extras: a[b]\n\na==1.0+cpu\n{line}\n")
+    (problem,) = (one for one in check_project(Project(project.root)).problems if one.what == "is no pin")
+    assert (problem.path, problem.line) == (name, 4)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["javascript://github.com/%0aalert(1)", "http://github.com/a/b", "https://", "a", "https://x.y/<b>"],
+)
+def test_the_address_of_the_repository_is_one(project: Project, address: str) -> None:
+    settings = project.root / "pyproject.toml"
+    settings.write_text(f'{settings.read_text("utf-8")}repository = "{address}"\n', "utf-8")
+    (told,) = said(project)
+    assert told.startswith("pyproject.toml: `repository` of [tool.benchbook] is")
