@@ -224,6 +224,48 @@ def test_a_parameter_that_no_parser_has_room_for_is_a_problem(value: str) -> Non
         parsed(f"# %% parameters\nn = {value}\n\n# %% checks\nassert n")
 
 
+LONG, CPU = "a" * 6000, 'needs = ["cpu"]'
+NAMED = "# %% parameters\nx = 1\n\n# %% {0}\n{1}\n\n# %% checks\nassert x"
+
+
+@pytest.mark.parametrize(
+    ("body", "table", "said"),
+    [
+        (
+            f"# %% parameters\nx = {LONG * 2!r}\n\n# %% checks\nassert x",
+            CPU,
+            "parameters of 12009 characters, and a record holds 10000 at most",
+        ),
+        (
+            f"# %% parameters\nx = {LONG!r}\ny = ''\n\n# %% checks\nassert x",
+            f"[tool.benchbook.on.cuda]\ny = '{LONG}'",
+            "parameters of 12018 characters",
+        ),
+        (
+            "# %% parameters\n" + "\n".join(f"x{n} = 1" for n in range(101)) + "\n\n# %% checks\nassert x1",
+            CPU,
+            "the `parameters` cell sets 101, and 100 are the most",
+        ),
+        (
+            ONE_PARAMETER,
+            "[tool.benchbook.environment]\n" + "\n".join(f"A{n} = '{'b' * 390}'" for n in range(30)),
+            "environment of 12020 characters",
+        ),
+        (ONE_PARAMETER, '[tool.benchbook.environment]\nA = "a\\tb"', "`environment` is"),
+        (ONE_PARAMETER, "ranks = 1001", "make it a whole number of processes, 1 to 1000"),
+        (ONE_PARAMETER, f"inputs = ['{'a' * 401}']", "`inputs` is"),
+        (NAMED.format("f" * 81, "y = 1"), CPU, "cannot be referred to; name it with 80 lower-case letters"),
+        (
+            NAMED.format("f", f"# region {'g' * 81}\ny = 1\n# endregion"),
+            CPU,
+            "cannot be referred to; name it with 80",
+        ),
+    ],
+)
+def test_what_no_record_can_hold_is_a_problem_before_anything_runs(body: str, table: str, said: str) -> None:
+    assert said in problems_of(body, table)
+
+
 def test_a_cell_of_more_regions_than_a_page_shows_is_a_problem() -> None:
     cell = "\n".join(f"# region r{n}\nx = {n}\n# endregion" for n in range(2000))
     with pytest.raises(BenchbookError, match="it has more than 100 regions"):

@@ -63,6 +63,17 @@ def test_a_metric_without_a_list_has_no_blocks(project: Project, capsys: pytest.
     assert "small.py:14: the metric `step_seconds` has blocks, and is one number" in capsys.readouterr().err
 
 
+def test_more_points_than_a_record_may_hold_are_a_problem_of_the_script_after_one_run(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, BODY.replace("range(3)", "range(2501)"), TABLE)
+    assert recording.record_command(project, []) == 1
+    said = capsys.readouterr().err
+    assert "a run yields 2501 points of series and blocks, and all 2 may hold 5000; give it fewer" in said
+    assert "run 2" not in said
+    assert not project.record_path(HERE.name, "guide/small.py").exists()
+
+
 def test_a_record_without_blocks_says_nothing_of_them(project: Project) -> None:
     add_script(project.root, "pass")
     recording.record_command(project, [])

@@ -16,9 +16,10 @@ from packaging.version import InvalidVersion, Version
 
 from benchbook.content.arithmetic import NotArithmeticError, names_in
 from benchbook.content.bounds import LARGEST, load_toml
+from benchbook.content.formats import INVISIBLE
 from benchbook.content.positions import toml_error_line, toml_key_lines
 from benchbook.content.problems import Problem, did_you_mean
-from benchbook.content.records import MOST_RUNS
+from benchbook.content.records import MOST_RANKS, MOST_RUNS
 from benchbook.content.traces import MOST_TRACES
 from benchbook.content.units import UNITS
 
@@ -44,11 +45,15 @@ MOST_POINTS = 1000
 MOST_KINDS = 20
 # Each is read whole for each variant.
 MOST_INPUTS = 20
+# Their names are keys of records.
+LONGEST_PATH = 400
 # Each is looked for in the history of its script.
 MOST_EARLIER = 20
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z")
 # The longest campaign, in seconds: a week.
 LONGEST_TIMEOUT = 7 * 24 * 3600
+# What nobody sees, which a record holds nowhere but in what was printed.
+_UNSEEN = re.compile(f"[{INVISIBLE}]")
 # Half of a character, which no file in UTF-8 can hold: an escape such as \ud800 in a string of Python.
 _LONE = re.compile("[\ud800-\udfff]")
 # What names the lowest version that it admits.
@@ -206,13 +211,20 @@ def _is_strings(value: object) -> TypeGuard[list[str]]:
 
 def _is_environment(value: object) -> bool:
     return isinstance(value, dict) and all(
-        is_parameter_name(name) and isinstance(item, str) and "\0" not in item and len(item) <= 400
+        is_parameter_name(name)
+        and isinstance(item, str)
+        and _UNSEEN.search(item) is None
+        and len(item) <= 400
         for name, item in value.items()
     )
 
 
 def _is_count(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _is_ranks(value: object) -> bool:
+    return _is_count(value) and value <= MOST_RANKS
 
 
 def _is_repeats(value: object) -> bool:
@@ -243,6 +255,7 @@ def _is_inside(value: object) -> bool:
         _is_strings(value)
         and len(value) <= MOST_INPUTS
         and not any(item.startswith(("/", "~")) or ".." in item.split("/") for item in value)
+        and all(len(item) <= LONGEST_PATH and _UNSEEN.search(item) is None for item in value)
     )
 
 
@@ -278,7 +291,7 @@ def _is_matrix(value: object) -> bool:
 # What each key of [tool.benchbook] must be: a test, and the words that say so.
 KEYS: dict[str, tuple[Callable[[object], bool], str]] = {
     "needs": (_is_needs, f"a list of one or more of {', '.join(NEEDS)}, and any of {', '.join(RIGHTS)}"),
-    "ranks": (_is_count, "a whole number of processes, 1 or more"),
+    "ranks": (_is_ranks, f"a whole number of processes, 1 to {MOST_RANKS}"),
     "timeout": (_is_seconds, "a number of seconds, a week at most"),
     "repeats": (_is_repeats, f"a whole number of runs, 1 to {MOST_RUNS}"),
     "environment": (_is_environment, 'a table of strings, such as { OMP_NUM_THREADS = "2" }'),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator, Mapping
+from itertools import product
 
 from benchbook.content.arithmetic import names_in
 from benchbook.content.metadata import (
@@ -15,9 +17,12 @@ from benchbook.content.metadata import (
     is_parameter_value,
 )
 from benchbook.content.problems import Problem, did_you_mean
+from benchbook.content.records import MOST_SET
 
 SAFE_VALUE = re.compile(r"[A-Za-z0-9_.+-]+\Z")
 LONGEST_NAME = 200
+# Seven times what any script has: each variant holds all of them.
+MOST_PARAMETERS = 100
 # So many characters of what was set are shown.
 LONGEST_LINE = 1000
 PLAIN = "give it a finite number, a string of whole characters, a boolean, None or a list of those"
@@ -101,6 +106,7 @@ def override_problems(
         for name in sorted(names_in(expression) - set(shown)):
             what = f"the work `{key}` names `{name}`, which is not a parameter"
             yield Problem(path, metadata.line_of(key), what, did_you_mean(name, shown, "parameter"))
+    yield from _size_problems(metadata, shown, path)
     names: set[str] = set()
     for point in metadata.matrix:
         for axis, value in point.items():
@@ -127,3 +133,22 @@ def override_problems(
             what = f"a point of the matrix is called by {len(name)} characters ({name[:40]}...)"
             fix = f"sweep fewer parameters at once, or name them shorter ({LONGEST_NAME} at most)"
             yield Problem(path, metadata.line_of("matrix"), what, fix)
+
+
+def _size_problems(
+    metadata: ScriptMetadata, shown: Mapping[str, ParameterValue], path: str
+) -> Iterator[Problem]:
+    """The first variant that sets more than a record holds of what was set."""
+    if len(shown) > MOST_PARAMETERS:
+        what = f"the `parameters` cell sets {len(shown)}, and {MOST_PARAMETERS} are the most"
+        yield Problem(path, 1, what, "leave out what nobody would set, or read a file that `inputs` names")
+        return
+    for table, point in product(({}, *metadata.on.values()), metadata.matrix or ({},)):
+        swept = {axis: value for axis, value in point.items() if axis in shown}
+        environment = metadata.environment | dict(point.get("environment", {}))
+        for name, held in (("parameters", {**shown, **table, **swept}), ("environment", environment)):
+            if (size := len(json.dumps(held, default=str))) > MOST_SET:
+                what = f"{name} of {size} characters, and a record holds {MOST_SET} at most"
+                fix = "set shorter texts, or read a file that `inputs` names"
+                yield Problem(path, metadata.line_of(name), what, fix)
+                return

@@ -23,7 +23,7 @@ from benchbook.content.safe_html import holds_markup
 from benchbook.content.units import UNITS
 
 MARKER = re.compile(r"^# %%(?:[ \t]+(?P<name>.*?))?[ \t]*$")
-CELL_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+CELL_NAME = re.compile(r"[a-z][a-z0-9_]{0,79}\Z")
 REFERENCE = re.compile(r"[a-z][a-z0-9_]*/[a-z][a-z0-9_]*\.py\Z")
 
 # Ten times the longest of ours: what Python parses takes some thousand bytes for each of these.
@@ -401,7 +401,7 @@ def _cell_problems(cells: Sequence[Cell], path: str) -> Iterator[Problem]:
     parts: dict[str, ast.Module] = {}
     for cell in cells:
         if not CELL_NAME.match(cell.name):
-            fix = "name it with lower-case letters, digits and underscores, beginning with a letter"
+            fix = "name it with 80 lower-case letters, digits and underscores at most, a letter first"
             yield Problem(path, cell.line, f"the cell name `{cell.name}` cannot be referred to", fix)
         if cell.name in seen:
             what = f"the cell `{cell.name}` is there twice (first on line {seen[cell.name]})"
@@ -418,7 +418,7 @@ def _cell_problems(cells: Sequence[Cell], path: str) -> Iterator[Problem]:
             for region in regions_of(cell.source):
                 line = cell.start + region.first - 1
                 if not CELL_NAME.match(region.name):
-                    fix = "name it with lower-case letters, digits and underscores, beginning with a letter"
+                    fix = "name it with 80 lower-case letters, digits and underscores at most, a letter first"
                     yield Problem(path, line, f"the region name `{region.name}` cannot be referred to", fix)
                 if region.name in seen:
                     what = f"the region `{region.name}` is there twice (first on line {seen[region.name]})"

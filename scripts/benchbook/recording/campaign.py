@@ -15,6 +15,7 @@ from benchbook.content.formats import MOMENT
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.records import (
     MOST_CAMPAIGNS,
+    MOST_POINTS,
     Campaign,
     HistoryLine,
     RankRun,
@@ -253,6 +254,7 @@ def gather(
                 progress(turn, result)
                 turns.appendleft(turn)
                 continue
+            result = _few_enough(task.script, variant, result)
             if result.outcome == FAILED:
                 failed.add(turn.variant)
                 problems.append(problem_of(task.script, variant, result))
@@ -268,6 +270,23 @@ def gather(
         ended = "interrupted"
     runs = {name: found for name, found in whole(journal).items() if name in variants and name not in failed}
     return Gathered(runs, problems, ended)
+
+
+def _few_enough(script: Script, variant: Variant, result: Result) -> Result:
+    """The result of a run, failed where all runs of the variant would hold more points than a record may."""
+    points = sum(
+        len(value)
+        for rank in result.ranks
+        for value in (*rank["metrics"].values(), *rank.get("blocks", {}).values())
+        if isinstance(value, list)
+    )
+    if points * variant.repeats <= MOST_POINTS:
+        return result
+    what = (
+        f"a run yields {points} points of series and blocks, and all {variant.repeats} may hold {MOST_POINTS}"
+    )
+    line = script.metadata.line_of("metrics")
+    return replace(result, outcome=FAILED, failure=Failure(line, what, "give it fewer, such as every tenth"))
 
 
 def _by_chance(journal: Journal, turn: Turn, result: Result) -> bool:
