@@ -235,6 +235,11 @@ def test_a_page_that_the_navigation_leaves_out_is_named(project: Project) -> Non
     assert not any(line.startswith("docs/en/index.md") for line in lines(project))
 
 
+def test_a_site_has_the_page_that_readers_come_to_first(project: Project) -> None:
+    write(project.root / "mkdocs.yml", "nav:\n  - sums.md\n")
+    assert "docs/en/index.md:1: is not there, and readers come to it first; write it" in lines(project)
+
+
 @pytest.mark.parametrize(
     "leads", ["javascript:alert(1)", "https://example.org/", "nowhere.md", "../README.md"]
 )

@@ -65,6 +65,13 @@ def test_a_folder_that_git_does_not_know_tracks_nothing(tmp_path: Path) -> None:
     assert list(tracked_problems(project)) == []
 
 
+def test_a_repository_that_git_does_not_read_is_told(project: Project) -> None:
+    assert check_project(project).warnings == ()
+    write(project.root / ".git/HEAD", "nothing that git knows")
+    (told,) = check_project(project).warnings
+    assert told.what == "cannot be read by git, so that nothing is held to what was committed"
+
+
 @pytest.mark.parametrize(
     "line", ["--extra-index-url https://example.org/simple/", "torch>=2", "-r more.txt", "a==1 --hash=x", "b"]
 )

@@ -68,6 +68,13 @@ def test_plural_forms_are_those_of_the_new_language(project: Project) -> None:
     assert load_language(project.docs, "ko").strings["median_of"] == {"other": "median of {n}"}
 
 
+def test_the_code_of_norwegian_is_a_text(project: Project) -> None:
+    new_language(project, "no")
+    settings = (project.root / "mkdocs.yml").read_text("utf-8")
+    assert '- locale: "no"\n' in settings
+    assert "- locale: ja\n" in settings
+
+
 def test_a_language_is_removed_by_deleting_its_folder_and_its_entry(project: Project) -> None:
     before = (project.root / "mkdocs.yml").read_text("utf-8"), found_in(project)
     new_language(project, "fr")

@@ -61,6 +61,7 @@ from benchbook.content.records import (
     load_record,
     record_from,
 )
+from benchbook.content.revisions import git_answer
 from benchbook.content.script import Script, read_script
 from benchbook.content.site_files import site_file_problems, tree_problems, unreadable_tree
 from benchbook.content.tracked import tracked_problems
@@ -158,6 +159,9 @@ def _look(
     measured: list[_Measured] = []
     recorded = _recorded(project)
     committed = committed_records(project)
+    if (project.root / ".git").exists() and git_answer(project.root, "rev-parse", "--git-dir") is None:
+        what = "cannot be read by git, so that nothing is held to what was committed"
+        warnings.append(Problem(".git", 1, what, "run `git status` there, which says why"))
     for machine in project.machines:
         broken = list(_machine_problems(project, machine, scripts, samples, described, measured, committed))
         problems += broken

@@ -50,6 +50,7 @@ _TEXTS = (
     "site_url",
 )
 _LOADING = ("extra_css", "extra_javascript")
+HOME = "index.md"
 # What may be said of a script beside its path. Of a style, MkDocs knows its path alone.
 _OF_SCRIPT: Mapping[str, Any] = {"defer": True, "type": "module"}
 # Settings that say something else in another handbook, or are held to something below.
@@ -120,6 +121,8 @@ def _own_problems(project: Project, settings: yaml.Node | None, pages: Collectio
                 SETTINGS, line, what, "name a page that is there; other places are linked in a page"
             )
     if menu is not None:
+        if HOME not in pages:
+            yield Problem(f"docs/en/{HOME}", 1, "is not there, and readers come to it first", "write it")
         for name in sorted(set(pages) - listed):
             yield Problem(f"docs/en/{name}", 1, "is in no navigation", f"list it under `nav:` in {SETTINGS}")
 

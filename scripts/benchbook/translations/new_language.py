@@ -204,7 +204,8 @@ def _entry(text: str, code: str, locale: Locale) -> Iterator[str]:
     """The lines of the entry, what readers see of it marked to be translated."""
     root = parse_nodes(text)
     name = str(locale.get_display_name(locale) or code)
-    yield f"- locale: {code}"
+    # Norwegian is `no`, which YAML reads as a yes or no.
+    yield f"- locale: {code}" if yaml.safe_load(code) == code else f'- locale: "{code}"'
     yield f"  name: {json.dumps(name[:1].upper() + name[1:], ensure_ascii=False)}"
     yield f"  build: !ENV [BUILD_{code.upper().replace('-', '_')}, true]"
     for key in ("site_name", "site_description"):
