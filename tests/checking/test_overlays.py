@@ -361,3 +361,19 @@ def test_nobody_from_outside_is_called_as_the_maintainers_are(project: Project, 
 def test_the_maintainers_are_not_quoted_as_having_measured(project: Project) -> None:
     (said,) = refused(project, quoted(recorded_by="maintainers"))
     assert "campaign paper is quoted, and says that the maintainers measured it" in said
+
+
+def test_what_is_added_of_another_campaign_changes_no_line_of_one_that_is_done(project: Project) -> None:
+    other = "20260103T030405Z-more"
+    bundle = bundle_of("steps=1", "steps=2")
+    (record,) = bundle["records"]
+    later = {"started": "2026-01-03T03:04:05Z", "finished": "2026-01-03T03:05:05Z"}
+    record["campaigns"][other] = campaign(record) | later
+    record["variants"]["steps=2"]["campaign"] = other
+    line = {"date": "2026-01-03", "campaign": other, "variants": ["steps=2"], "medians": {}}
+    record["history"].append(line)
+    told = refused(project, bundle)
+    assert not [one for one in told if "the history of campaign" in one]
+    record["history"][0]["medians"]["steps=2"] = {"total": 999}
+    history = f"the history of campaign {LINE['campaign']}"
+    assert [one for one in refused(project, bundle) if one.endswith(history) or f"{history};" in one]

@@ -128,13 +128,14 @@ def _compare_histories(old: Record, new: Record, merged: Record, title: str, fou
     if gone:
         found.replaced.append(f"{title}: the history of campaign {few(list(dict.fromkeys(gone)))}")
     # What a campaign was is known once it is done: its lines change only with what it has measured since.
-    done = {name for name, one in old.campaigns.items() if is_same(new.campaigns.get(name), one)}
+    going_on = {one.campaign for name, one in new.variants.items() if name not in old.variants}
+    done = {name for name, one in old.campaigns.items() if is_same(new.campaigns.get(name), one)} - going_on
     forged = [
         line.campaign
         for line in merged.history
         if line.campaign in done and not any(is_same(line, one) for one in old.history)
     ]
-    if forged and not set(new.variants) - set(old.variants):
+    if forged:
         found.replaced.append(f"{title}: the history of campaign {few(list(dict.fromkeys(forged)))}")
     known = {*old.campaigns, *new.campaigns, *(line.campaign for line in old.history)}
     strange = [line.campaign for line in new.history if line.campaign not in known]
