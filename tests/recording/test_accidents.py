@@ -19,7 +19,7 @@ import pytest
 
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
-from benchbook.content.records import MOST_CAMPAIGNS, Campaign, Record, load_record
+from benchbook.content.records import MOST_CAMPAIGNS, Campaign, HistoryLine, Record, load_record
 from benchbook.content.script import Variant
 from benchbook.content.unfinished import alone
 from benchbook.machines.circumstances import deciding_variables, differ
@@ -682,13 +682,19 @@ def test_a_clock_that_is_a_little_behind_the_commit_is_gone_by(
     assert record(project) == 0
 
 
-def test_a_line_of_the_history_that_a_wrong_clock_dated_goes_when_the_script_is_recorded_again(
-    project: Project,
-) -> None:
+def recorded_once(project: Project) -> tuple[Record, HistoryLine]:
+    """The record of a script that was measured once, and the line of its history."""
     add_script(project.root, PLAIN, SWEEP)
     assert record(project) == 0
     before = written(project)
     (line,) = before.history
+    return before, line
+
+
+def test_a_line_of_the_history_that_a_wrong_clock_dated_goes_when_the_script_is_recorded_again(
+    project: Project,
+) -> None:
+    before, line = recorded_once(project)
     odd = [replace(line, date=date, campaign=f"of-{date}") for date in ("2020-01-01", "2999-01-01")]
     Checkout(project, HERE).save(replace(before, history=(odd[0], line, odd[1])))
     assert record(project, everything=True) == 0
@@ -697,10 +703,7 @@ def test_a_line_of_the_history_that_a_wrong_clock_dated_goes_when_the_script_is_
 
 
 def test_a_history_that_is_full_loses_its_oldest_line_to_the_next_campaign(project: Project) -> None:
-    add_script(project.root, PLAIN, SWEEP)
-    assert record(project) == 0
-    before = written(project)
-    (line,) = before.history
+    before, line = recorded_once(project)
     older = [replace(line, campaign=f"older-{number}") for number in range(MOST_CAMPAIGNS - 1)]
     Checkout(project, HERE).save(replace(before, history=(*older, line)))
     assert record(project, everything=True) == 0
@@ -712,10 +715,7 @@ def test_a_history_that_is_full_loses_its_oldest_line_to_the_next_campaign(proje
 def test_a_line_that_is_in_the_history_twice_is_there_once_when_the_script_is_recorded_again(
     project: Project,
 ) -> None:
-    add_script(project.root, PLAIN, SWEEP)
-    assert record(project) == 0
-    before = written(project)
-    (line,) = before.history
+    before, line = recorded_once(project)
     Checkout(project, HERE).save(replace(before, history=(line,) * MOST_CAMPAIGNS))
     assert record(project, everything=True) == 0
     first, last = written(project).history

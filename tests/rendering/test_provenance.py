@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from benchbook.content.units import UNITS
 from benchbook.languages.language import load_language
+from benchbook.query.measurements import Measurement
 from benchbook.rendering.provenance import environment_text, repeats_text
 from benchbook.statistics.summary import summary
 
@@ -37,6 +38,14 @@ def test_the_environment_is_told_with_its_variants_where_not_all_had_it(
     assert environment_text(sources) == text
 
 
+def measured(samples: list[float], unit: str) -> Measurement:
+    """As much of a measurement as says how often and how alike."""
+    told = SimpleNamespace(
+        source=SimpleNamespace(quoted=False), summary=summary(samples), seeds=False, unit=UNITS[unit]
+    )
+    return cast(Measurement, told)
+
+
 @pytest.mark.parametrize(
     ("samples", "unit", "text"),
     [
@@ -46,19 +55,9 @@ def test_the_environment_is_told_with_its_variants_where_not_all_had_it(
     ],
 )
 def test_a_share_of_nearly_nothing_does_not_scatter(samples: list[float], unit: str, text: str) -> None:
-    measured = SimpleNamespace(
-        source=SimpleNamespace(quoted=False), summary=summary(samples), seeds=False, unit=UNITS[unit]
-    )
-    english = load_language(DOCS, "en")
-    assert repeats_text([measured], english) == text  # type: ignore[list-item]
+    assert repeats_text([measured(samples, unit)], load_language(DOCS, "en")) == text
 
 
 def test_values_of_more_and_of_fewer_runs_say_how_many_they_are_of() -> None:
-    measured = [
-        SimpleNamespace(
-            source=SimpleNamespace(quoted=False), summary=summary(samples), seeds=False, unit=UNITS["s"]
-        )
-        for samples in ([1.0, 1.0, 1.1], [2.0] * 8)
-    ]
-    english = load_language(DOCS, "en")
-    assert repeats_text(measured, english).startswith("median of 3 to 8")  # type: ignore[arg-type]
+    several = [measured([1.0, 1.0, 1.1], "s"), measured([2.0] * 8, "s")]
+    assert repeats_text(several, load_language(DOCS, "en")).startswith("median of 3 to 8")

@@ -43,7 +43,7 @@ from benchbook.checking.traces import (
     named_traces,
     trace_problems,
 )
-from benchbook.content.formats import count_marks, from_table, is_same, too_large
+from benchbook.content.formats import count_marks, from_table, has_same, is_same, too_large
 from benchbook.content.machines import (
     MachineDescription,
     description_here,
@@ -609,7 +609,7 @@ def _merge(old: Record | None, new: Record) -> Record:
     # A campaign that was stopped wrote a line, and another of the same name once it had gone on. Of campaigns
     # that nothing in the bundle is of, or whose lines it lacks or has alike, what is here stays.
     renewed = {variant.campaign for variant in new.variants.values()} & {
-        line.campaign for line in new.history if not any(is_same(line, one) for one in old.history)
+        line.campaign for line in new.history if not has_same(old.history, line)
     }
     kept = {line.campaign: line for line in old.history if line.campaign not in renewed}
     added = {line.campaign: line for line in new.history if line.campaign not in kept}

@@ -65,11 +65,7 @@ from benchbook.content.revisions import git_answer
 from benchbook.content.script import Script, read_script
 from benchbook.content.site_files import site_file_problems, tree_problems, unreadable_tree
 from benchbook.content.tracked import tracked_problems
-from benchbook.content.unfinished import (
-    kept_drawing_problems,
-    own_folder_problems,
-    unfinished_problems,
-)
+from benchbook.content.unfinished import kept_drawing_problems, own_folder_problems, unfinished_problems
 from benchbook.content.unforeseen import shows_traceback, unforeseen
 from benchbook.content.validation import RECORD_AGAIN, machine_problems, read_json, record_problems
 from benchbook.languages.language import FALLBACK, FILE, load_language, missing_strings, unit_words
@@ -129,10 +125,10 @@ def check_project(project: Project) -> CheckReport:
     except BenchbookError as error:
         problems += error.problems
     except Exception as error:
-        # What a file has that is told already need not be told by what fell over it.
-        last = unforeseen(error, project.root)
         if shows_traceback():
             raise
+        # What a file has that is told already need not be told by what fell over it.
+        last = unforeseen(error, project.root)
         if not any(problem.path == last.path for problem in problems):
             problems.append(last)
     return CheckReport(_finest(problems), _finest(warnings))

@@ -12,7 +12,7 @@ from typing import Any
 
 from benchbook.checking.origins import changed_fields, recorded_code_problems, script_in
 from benchbook.checking.overlays import continues, session_differences
-from benchbook.content.formats import from_table, is_same
+from benchbook.content.formats import from_table, has_same, is_same
 from benchbook.content.machines import MachineDescription, differing_key
 from benchbook.content.positions import json_line
 from benchbook.content.problems import BenchbookError, Problem, few
@@ -294,9 +294,7 @@ def _history_problems(
         and not any(is_same(line, one) or (line.campaign in grown and continues(line, one)) for one in new)
     ]
     done = {*before["campaigns"], *(line.campaign for line in old)} - set(grown)
-    odd += [
-        line.campaign for line in new if line.campaign in done and not any(is_same(line, one) for one in old)
-    ]
+    odd += [line.campaign for line in new if line.campaign in done and not has_same(old, line)]
     if odd:
         what = f"the history of campaign {few(list(dict.fromkeys(odd)))} is otherwise on `main`"
         yield Problem(shown, json_line(text, ("history",)), what, RESTORE)

@@ -110,8 +110,3 @@ def _globals_set(table: symtable.SymbolTable) -> Iterator[str]:
             yield symbol.get_name()
     for inner in table.get_children():
         yield from _globals_set(inner)
-
-
-def _short(digest: str) -> str:
-    """A digest as messages name it."""
-    return digest[: len("sha256:") + 12]

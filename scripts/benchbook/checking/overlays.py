@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from benchbook.content.formats import is_same
+from benchbook.content.formats import has_same, is_same
 from benchbook.content.problems import few
 from benchbook.content.records import Campaign, HistoryLine, Publication, Record
 
@@ -131,9 +131,7 @@ def _compare_histories(old: Record, new: Record, merged: Record, title: str, fou
     going_on = {one.campaign for name, one in new.variants.items() if name not in old.variants}
     done = {name for name, one in old.campaigns.items() if is_same(new.campaigns.get(name), one)} - going_on
     forged = [
-        line.campaign
-        for line in merged.history
-        if line.campaign in done and not any(is_same(line, one) for one in old.history)
+        line.campaign for line in merged.history if line.campaign in done and not has_same(old.history, line)
     ]
     if forged:
         found.replaced.append(f"{title}: the history of campaign {few(list(dict.fromkeys(forged)))}")

@@ -269,6 +269,11 @@ def is_same(one: object, other: object) -> bool:
     return one == other and _written(one) == _written(other)
 
 
+def has_same(values: Iterable[object], value: object) -> bool:
+    """Whether one of some values is written as `value` is (`is_same`)."""
+    return any(is_same(value, one) for one in values)
+
+
 def _written(value: object) -> str:
     return json.dumps(value, sort_keys=True, default=vars)
 
