@@ -112,7 +112,7 @@ def record_command(
             scripts,
             here,
             lambda script: store.load(script.reference),
-            which="all" if everything or verify else "stale",
+            which="verify" if verify else "all" if everything else "stale",
             variant=variant,
             repeats=repeats,
             smallest=smallest,
