@@ -1079,6 +1079,13 @@ def test_who_measured_is_shown(project: Project) -> None:
     assert next(iter(found.campaigns.values())).recorded_by == "someone"
 
 
+def test_who_measures_is_not_left_empty(project: Project) -> None:
+    for options in ({}, {"plan": True, "machine": "nvidia-h200-141gb"}):
+        with pytest.raises(BenchbookError) as refused:
+            record(project, recorded_by="", **options)
+        assert str(refused.value) == "--recorded-by:1: is empty; say who measures, or leave it out"
+
+
 def test_the_recorder_needs_neither_torch_nor_what_builds_pages() -> None:
     code = (
         "import sys; import benchbook.recording.command, benchbook.recording.host_process\n"
