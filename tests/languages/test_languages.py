@@ -188,6 +188,13 @@ def test_counted_nouns_follow_the_plural_forms() -> None:
     ]
 
 
+@pytest.mark.parametrize("code", ["en", "ar", "zh", "ja"])
+def test_one_run_is_no_median_in_any_language(code: str) -> None:
+    language = load_language(DOCS, code)
+    middle = language.text("median_of", n=8).replace("8", "1")
+    assert language.text("median_of", n=1) == language.text("same_in", n=1) != middle
+
+
 def test_months_are_in_the_language() -> None:
     months = [load_language(DOCS, code).month("2026-11-20T10:00:00Z") for code in ("en", "ar", "zh", "ja")]
     assert months == ["Nov 2026", "نوفمبر 2026", "2026\u00a0年\u00a011\u00a0月", "2026年11月"]

@@ -145,7 +145,8 @@ class Language:
         if isinstance(found, dict):
             number = values.get("n", 0)
             form = owner.locale.plural_form(number if isinstance(number, int) else 0)
-            found = found.get(form, found["other"])
+            # A single run is no median, also where CLDR has one form for all numbers.
+            found = found["one"] if number == 1 and "one" in found else found.get(form, found["other"])
         shown = {
             name: format_number(value, self.locale) if isinstance(value, int) else self.isolated(str(value))
             for name, value in values.items()
@@ -419,7 +420,7 @@ def _problems(table: dict[str, Any], code: str, path: str, text: str) -> Iterabl
             yield Problem(path, yaml_line(text, keys), f"`{'.'.join(keys)}`: {what}", fix)
             return
     try:
-        categories = {*Locale.parse(code.replace("-", "_")).plural_form.tags, "other"}
+        categories = {*Locale.parse(code.replace("-", "_")).plural_form.tags, "one", "other"}
     except (UnknownLocaleError, ValueError):
         yield Problem(
             path, 1, f"`{code}` is not a language that CLDR knows", "name the folder by its language code"
