@@ -154,7 +154,7 @@ def test_a_row_added_to_a_sweep_leaves_the_others_as_they_are(project: Project) 
     assert after.history[1].variants == ["n=3"]
 
 
-def test_a_row_whose_times_are_compared_brings_its_baseline_along(project: Project) -> None:
+def test_a_row_whose_times_are_compared_brings_all_others_along(project: Project) -> None:
     timed = SWEEP.replace('"count"', '"s"')
     add_script(project.root, BODY, timed)
     record(project)
@@ -162,8 +162,9 @@ def test_a_row_whose_times_are_compared_brings_its_baseline_along(project: Proje
     add_script(project.root, BODY, timed.replace("[1, 2]", "[1, 2, 3]"))
     record(project)
     after = written(project)
-    assert after.variants["n=1"].campaign == after.variants["n=3"].campaign != before.variants["n=1"].campaign
-    assert after.variants["n=2"] == before.variants["n=2"]
+    assert list(after.variants) == ["n=1", "n=2", "n=3"]
+    assert len({variant.campaign for variant in after.variants.values()}) == 1
+    assert not after.campaigns.keys() & before.campaigns.keys()
 
 
 def test_a_variant_is_recorded_beside_its_baseline(project: Project) -> None:
@@ -1076,6 +1077,13 @@ def test_who_measured_is_shown(project: Project) -> None:
     found = load_record(project.record_path(f"{HERE.name}--someone", "guide/small.py"))
     assert found is not None
     assert next(iter(found.campaigns.values())).recorded_by == "someone"
+
+
+def test_who_measures_is_not_left_empty(project: Project) -> None:
+    for options in ({}, {"plan": True, "machine": "nvidia-h200-141gb"}):
+        with pytest.raises(BenchbookError) as refused:
+            record(project, recorded_by="", **options)
+        assert str(refused.value) == "--recorded-by:1: is empty; say who measures, or leave it out"
 
 
 def test_the_recorder_needs_neither_torch_nor_what_builds_pages() -> None:

@@ -23,7 +23,7 @@ from benchbook.checking.origins import (
     strange_words,
     worded,
 )
-from benchbook.checking.overlays import LATEST_STAYS, Changes, compare_records
+from benchbook.checking.overlays import Changes, compare_records
 from benchbook.checking.plausibility import (
     Samples,
     copied_run_problems,
@@ -73,6 +73,7 @@ from benchbook.content.revisions import laid_out
 from benchbook.content.script import Script, read_script
 from benchbook.content.unfinished import changing_records
 from benchbook.content.validation import machine_problems, parse_json, record_problems
+from benchbook.query.freshness import all_in_one
 
 T = TypeVar("T")
 # So much of a value is told.
@@ -356,7 +357,7 @@ def _laid_over(project: Project, path: str, bundle: dict[str, Any], before: Sequ
         campaigns = described_campaigns(merged.variants, script.codes, declared)
         if script.is_timed and len(campaigns) > 1:
             what = f"its variants would be of {len(campaigns)} campaigns, whose times cannot be compared"
-            found.refused.append((f"{title}: {what}", LATEST_STAYS))
+            found.refused.append((f"{title}: {what}", all_in_one(script)))
         if old is not None:
             compare_records(old, new, merged, found)
             copied = copied_run_problems(record_table(merged), script, path)

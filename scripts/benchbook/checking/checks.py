@@ -32,7 +32,6 @@ from benchbook.checking.origins import (
     measurer_problems,
     model_problems,
     python_problems,
-    too_few_runs,
 )
 from benchbook.checking.plausibility import (
     Samples,
@@ -70,7 +69,7 @@ from benchbook.content.unforeseen import shows_traceback, unforeseen
 from benchbook.content.validation import RECORD_AGAIN, machine_problems, read_json, record_problems
 from benchbook.languages.language import FALLBACK, FILE, load_language, missing_strings, unit_words
 from benchbook.languages.prose import prose_problems
-from benchbook.query.freshness import CODE_CHANGED, kinds_of
+from benchbook.query.freshness import CODE_CHANGED, all_in_one, kinds_of, too_few_runs
 from benchbook.query.library import Library
 from benchbook.recording.estimate import work_problems
 from benchbook.rendering.error_texts import error_text_problems
@@ -334,7 +333,7 @@ def _record_problems(
         config = project.config
         lent = record.machine in config.machines and record.machine not in config.blocking_machines
         for name in () if lent else sorted(current.keys() & asked.keys()):
-            if (few := too_few_runs(record.variants[name], asked[name])) is not None:
+            if (few := too_few_runs(record.variants[name], asked[name].repeats)) is not None:
                 line = json_line(text, ("variants", name))
                 yield Problem(shown, line, f"variant {name}: {few}", RECORD_AGAIN)
         measured.append(_Measured(shown, text, table | {"variants": current}, machine))
@@ -380,7 +379,8 @@ def _campaign_problems(project: Project, record: Record, script: Script, shown: 
     campaigns = described_campaigns(record.variants, script.codes, declared)
     if script.is_timed and len(campaigns) > 1:
         what = f"its variants are of {len(campaigns)} campaigns, whose times cannot be compared"
-        yield Problem(shown, 1, what, "record all of them in one, or keep those of one")
+        named = ", with the `--recorded-by` of its machine" if OWNER_MARK in record.machine else ""
+        yield Problem(shown, 1, what, f"{all_in_one(script)}{named}")
 
 
 def _freshness(

@@ -28,17 +28,16 @@ from benchbook.content.records import (
     CLOCK_SKEW,
     OWNER_MARK,
     Publication,
-    VariantRecord,
     load_record,
     record_from,
 )
 from benchbook.content.revisions import git_answer, has_whole_history, moment_of
-from benchbook.content.script import Script, Variant, machine_kinds, parse_script
+from benchbook.content.script import Script, machine_kinds, parse_script
 from benchbook.content.validation import RECORD_AGAIN
 from benchbook.machines.accelerators import VENDORS, model_words
 from benchbook.machines.description import MAINTAINERS, gigabytes, named, slug
 from benchbook.machines.gpus import Sheet, known_gpus, sheet_of
-from benchbook.query.freshness import input_digests, is_among, judge_record
+from benchbook.query.freshness import input_digests, is_among, judge_record, too_few_runs
 
 # What a person may have worded better; an import leaves it as it is.
 WORDING = ("title", "short")
@@ -402,18 +401,11 @@ def record_origin_problems(
         if longest > known[name].timeout + ROUNDING_SECONDS:
             what = f"{title}: a run took {longest:.0f} s, and is ended after {known[name].timeout:g} s"
             yield Problem(path, 1, what, RECORD_AGAIN)
-        if (few := too_few_runs(variant, known[name])) is not None:
+        if (few := too_few_runs(variant, known[name].repeats)) is not None:
             yield Problem(path, 1, f"{title}: {few}", RECORD_AGAIN)
     kept = set(table["campaigns"]) - asked
     yield from measurer_problems(machine, table, path, kept)
     yield from python_problems(script, table, asked, path)
-
-
-def too_few_runs(measured: VariantRecord, asked: Variant) -> str | None:
-    """That a variant was measured in fewer runs than its script asks for; None if it was not."""
-    if measured.outcome == "ok" and len(measured.runs) < asked.repeats:
-        return f"holds {len(measured.runs)} runs where {asked.repeats} are asked for"
-    return None
 
 
 def python_problems(

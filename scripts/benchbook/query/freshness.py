@@ -86,6 +86,18 @@ def input_digests(script: Script, folder: Path) -> dict[str, str]:
     return digests
 
 
+def too_few_runs(measured: VariantRecord, asked: int) -> str | None:
+    """That a variant was measured in fewer runs than are asked for; None if it was not."""
+    if measured.outcome == "ok" and len(measured.runs) < asked:
+        return f"holds {len(measured.runs)} runs where {asked} are asked for"
+    return None
+
+
+def all_in_one(script: Script) -> str:
+    """How to fix a record of times that are of two campaigns, or would be."""
+    return f"record all its variants in one campaign: `benchbook record --all {script.reference}`"
+
+
 def _changes(
     script: Script, variant: Variant, measured: VariantRecord, inputs: dict[str, str]
 ) -> Iterator[str]:

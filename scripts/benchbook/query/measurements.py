@@ -238,7 +238,7 @@ def check_one_campaign(first: Measurement, second: Measurement) -> None:
     if timed and first.source.result.campaign != second.source.result.campaign:
         scripts = sorted({part.source.script.reference for part in (first, second)})
         what = f"compares times of two campaigns on {first.source.machine.name}"
-        raise UnfitError(what, f"record both in one: benchbook record {' '.join(scripts)}")
+        raise UnfitError(what, f"record both in one: benchbook record --all {' '.join(scripts)}")
 
 
 def _value(run: Run, reference: Reference) -> float | None:

@@ -27,7 +27,7 @@ from benchbook.content.records import (
     measured_days,
 )
 from benchbook.content.script import Script, Variant
-from benchbook.query.freshness import input_digests
+from benchbook.query.freshness import all_in_one, input_digests
 from benchbook.recording.endings import MAKE_ROOM
 from benchbook.recording.hosts import (
     Host,
@@ -383,9 +383,9 @@ def lay_over(
 
     What was measured last stays. A timeout or a crash never replaces a measurement that still describes the
     script: it says something of this session, and the measurement would be lost. What a campaign has of a
-    timed script replaces none of another one unless it is over and lacks none of its variants: times are
-    compared within a campaign. The history has one line of each campaign, the newest if there are too many; a
-    line goes that a clock dated which was wrong.
+    timed script replaces none of another one where any of that would stay: times are compared within a
+    campaign. The history has one line of each campaign, the newest if there are too many; a line goes that a
+    clock dated which was wrong.
     """
     old = task.record or Record.of(task.script.reference, machine)
     new: dict[str, VariantRecord] = {}
@@ -410,8 +410,10 @@ def lay_over(
         if found.outcome in {TIMED_OUT, CRASHED}:
             problems.append(problem_of(task.script, variant, _bad(gathered.runs[variant.name])))
     over = gathered.ended == "complete"
-    whole_campaign = over and len(new) == len(task.variants)
-    if task.script.is_timed and not whole_campaign and _mixes(task, old, campaign_id, new, baseline=not over):
+    if task.script.is_timed and _mixes(task, old, campaign_id, new, baseline=not over):
+        if new:
+            what = "what was measured would stand beside times of another campaign, whose record stays"
+            problems.append(Problem(task.script.path, 1, what, all_in_one(task.script)))
         return None, problems if over else []
     if not new:
         return None, problems

@@ -93,6 +93,8 @@ def record_command(
         BenchbookError: Nothing could be begun.
     """
     console = Console(stderr=True, highlight=False)
+    if recorded_by == "":
+        raise BenchbookError(Problem("--recorded-by", 1, "is empty", "say who measures, or leave it out"))
     planned = planned_machine(project, machine) if plan and machine is not None else None
     here, found = (planned, None) if planned is not None else this_machine(machine, recorded_by)
     if bundle is not None and bundle.is_dir():
@@ -112,7 +114,7 @@ def record_command(
             scripts,
             here,
             lambda script: store.load(script.reference),
-            which="all" if everything or verify else "stale",
+            which="verify" if verify else "all" if everything else "stale",
             variant=variant,
             repeats=repeats,
             smallest=smallest,

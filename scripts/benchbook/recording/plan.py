@@ -13,18 +13,17 @@ from benchbook.content.machines import MachineDescription
 from benchbook.content.metadata import NEEDS
 from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
-from benchbook.content.records import Record, VariantRecord
+from benchbook.content.records import Record, VariantRecord, described_campaigns
 from benchbook.content.script import Script, Variant, read_script
 from benchbook.machines.gpus import Sheet, sheet_of
 from benchbook.machines.rights import missing_rights
-from benchbook.query.freshness import Verdict, input_digests, judge_record
+from benchbook.query.freshness import Verdict, all_in_one, input_digests, judge_record, too_few_runs
 from benchbook.recording.estimate import expected_seconds
 from benchbook.statistics.summary import median
 
-Which = Literal["stale", "all"]
+# What a plan is of: what is not fresh, everything, or everything once more beside what is recorded.
+Which = Literal["stale", "all", "verify"]
 
-# A variant in this state was recorded, and is recorded again.
-AGAIN = ("stale", "invalid")
 # What starting a process and reading its results adds to the cells of a run, and a fork server to a script:
 # one for each environment.
 RUN_SECONDS, SCRIPT_SECONDS = 0.1, 4.0
@@ -152,8 +151,8 @@ def make_plan(
         scripts: `guide/script.py` or guides; none for all.
         machine: Where it would run.
         load: The record of a script on this machine.
-        which: Only what is not fresh, or everything.
-        variant: Only this one, with its baseline.
+        which: Only what is not fresh, everything, or everything to compare it with its record.
+        variant: Only this one, with its baseline; a problem where times of others in the record would stay.
         repeats: Runs per variant, instead of what each asks for.
         smallest: Every variant at its smallest, once.
         missing: What of some rights is not there, and why.
@@ -272,18 +271,18 @@ def _task(
     wanted: _Wanted,
 ) -> Task:
     variants = script.variants(machine.kinds)
-    verdicts = {variant.name: judge_record(script, variant, record, inputs) for variant in variants}
-    everything = wanted.which == "all"
+    verdicts = _verdicts(script, variants, record, inputs, wanted)
+    everything = wanted.which != "stale"
+    first = variants[0].name
     if wanted.variant is not None:
-        names = {wanted.variant}
+        names = {wanted.variant, first}
+        if record is not None and wanted.which != "verify":
+            _see_that_no_times_mix(script, record, wanted.variant, verdicts.keys() - names)
     else:
         names = {name for name, verdict in verdicts.items() if everything or verdict.state != "fresh"}
-    first = variants[0].name
-    if names and (wanted.variant is not None or script.is_timed):
-        names.add(first)
-    if wanted.variant is None and script.is_timed and any(verdicts[name].state in AGAIN for name in names):
-        # Times are compared within one campaign: one that is measured again leaves none behind in another.
-        names = set(verdicts)
+        if names and script.is_timed:
+            # Times are compared within one campaign: one that is measured leaves none behind in another.
+            names = set(verdicts)
     chosen = [variant for variant in variants if variant.name in names]
     if wanted.repeats is not None:
         chosen = [replace(variant, repeats=wanted.repeats) for variant in chosen]
@@ -308,6 +307,36 @@ def _task(
         seconds | estimates,
         frozenset(estimates),
     )
+
+
+def _verdicts(
+    script: Script,
+    variants: Sequence[Variant],
+    record: Record | None,
+    inputs: dict[str, str],
+    wanted: _Wanted,
+) -> dict[str, Verdict]:
+    """The verdicts on `variants`; where only what is not fresh runs, stale is too what `check` refuses."""
+    verdicts = {variant.name: judge_record(script, variant, record, inputs) for variant in variants}
+    if record is None or wanted.which != "stale":
+        return verdicts
+    mixed = script.is_timed and len(described_campaigns(record.variants, script.codes, verdicts)) > 1
+    for variant in variants:
+        asked = min(variant.repeats, wanted.repeats or variant.repeats)
+        if verdicts[variant.name].state != "fresh":
+            continue
+        if mixed:
+            verdicts[variant.name] = Verdict("stale", "times of two campaigns in one record")
+        elif too_few_runs(record.variants[variant.name], asked) is not None:
+            verdicts[variant.name] = Verdict("stale", "fewer runs than declared")
+    return verdicts
+
+
+def _see_that_no_times_mix(script: Script, record: Record, variant: str, others: Collection[str]) -> None:
+    """Raise BenchbookError where `variant` and the baseline leave times of another campaign in `others`."""
+    if script.is_timed and described_campaigns(record.variants, script.codes, others):
+        what = f"variant {variant} alone would leave times of two campaigns in one record"
+        raise BenchbookError(Problem(script.path, 1, what, all_in_one(script)))
 
 
 def _estimates(script: Script, variants: Sequence[Variant], sheet: Sheet | None) -> dict[str, float | None]:
