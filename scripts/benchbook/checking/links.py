@@ -13,12 +13,14 @@ from urllib.parse import unquote
 from benchbook.content.claims import claim_anchor
 from benchbook.content.page_source import ROW, PageSource, claim_sentences
 from benchbook.content.problems import Problem, did_you_mean
+from benchbook.content.site_files import ASSETS
 
 # A scheme, or an address from the root of a host: not ours to follow.
 _ELSEWHERE = re.compile(r"(?:[a-z][a-z0-9+.-]*:|/)", re.IGNORECASE)
 _SCHEME = re.compile(r"(?:[a-z][a-z0-9+.-]*:|//)", re.IGNORECASE)
 # What needs no resolving; with another scheme it is refused elsewhere.
 _LEFT = re.compile(r"#.|[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
+_IMAGE = "image"
 _BREAKS = ("softbreak", "hardbreak")
 
 # The ids of the headings and claims of each page, which has one name in every language.
@@ -48,8 +50,13 @@ def link_problems(page: PageSource, name: str, folder: Path, path: str, known: A
         known: The pages there are, which every language shows, and their sections.
     """
     yield from _raw_problems(page, path)
-    for line, address, of_row in _links(page):
+    for line, address, kind in _links(page):
+        of_row = kind == ROW
         target, mark, anchor = address.partition("#")
+        if kind == _IMAGE and (not target or target.startswith("/") or target.endswith(".md")):
+            fix = f"write the path of its file from the page's folder, such as `../{ASSETS}/name.svg`"
+            yield Problem(path, line, f"the picture `{address}` is no file of the site", fix)
+            continue
         if of_row and _SCHEME.match(target):
             yield Problem(path, line, f"`{address}` is no page that a row leads to", "name a page of ours")
             continue
@@ -62,8 +69,8 @@ def link_problems(page: PageSource, name: str, folder: Path, path: str, known: A
             if target.endswith(".md"):
                 fix = did_you_mean(target, known, "page")
                 yield Problem(path, line, f"there is no page `{target}` to link to", fix)
-            # Path.is_file raises where a name is longer than any that a file can have.
-            elif not os.path.isfile(folder / target):
+            # Outside docs/ nothing is published. Path.is_file raises where a name is longer than any file's.
+            elif target.startswith("../../") or not os.path.isfile(folder / target):
                 yield Problem(
                     path, line, f"there is no file `{target}` to link to", "add it, or name another"
                 )
@@ -82,10 +89,10 @@ def _row_target(address: str, name: str) -> str:
     return posixpath.normpath(address.lstrip("/")) if address.startswith("/") else _target(address, name)
 
 
-def _links(page: PageSource) -> Iterator[tuple[int, str, bool]]:
-    """Line and address of every link and image that stays within the site, and whether it is a row's.
+def _links(page: PageSource) -> Iterator[tuple[int, str, str]]:
+    """Line, address and kind of every link and image that stays within the site: "link", "image" or of a row.
 
-    A row leads to pages of the site alone.
+    A row leads to pages of the site alone, an image to a file of it.
     """
     for token in page.inlines():
         assert token.map is not None
@@ -93,12 +100,15 @@ def _links(page: PageSource) -> Iterator[tuple[int, str, bool]]:
         for child in token.children or ():
             if child.type in _BREAKS:
                 line += 1
-            attribute = {"link_open": "href", "image": "src"}.get(child.type)
-            if attribute is not None:
-                address = str(child.attrGet(attribute) or "")
+            if child.type == "image":
+                address = str(child.attrGet("src") or "")
+                if not _SCHEME.match(address):
+                    yield line, address, _IMAGE
+            elif child.type == "link_open":
+                address = str(child.attrGet("href") or "")
                 of_row = ROW in token.meta
                 if address and (of_row or not _ELSEWHERE.match(address)):
-                    yield line, address, of_row
+                    yield line, address, ROW if of_row else "link"
 
 
 def _raw_problems(page: PageSource, path: str) -> Iterator[Problem]:
