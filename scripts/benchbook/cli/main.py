@@ -16,9 +16,9 @@ import typer
 from benchbook.cli.changes import comment, dependencies, notebooks, propose, report
 from benchbook.cli.kit import kit
 from benchbook.cli.predict import coefficients, predict_memory, predictions
-from benchbook.cli.problems import print_problems, printable
+from benchbook.cli.problems import print_problems
 from benchbook.cli.translations import new, translations
-from benchbook.content.problems import BenchbookError, Problem, lacking
+from benchbook.content.problems import BenchbookError, Problem, lacking, printable
 from benchbook.content.project import find_project
 from benchbook.content.records import MOST_RUNS, NO_ROOM
 from benchbook.content.unforeseen import limit_time, shows_traceback, unforeseen
@@ -238,7 +238,7 @@ def compare(
     try:
         code = compare_command(find_project(), a, b, machine, question, meters, as_json)
     except UnresolvedError as error:
-        raise typer.BadParameter(str(error)) from None
+        raise typer.BadParameter(printable(str(error))) from None
     raise typer.Exit(code)
 
 
