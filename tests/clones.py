@@ -59,3 +59,16 @@ def benchbook(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Run the command of this checkout in a folder."""
     command = [sys.executable, str(ROOT / "scripts/benchbook"), *words]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def unread(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command of this checkout in a folder, into a pipe that nobody reads."""
+    command = [sys.executable, str(ROOT / "scripts/benchbook"), *words]
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        return subprocess.run(
+            command, cwd=folder, stdout=writer, stderr=subprocess.PIPE, text=True, check=False
+        )
+    finally:
+        os.close(writer)

@@ -40,7 +40,7 @@ from builders import (
     with_table,
     write,
 )
-from clones import ROOT, benchbook
+from clones import ROOT, benchbook, unread
 from handbooks import edit
 from repositories import git
 
@@ -104,6 +104,15 @@ def test_records_that_are_in_place_are_so_though_no_space_is_left_to_say_it(
         "not all of it could be written: no space left on device; "
         "the records are in place, and need not be imported again\n"
     )
+
+
+def test_records_are_in_place_though_nobody_reads_what_is_said_of_them(
+    project: Project, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "bundle.json", packed(bundle_of()))
+    done = unread("import", str(path), folder=project.root)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert load_record(project.record_path(GUEST, "sums/add.py")) == record_from(bundle_of()["records"][0])
 
 
 @pytest.mark.parametrize("zipped", [False, True])

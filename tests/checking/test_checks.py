@@ -250,6 +250,28 @@ def test_the_navigation_leads_to_pages_alone(project: Project, leads: str) -> No
     assert any(line.startswith(what) for line in lines(project))
 
 
+def test_titles_and_descriptions_of_the_site_hold_no_measured_number(project: Project) -> None:
+    settings = """site_name: Twice as fast
+site_description: Saves 40 % of memory.
+nav:
+  - Start 3x faster: index.md
+  - Train:
+      - Fit 12 GB: sums.md
+plugins:
+  i18n:
+    languages:
+      - locale: ja
+        site_name: 8 hours
+        nav_translations:
+          Train: 12 GB
+"""
+    write(project.root / "mkdocs.yml", settings)
+    said = [line for line in lines(project) if "holds the number" in line]
+    assert [line.split(":")[1] for line in said] == ["2", "4", "6", "11", "13"]
+    what = "a title or description of the site holds the number `40 %`; say it without a number"
+    assert said[0] == f"mkdocs.yml:2: {what}"
+
+
 def test_a_language_has_no_settings_of_its_own_but_its_names(project: Project) -> None:
     entry = (
         "{locale: ja, name: Japanese, nav_translations: {Start: Here}, nav: [Here: 'javascript:alert(1)']}"

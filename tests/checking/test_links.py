@@ -48,11 +48,28 @@ def problems(text: str, folder: Path) -> list[str]:
         ),
         (f"[x]({'a' * 300}.txt)", "docs/ja/index.md:1: there is no file `aaa"),
         (f"![x]({'a' * 300}/b.svg)", "docs/ja/index.md:1: there is no file `aaa"),
+        ("[x](sums.md#)", "docs/ja/index.md:1: `sums.md#` leads to a section without a name; name a section"),
+        (
+            'One,\n<a href="sums.md">two</a>.',
+            "docs/ja/index.md:2: `<a>` leads to `sums.md`, and the build resolves no address in HTML; "
+            "write `[words](sums.md)`",
+        ),
+        ('<div>\n<img alt="x" src="there.svg">\n</div>', "docs/ja/index.md:2: `<img>` leads to `there.svg`"),
+        (
+            "![x](/assets/none.png)",
+            "docs/ja/index.md:1: the picture `/assets/none.png` is no file of the site; write the path of its",
+        ),
+        ("![x]()", "docs/ja/index.md:1: the picture `` is no file of the site"),
+        ("![x](sums.md)", "docs/ja/index.md:1: the picture `sums.md` is no file of the site"),
+        ("![x](../../outside.svg)", "docs/ja/index.md:1: there is no file `../../outside.svg` to link to"),
         ("![x](picture.svg)", "docs/ja/index.md:1: there is no file `picture.svg` to link to; add it"),
     ],
 )
 def test_a_dead_link_is_named_with_its_line(text: str, problem: str, tmp_path: Path) -> None:
-    (found,) = problems(text, tmp_path)
+    (tmp_path / "outside.svg").write_text("<svg/>", "utf-8")
+    folder = tmp_path / "docs/ja"
+    folder.mkdir(parents=True)
+    (found,) = problems(text, folder)
     assert found.startswith(problem)
 
 
@@ -62,6 +79,7 @@ def test_a_dead_link_is_named_with_its_line(text: str, problem: str, tmp_path: P
         "[x](sums.md), [y](sums.md#adding), [z](#start) and [w](./sums.md)",
         "[x](https://example.org/sum.md#a), [y](mailto:a@example.org), [z](/elsewhere)",
         "`[x](sum.md)`",
+        '<a href="#start">x</a>, <a href="https://example.org/">y</a> and <a href="mailto:a@example.org">z</a>',
         "![x](there.svg)",
         "```table\nlinks: {a: /sums.md#adding, b: index.md}\n```",
     ],

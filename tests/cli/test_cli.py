@@ -14,7 +14,7 @@ import pytest
 from benchbook.cli import main
 from benchbook.cli.main import seconds
 from builders import MACHINE, PAGE, SCRIPT, make_project, with_table, write
-from clones import ROOT, benchbook
+from clones import ROOT, benchbook, unread
 
 
 def test_status_prints_one_object_per_variant_and_machine(tmp_path: Path) -> None:
@@ -73,6 +73,14 @@ def test_where_no_space_is_left_for_what_is_printed_one_line_says_so(tmp_path: P
     assert done.returncode == 1
     said = "not all of it could be written: no space left on device; make room, and run it again\n"
     assert done.stderr == said
+
+
+def test_the_exit_code_is_of_the_work_though_nobody_reads_what_is_printed(tmp_path: Path) -> None:
+    make_project(tmp_path)
+    assert unread("check", folder=tmp_path).returncode == 0
+    assert unread("status", "--json", folder=tmp_path).returncode == 0
+    write(tmp_path / "docs/en/sums.md", PAGE.replace("#total", "#totals"))
+    assert unread("check", folder=tmp_path).returncode == 1
 
 
 @pytest.mark.parametrize("number", [errno.EDQUOT, errno.EFBIG, errno.EROFS])

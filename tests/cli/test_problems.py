@@ -10,8 +10,8 @@ import typer
 
 from benchbook.checking.checks import CheckReport
 from benchbook.cli import main
-from benchbook.cli.problems import LONGEST, MOST, print_problems, printable
-from benchbook.content.problems import BenchbookError, Problem
+from benchbook.cli.problems import LONGEST, MOST, print_problems
+from benchbook.content.problems import BenchbookError, Problem, printable
 from benchbook.content.records import bundle_digest, record_table
 from builders import MACHINE_JSON, make_project, make_record, write
 from clones import benchbook

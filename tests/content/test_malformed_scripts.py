@@ -252,6 +252,17 @@ NAMED = "# %% parameters\nx = 1\n\n# %% {0}\n{1}\n\n# %% checks\nassert x"
             "environment of 12020 characters",
         ),
         (ONE_PARAMETER, '[tool.benchbook.environment]\nA = "a\\tb"', "`environment` is"),
+        (
+            "# %% parameters\nx = 'ada@example.org'\n\n# %% checks\nassert x",
+            CPU,
+            "the parameter `x` holds 'ada@example.org', which can identify someone, so that no record may",
+        ),
+        (
+            "# %% parameters\nx = ''\n\n# %% checks\nassert x == ''",
+            "[tool.benchbook.on.cuda]\nx = ['/home/ada/data']",
+            "`x` is set to '/home/ada', which can identify someone",
+        ),
+        (ONE_PARAMETER, "[tool.benchbook.environment]\nA = '/home/ada'", "`A` is set to '/home/ada', which"),
         (ONE_PARAMETER, "ranks = 1001", "make it a whole number of processes, 1 to 1000"),
         (ONE_PARAMETER, f"inputs = ['{'a' * 401}']", "`inputs` is"),
         (NAMED.format("f" * 81, "y = 1"), CPU, "cannot be referred to; name it with 80 lower-case letters"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -188,6 +189,46 @@ def test_links_and_what_git_would_run_are_left_out(project: Project, tmp_path: P
         assert sorted(found.scripts()) == ["sums/add.py"]
         assert (found.snippets / "sums/add.py").read_text("utf-8") == SCRIPT
     assert not (tmp_path / "evil").exists()
+
+
+def commit_of_trees(root: Path, names: list[str], depth: int) -> str:
+    """A commit whose `docs` holds, in so many folders, one folder of nothing under each name: few objects."""
+
+    def tree(listed: str) -> str:
+        command = ["git", "-C", str(root), "mktree"]
+        return subprocess.run(
+            command, input=listed, capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    inner = tree("")
+    for _ in range(depth):
+        inner = tree("".join(f"040000 tree {inner}\t{name}\n" for name in names))
+    return git(root, "commit-tree", "-m", "Trees", tree(f"040000 tree {inner}\tdocs\n"))
+
+
+@pytest.mark.parametrize(
+    ("names", "depth", "what"),
+    [
+        (list("0123456789"), 6, "lists more than 100000 files and folders of pages and records; leave out"),
+        (["a", "b"], 60, "has files in more than 8 folders below `docs`, and nothing lies as deep; put"),
+        (
+            ["x" * 121],
+            1,
+            "has a name of 121 characters below `docs`; give it a shorter one: 120 are the most",
+        ),
+        (["x" * 200_000], 1, "has a name of "),
+    ],
+    ids=["wide", "deep", "long", "longer than is read"],
+)
+def test_a_tree_that_has_no_end_is_refused_while_it_is_listed(
+    project: Project, names: list[str], depth: int, what: str
+) -> None:
+    commit_all(project.root)
+    bomb = commit_of_trees(project.root, names, depth)
+    with pytest.raises(BenchbookError) as caught:
+        make_report(project.root, "HEAD", bomb)
+    assert str(caught.value).startswith(f"{bomb}:1: {what}")
+    assert "\n" not in str(caught.value)
 
 
 # What the report holds is anybody's

@@ -447,8 +447,7 @@ def test_what_is_not_predicted_yet_only_needs_doing(project: Project) -> None:
     assert "is not predicted on nvidia-h200-141gb yet" in found.warnings[0].what
 
 
-def test_what_is_asked_no_longer_is_a_problem_until_it_is_gone(project: Project) -> None:
-    predict(project)
+def ask_for_plain_alone(project: Project) -> None:
     edit(
         project.snippets / "sums/predictions.toml",
         'name = "add.py"',
@@ -460,6 +459,11 @@ def test_what_is_asked_no_longer_is_a_problem_until_it_is_gone(project: Project)
         "[[script.case]]",
     )
     edit(project.snippets / "sums/predictions.toml", "training = { checkpointing = true }\n", "")
+
+
+def test_what_is_asked_no_longer_is_a_problem_until_it_is_gone(project: Project) -> None:
+    predict(project)
+    ask_for_plain_alone(project)
     problems = [one.what for one in predictions_found(Project(project.root)).problems]
     assert any(
         "predicts variant mode=lean of sums/add.py, which no predictions.toml asks for" in one
@@ -598,6 +602,28 @@ def test_what_is_predicted_anew_stands_beside_a_blind_one(project: Project) -> N
         assert (one.anew.blind, one.anew.workload["sequence"]) == (False, 32)
     assert blind_problems(project) == []
     assert set(said(predict(project, machine=H200)).values()) == {"kept"}
+
+
+def test_what_is_asked_no_longer_is_removed_or_kept_in_words(project: Project) -> None:
+    predict(project)
+    ask_for_plain_alone(project)
+    removed = {one.machine: one.reason for one in predict(project) if one.what == "removed"}
+    assert removed == {
+        H200: "blind, and not measured yet; no predictions.toml asks for it",
+        MACHINE: "not blind; no predictions.toml asks for it",
+    }
+    assert {one.what for one in predict(project)} == {"as it was"}
+
+
+def test_a_blind_prediction_that_was_measured_is_kept_though_nothing_asks_for_it(project: Project) -> None:
+    predict(project)
+    measure_on_h200(project, "2026-11-20T11:00:00Z")
+    ask_for_plain_alone(project)
+    kept = {one.variant: one.reason for one in predict(project, machine=H200) if one.what == "kept"}
+    assert kept["mode=lean"] == "blind, and measured since; no predictions.toml asks for it"
+    written = load_predictions(h200(project))
+    assert written is not None
+    assert "mode=lean" in written.variants
 
 
 def test_an_edited_one_beside_a_blind_one_is_found_too(project: Project) -> None:

@@ -1015,6 +1015,9 @@ def test_a_variant_that_no_script_has_is_a_problem_of_each(
     assert (
         "sweep.py:1: has no variant `n=3`; use one of the variants there are: n=" in capsys.readouterr().err
     )
+    assert record(project, variant="n=3\n::error::x", plan=True) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "has no variant `n=3\\n::error::x`; use one" in line
 
 
 def on_a_gpu(monkeypatch: pytest.MonkeyPatch, gpu: FakeGpu) -> str:

@@ -190,6 +190,7 @@ def test_other_machines_go_to_the_data_of_the_guide() -> None:
         (SWEEP + "\nlog: z", "`log:` names no axis"),
         (SWEEP + "\nlog: {x: 1}", "`log:` names no axis"),
         (SWEEP.replace("title: Peak & batch", ""), "has no `title:`"),
+        (SWEEP.replace("title: Peak & batch", "title: [Peak, batch]"), "`title:` is not text"),
         (SERIES.replace("loss\n", "lost\n"), "no metric `lost`"),
     ],
 )

@@ -129,6 +129,17 @@ def test_a_page_in_which_a_parser_runs_out_of_its_stack_is_named(
         build_site(project)
 
 
+@pytest.mark.parametrize("below", ["", "handbook"])
+def test_a_file_where_the_site_is_built_is_one_line(project: Project, below: str) -> None:
+    site = project.root / "site"
+    site.write_text("x", "utf-8")
+    config = load_config(str(project.root / "mkdocs.yml"), site_dir=str(site / below))
+    config.plugins.run_event("startup", command="build", dirty=False)
+    with pytest.raises(PluginError, match=r"/site:1: is no folder, and the site is built there; remove it"):
+        mkdocs_build(config)
+    assert site.read_text("utf-8") == "x"
+
+
 def test_a_site_that_there_is_no_room_for_is_one_line(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,6 +80,9 @@ HOSTILE = {
     "See [it](https://[).": "`https://[`",
     "![it](//[x)": "`//[x`",
     "See [it](https://a\u2100b/).": "`https://a\u2100b/`",
+    "See [it](https://a:99999/).": "`https://a:99999/`",
+    "See <https://256.1.1.1/>.": "`https://256.1.1.1/`",
+    "See [it](https:///).": "`https:///`",
     "<details ontoggle=poisoned=1 open>x</details>": "`ontoggle=`",
 }
 

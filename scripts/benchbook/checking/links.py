@@ -6,16 +6,22 @@ import os
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
+from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
 
 from benchbook.content.claims import claim_anchor
 from benchbook.content.page_source import ROW, PageSource, claim_sentences
 from benchbook.content.problems import Problem, did_you_mean
+from benchbook.content.site_files import ASSETS
 
 # A scheme, or an address from the root of a host: not ours to follow.
 _ELSEWHERE = re.compile(r"(?:[a-z][a-z0-9+.-]*:|/)", re.IGNORECASE)
 _SCHEME = re.compile(r"(?:[a-z][a-z0-9+.-]*:|//)", re.IGNORECASE)
+# What needs no resolving; with another scheme it is refused elsewhere.
+_LEFT = re.compile(r"#.|[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
+_IMAGE = "image"
+_BREAKS = ("softbreak", "hardbreak")
 
 # The ids of the headings and claims of each page, which has one name in every language.
 Anchors = Mapping[str, frozenset[str]]
@@ -43,18 +49,28 @@ def link_problems(page: PageSource, name: str, folder: Path, path: str, known: A
         path: The page's path, for messages.
         known: The pages there are, which every language shows, and their sections.
     """
-    for line, address, of_row in _links(page):
-        target, _, anchor = address.partition("#")
+    yield from _raw_problems(page, path)
+    for line, address, kind in _links(page):
+        of_row = kind == ROW
+        target, mark, anchor = address.partition("#")
+        if kind == _IMAGE and (not target or target.startswith("/") or target.endswith(".md")):
+            fix = f"write the path of its file from the page's folder, such as `../{ASSETS}/name.svg`"
+            yield Problem(path, line, f"the picture `{address}` is no file of the site", fix)
+            continue
         if of_row and _SCHEME.match(target):
             yield Problem(path, line, f"`{address}` is no page that a row leads to", "name a page of ours")
+            continue
+        if mark and not anchor:
+            fix = "name a section behind `#`, or leave the `#` away"
+            yield Problem(path, line, f"`{address}` leads to a section without a name", fix)
             continue
         target = _row_target(target, name) if of_row else _target(unquote(target), name)
         if target not in known:
             if target.endswith(".md"):
                 fix = did_you_mean(target, known, "page")
                 yield Problem(path, line, f"there is no page `{target}` to link to", fix)
-            # Path.is_file raises where a name is longer than any that a file can have.
-            elif not os.path.isfile(folder / target):
+            # Outside docs/ nothing is published. Path.is_file raises where a name is longer than any file's.
+            elif target.startswith("../../") or not os.path.isfile(folder / target):
                 yield Problem(
                     path, line, f"there is no file `{target}` to link to", "add it, or name another"
                 )
@@ -73,20 +89,51 @@ def _row_target(address: str, name: str) -> str:
     return posixpath.normpath(address.lstrip("/")) if address.startswith("/") else _target(address, name)
 
 
-def _links(page: PageSource) -> Iterator[tuple[int, str, bool]]:
-    """Line and address of every link and image that stays within the site, and whether it is a row's.
+def _links(page: PageSource) -> Iterator[tuple[int, str, str]]:
+    """Line, address and kind of every link and image that stays within the site: "link", "image" or of a row.
 
-    A row leads to pages of the site alone.
+    A row leads to pages of the site alone, an image to a file of it.
     """
     for token in page.inlines():
         assert token.map is not None
         line = token.map[0] + 1
         for child in token.children or ():
-            if child.type in ("softbreak", "hardbreak"):
+            if child.type in _BREAKS:
                 line += 1
-            attribute = {"link_open": "href", "image": "src"}.get(child.type)
-            if attribute is not None:
-                address = str(child.attrGet(attribute) or "")
+            if child.type == "image":
+                address = str(child.attrGet("src") or "")
+                if not _SCHEME.match(address):
+                    yield line, address, _IMAGE
+            elif child.type == "link_open":
+                address = str(child.attrGet("href") or "")
                 of_row = ROW in token.meta
                 if address and (of_row or not _ELSEWHERE.match(address)):
-                    yield line, address, of_row
+                    yield line, address, ROW if of_row else "link"
+
+
+def _raw_problems(page: PageSource, path: str) -> Iterator[Problem]:
+    """Links and pictures in HTML that lead within the site: the build resolves those of Markdown alone."""
+    for token in page.tokens:
+        line = token.map[0] + 1 if token.map else 1
+        parts = [token] if token.type == "html_block" else token.children or ()
+        for part in parts:
+            if part.type in ("html_block", "html_inline"):
+                for below, tag, address in _Addresses(part.content).found:
+                    mark = "!" if tag == "img" else ""
+                    what = f"`<{tag}>` leads to `{address}`, and the build resolves no address in HTML"
+                    yield Problem(path, line + below, what, f"write `{mark}[words]({address})`")
+            line += part.content.count("\n") if part.type == "html_inline" else part.type in _BREAKS
+
+
+class _Addresses(HTMLParser):
+    """Where the tags in a piece of HTML lead within the site: line from 0, tag and address."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.found: list[tuple[int, str, str]] = []
+        self.feed(source)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if (tag, name) in (("a", "href"), ("img", "src")) and not _LEFT.match(value or ""):
+                self.found.append((self.getpos()[0] - 1, tag, value or ""))

@@ -23,6 +23,8 @@ from benchbook.content.project import Project
 from benchbook.content.readings import EXTENSIONS
 from benchbook.content.site_files import ASSETS, LANGUAGE, LOADED
 from benchbook.content.yaml_text import InvalidYamlError, below, parse_nodes
+from benchbook.languages.language import FALLBACK, unit_words
+from benchbook.languages.telling import first_typed, typed_pattern
 
 SETTINGS = "mkdocs.yml"
 # What the entry of a language says: its own menu or styles would be read by nobody who reads another one.
@@ -107,6 +109,7 @@ def _own_problems(project: Project, settings: yaml.Node | None, pages: Collectio
     yield from _address_problems(project, settings)
     yield from _language_setting_problems(settings)
     yield from _loading_problems(settings)
+    yield from _number_problems(project, settings)
     menu = below(settings, "nav")
     if menu is not None:
         yield from _menu_problems(menu)
@@ -316,6 +319,37 @@ def _is_built(code: Any, node: yaml.Node) -> bool:
     if not isinstance(node, yaml.SequenceNode):
         return str(node.value) == "true"
     return node.tag == "!ENV" and [item.value for item in node.value] == [_variable(code), "true"]
+
+
+def _number_problems(project: Project, settings: yaml.Node | None) -> Iterator[Problem]:
+    """Measured numbers in titles and descriptions of every page: nothing binds them to a record there."""
+    for code, node in _shown_texts(settings):
+        words = unit_words(project.docs, code if code in project.languages else FALLBACK)
+        found = first_typed(str(node.value), typed_pattern(frozenset(words)))
+        if found is not None:
+            what = f"a title or description of the site holds the number `{found}`"
+            yield Problem(SETTINGS, node.start_mark.line + 1, what, "say it without a number")
+
+
+def _shown_texts(settings: yaml.Node | None) -> Iterator[tuple[str, yaml.Node]]:
+    """The texts that readers see of the settings, each with the language it is in."""
+    entries = [entry for found in _named(settings, "languages") for entry in _items(found)]
+    tables: list[tuple[str, yaml.Node | None]] = [(FALLBACK, settings)]
+    tables += [(str(getattr(below(entry, "locale"), "value", "")), entry) for entry in entries]
+    for code, table in tables:
+        texts = [below(table, "site_name"), below(table, "site_description")]
+        texts += _titles(below(table, "nav"))
+        said = below(table, "nav_translations")
+        texts += [text for _, text in said.value] if isinstance(said, yaml.MappingNode) else []
+        yield from ((code, text) for text in texts if isinstance(text, yaml.ScalarNode))
+
+
+def _titles(items: yaml.Node | None) -> Iterator[yaml.Node]:
+    """The titles in a navigation."""
+    for item in items.value if isinstance(items, yaml.SequenceNode) else ():
+        for title, leads in item.value if isinstance(item, yaml.MappingNode) else ():
+            yield title
+            yield from _titles(leads)
 
 
 def _loading_problems(settings: yaml.Node | None) -> Iterator[Problem]:

@@ -9,16 +9,16 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from benchbook.cli.changes import comment, dependencies, notebooks, propose, report
 from benchbook.cli.kit import kit
 from benchbook.cli.predict import coefficients, predict_memory, predictions
-from benchbook.cli.problems import print_problems, printable
+from benchbook.cli.problems import print_problems
 from benchbook.cli.translations import new, translations
-from benchbook.content.problems import BenchbookError, Problem, lacking
+from benchbook.content.problems import BenchbookError, Problem, lacking, printable
 from benchbook.content.project import find_project
 from benchbook.content.records import MOST_RUNS, NO_ROOM
 from benchbook.content.unforeseen import limit_time, shows_traceback, unforeseen
@@ -238,7 +238,7 @@ def compare(
     try:
         code = compare_command(find_project(), a, b, machine, question, meters, as_json)
     except UnresolvedError as error:
-        raise typer.BadParameter(str(error)) from None
+        raise typer.BadParameter(printable(str(error))) from None
     raise typer.Exit(code)
 
 
@@ -262,12 +262,37 @@ def _say_unwritten(error: OSError, fix: str) -> None:
     typer.echo(f"not all of it could be written: {why}; {fix}", err=True)
 
 
+class _Outlet(io.FileIO):
+    """What is printed to; once its reader is gone, it drops what comes, and the command finishes its work."""
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
+            return super().write(data)
+
+
+def _outlet(stream: io.TextIOWrapper) -> io.TextIOWrapper:
+    """A stream that writes as `stream` does, through an outlet."""
+    return io.TextIOWrapper(
+        io.BufferedWriter(_Outlet(stream.fileno(), "w", closefd=False)),
+        encoding=stream.encoding,
+        errors=stream.errors,
+        line_buffering=stream.line_buffering,
+        write_through=stream.write_through,
+    )
+
+
 def main() -> None:
     """Run the command line; a problem of the content is printed, never a traceback."""
-    for stream in (sys.stdout, sys.stderr):
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
         # Not every terminal, and hardly a file on Windows, has the letters of every language.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+        if stream is not None and stream is getattr(sys, f"__{name}__"):
+            setattr(sys, name, _outlet(stream))
     try:
         app()
     except BenchbookError as error:

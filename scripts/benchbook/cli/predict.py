@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from benchbook.content.problems import printable
 from benchbook.content.project import find_project
 from benchbook.predictor.workload import (
     Attention,
@@ -121,7 +122,7 @@ def predict_memory(
                 evaluation=evaluation,
             )
     except UnpredictableError as error:
-        raise typer.BadParameter(str(error)) from None
+        raise typer.BadParameter(printable(str(error))) from None
     from benchbook.predictor.command import predict_command
 
     raise typer.Exit(predict_command(model, workload, device, gpu, as_json, divided))

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 
 import typer
 
-from benchbook.content.problems import MOST, Problem
+from benchbook.content.problems import MOST, Problem, printable
 from benchbook.contributing.shortening import shortened
 
 # Each part of a problem is cut by itself, so that what to do is said however much was quoted before.
 LONGEST = 1000
-# The categories of what breaks a line, commands a terminal or turns the direction of a text.
-UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
 def print_problems(problems: Sequence[Problem], before: str = "", err: bool = False) -> None:
@@ -32,14 +29,3 @@ def print_problems(problems: Sequence[Problem], before: str = "", err: bool = Fa
         typer.echo(f"{before}{replace(problem, path=path, what=what, fix=fix)}", err=err)
     if len(problems) > MOST:
         typer.echo(f"{before}... and {len(problems) - MOST} more", err=err)
-
-
-def printable(text: str) -> str:
-    """`text` as one line that commands nothing: what is not seen is written as Python escapes it.
-
-    GitHub takes a line that begins with `::`, or holds `##[`, for a command to the workflow.
-    """
-    seen = "".join(
-        one.encode("unicode_escape").decode() if unicodedata.category(one) in UNSEEN else one for one in text
-    ).replace("##[", "##\\[")
-    return f"./{seen}" if seen.lstrip().startswith("::") else seen

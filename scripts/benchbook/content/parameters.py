@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 
 from benchbook.content.arithmetic import names_in
+from benchbook.content.identity import find
 from benchbook.content.metadata import (
     RESERVED,
     ParameterValue,
@@ -25,6 +26,9 @@ LONGEST_NAME = 200
 MOST_PARAMETERS = 100
 # So many characters of what was set are shown.
 LONGEST_LINE = 1000
+# Every record has the parameters that were set, as they are.
+_NO_RECORD = "which can identify someone, so that no record may hold it"
+_ANY = "take another value, or read it from a file that `inputs` names"
 PLAIN = "give it a finite number, a string of whole characters, a boolean, None or a list of those"
 
 
@@ -79,6 +83,10 @@ def shown_parameters(source: str, start: int, path: str) -> tuple[dict[str, Para
             fix = PLAIN
             problems.append(Problem(path, line, f"the parameter `{name}` is not a plain value", fix))
             continue
+        if (found := _identifying(literal)) is not None:
+            problems.append(
+                Problem(path, line, f"the parameter `{name}` holds {found!r}, {_NO_RECORD}", _ANY)
+            )
         shown[name] = literal
     return shown, problems
 
@@ -107,6 +115,12 @@ def override_problems(
             what = f"the work `{key}` names `{name}`, which is not a parameter"
             yield Problem(path, metadata.line_of(key), what, did_you_mean(name, shown, "parameter"))
     yield from _size_problems(metadata, shown, path)
+    environments = (metadata.environment, *(point.get("environment", {}) for point in metadata.matrix))
+    given = (*metadata.on.values(), *metadata.matrix, *environments)
+    said = ((name, _identifying(value)) for table in given for name, value in table.items())
+    for name, found in dict.fromkeys(said):
+        if found is not None:
+            yield Problem(path, metadata.line_of(name), f"`{name}` is set to {found!r}, {_NO_RECORD}", _ANY)
     names: set[str] = set()
     for point in metadata.matrix:
         for axis, value in point.items():
@@ -133,6 +147,13 @@ def override_problems(
             what = f"a point of the matrix is called by {len(name)} characters ({name[:40]}...)"
             fix = f"sweep fewer parameters at once, or name them shorter ({LONGEST_NAME} at most)"
             yield Problem(path, metadata.line_of("matrix"), what, fix)
+
+
+def _identifying(value: object) -> str | None:
+    """What in a value could identify a person or a machine; None if nothing does."""
+    if isinstance(value, list):
+        return next(filter(None, map(_identifying, value)), None)
+    return find(value) if isinstance(value, str) else None
 
 
 def _size_problems(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import sys
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,8 @@ from dataclasses import dataclass
 MOST = 1000
 # So many names are told, and how many more there are.
 _MOST_NAMES, _MOST_KNOWN = 5, 10
+# The categories of what breaks a line, commands a terminal or turns the direction of a text.
+_UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
 @dataclass(frozen=True, order=True)
@@ -45,6 +48,17 @@ class BenchbookError(Exception):
     def __init__(self, *problems: Problem) -> None:
         super().__init__("\n".join(str(problem) for problem in problems))
         self.problems = problems
+
+
+def printable(text: str) -> str:
+    """`text` as one line that commands nothing: what is not seen is written as Python escapes it.
+
+    GitHub takes a line that begins with `::`, or holds `##[`, for a command to the workflow.
+    """
+    seen = "".join(
+        one.encode("unicode_escape").decode() if unicodedata.category(one) in _UNSEEN else one for one in text
+    ).replace("##[", "##\\[")
+    return f"./{seen}" if seen.lstrip().startswith("::") else seen
 
 
 def few(names: Sequence[str], most: int = _MOST_NAMES, between: str = ", ") -> str:

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
+from benchbook.content.site_files import DEEPEST, LONGEST_NAME
 
 # What judging records, scripts, claims and pages needs.
 # What the benchmarks found last.
@@ -20,6 +21,9 @@ PLACES = ("pyproject.toml", "mkdocs.yml", "snippets", "docs", BENCHMARKS)
 FILES = {"100644", "100755"}
 # Far more than this handbook; a commit that holds more is a mistake or an attack.
 LARGEST = 512 * 2**20
+MOST_ENTRIES = 100_000
+# So many bytes are more than any path of names and folders that may lie here.
+_LONGEST_ENTRY = 2**16
 
 
 @dataclass(frozen=True)
@@ -102,19 +106,53 @@ def _lay_out(root: Path, commit: str, folder: Path) -> None:
 
 
 def _blobs(root: Path, commit: str) -> Iterator[_Blob]:
-    """The plain files below `PLACES`: no links, no submodules, nothing whose path leaves the folder."""
-    listed = git_answer(root, "ls-tree", "-r", "-l", "-z", "--full-tree", commit, "--", *PLACES)
-    for entry in (listed or b"").split(b"\0"):
+    """The plain files below `PLACES`: no links, no submodules, nothing whose path leaves the folder.
+
+    Raises:
+        BenchbookError: There are more, or deeper, than any checkout here has.
+    """
+    for count, entry in enumerate(_entries(root, commit), start=1):
         head, _, name = entry.partition(b"\t")
-        if not name:
-            continue
         mode, _, blob, size = head.decode().split()
+        shown = PurePosixPath(name.decode("utf-8", "replace"))
+        longest = max(map(len, shown.parts), default=0)
+        if count > MOST_ENTRIES:
+            what = f"lists more than {MOST_ENTRIES} files and folders of pages and records"
+            raise BenchbookError(Problem(commit, 1, what, "leave out what belongs elsewhere"))
+        if longest > LONGEST_NAME or len(entry) > _LONGEST_ENTRY:
+            what = f"has a name of {longest} characters below `{shown.parts[0]}`"
+            fix = f"give it a shorter one: {LONGEST_NAME} are the most"
+            raise BenchbookError(Problem(commit, 1, what, fix))
+        if len(shown.parts) > DEEPEST + 1:
+            what = (
+                f"has files in more than {DEEPEST} folders below `{shown.parts[0]}`, and nothing lies as deep"
+            )
+            raise BenchbookError(Problem(commit, 1, what, "put what it holds further up"))
         try:
             path = PurePosixPath(name.decode("utf-8"))
         except UnicodeDecodeError:
             continue
         if mode in FILES and not path.is_absolute() and ".." not in path.parts:
             yield _Blob(path, blob, int(size))
+
+
+def _entries(root: Path, commit: str) -> Iterator[bytes]:
+    """What git lists below `PLACES` while it lists: of few objects, a commit can be made that has no end.
+
+    Folders too, for one that holds nothing would be walked through without a word.
+    """
+    command = ["git", "-C", str(root), "ls-tree", "-r", "-t", "-l", "-z", "--full-tree", commit, "--"]
+    with subprocess.Popen([*command, *PLACES], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as listing:
+        assert listing.stdout is not None
+        try:
+            left = b""
+            while len(left) <= _LONGEST_ENTRY and (read := listing.stdout.read(_LONGEST_ENTRY)):
+                *entries, left = (left + read).split(b"\0")
+                yield from entries
+            if left:
+                yield left
+        finally:
+            listing.kill()
 
 
 def git_answer(root: Path, *arguments: str, send: bytes = b"") -> bytes | None:

@@ -129,9 +129,22 @@ def unsafe_address(address: str, *, within: bool = False) -> str | None:
     except ValueError:
         return address
     found = _SCHEME.match(_INVISIBLE.sub("", html.unescape(address)))
-    if found is None or (not within and (found[1] or "").lower() in SCHEMES):
+    if found is None:
         return None
-    return found[0].lower()
+    if within or (found[1] or "").lower() not in SCHEMES:
+        return found[0].lower()
+    return None if _is_kept(html.unescape(address)) else address
+
+
+@lru_cache(maxsize=8192)
+def _is_kept(address: str) -> bool:
+    """Whether the cleaner of pages leaves a link to an address in place: it takes its host and port apart."""
+    try:
+        import nh3
+    except ImportError:  # on a machine that only records
+        return True
+    link = f'<a href="{html.escape(address)}">'
+    return "href" in nh3.clean(link, url_schemes=set(SCHEMES), link_rel=None)
 
 
 def unsafe_attribute(tag: str, name: str, *, written: bool = False) -> bool:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from benchbook.predictor.workload import ScriptRun, Workload
 
 PACKAGES = ("torch", "transformers")
+_SETTLED = "blind, and measured since"
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class Stamp:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one variant: "predicted", "as it was", "kept" or predicted "anew", with the reason."""
+    """What became of one variant: "predicted", "as it was", "kept", "removed" or "anew", with the reason."""
 
     script: str
     variant: str
@@ -171,14 +172,13 @@ def _predict_file(
         before = known.variants.get(name)
         stale = stale_prediction(before, question) if before else None
         if before is not None and name in kept:
-            settled = "blind, and measured since"
             if stale:
                 anew = make_prediction(question, predict(question), stamp, record)
                 made[name] = replace(before, anew=anew)
-                yield Outcome(script, name, machine, "anew", f"beside one that was {settled}; {stale}")
+                yield Outcome(script, name, machine, "anew", f"beside one that was {_SETTLED}; {stale}")
             else:
                 made[name] = before
-                yield Outcome(script, name, machine, "kept", settled)
+                yield Outcome(script, name, machine, "kept", _SETTLED)
         elif before is not None and not stale and not everything:
             made[name] = before
             yield Outcome(script, name, machine, "as it was")
@@ -190,6 +190,12 @@ def _predict_file(
     written = replace(known, variants=ordered)
     if not path.is_file() or dump_predictions(written) != path.read_text("utf-8"):
         write_predictions(path, written)
+    for name, one in known.variants.items():
+        if name in kept and name not in questions:
+            yield Outcome(script, name, machine, "kept", f"{_SETTLED}; no predictions.toml asks for it")
+        elif name not in questions:
+            state = "blind, and not measured yet" if one.blind else "not blind"
+            yield Outcome(script, name, machine, "removed", f"{state}; no predictions.toml asks for it")
 
 
 def _is_settled(prediction: StoredPrediction, record: Record | None, variant: str) -> bool:

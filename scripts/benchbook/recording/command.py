@@ -20,7 +20,7 @@ from rich.table import Table
 
 import benchbook
 from benchbook.content.machines import CpuDescription, MachineDescription
-from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.problems import BenchbookError, Problem, printable
 from benchbook.content.project import Project
 from benchbook.content.records import OWNER_MARK, is_published
 from benchbook.content.unfinished import finish_writing
@@ -291,5 +291,5 @@ def _shown(minutes: float | None, mark: str = "") -> str:
 
 def _report(console: Console, problems: Sequence[Problem]) -> int:
     for problem in problems:
-        console.print(str(problem), markup=False, soft_wrap=True)
+        console.print(printable(str(problem)), markup=False, soft_wrap=True)
     return 1 if problems else 0

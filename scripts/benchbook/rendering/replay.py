@@ -281,6 +281,12 @@ class Replay:
         self._settings.clear()
         self._data.clear()
         project = Project(Path(config.config_file_path or "mkdocs.yml").resolve().parent)
+        site = Path(config.site_dir)
+        for path in (site, *site.parents):
+            if os.path.lexists(path) and not path.is_dir():
+                what = "is no folder, and the site is built there"
+                fix = "remove it, or build into another folder with `--site-dir`"
+                raise PluginError(str(Problem(str(path), 1, what, fix)))
         try:
             if unreadable := list(unreadable_tree(project)) or list(unreadable_pages(project)):
                 raise BenchbookError(*unreadable)

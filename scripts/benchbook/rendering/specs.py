@@ -132,7 +132,21 @@ def read_spec(text: str, known: Sequence[str], needed: Sequence[str], what: str)
     for key in needed:
         if spec.get(key) in (None, "", []):
             raise UnresolvedError(f"the {what} has no `{key}:`", "add it")
+    for key in ("caption", "title"):
+        if spec.get(key) is not None:
+            text_of(spec[key], f"`{key}:`")
     return spec
+
+
+def text_of(words: Any, where: str) -> str:
+    """Words of a page in a fence, which YAML may read as a list, a number or a date.
+
+    Raises:
+        UnresolvedError: It did, or there are none.
+    """
+    if not isinstance(words, str):
+        raise UnresolvedError(f"{where} is not text", "write words behind it, in quotes")
+    return words
 
 
 @cache

@@ -42,6 +42,7 @@ from benchbook.rendering.specs import (
     ShownQuantity,
     quantity_of,
     read_spec,
+    text_of,
     variants_of,
 )
 from benchbook.rendering.values import raw
@@ -175,7 +176,9 @@ def _words(spec: Mapping[str, Any], key: str, rows: Sequence[TableRow]) -> dict[
     if words and len(rows[0].names) > 1:
         raise UnresolvedError(f"`{key}:` names rows by one axis, and these have several", "leave it away")
     known = [axis_text(row.names[0][1]) for row in rows]
-    found = {axis_text(value): str(text) for value, text in words.items()}
+    found = {
+        axis_text(value): text_of(text, f"`{axis_text(value)}` of `{key}:`") for value, text in words.items()
+    }
     for value in found:
         if value not in known:
             raise UnresolvedError(f"`{key}:` names no row `{value}`", did_you_mean(value, known, "row"))
@@ -214,7 +217,7 @@ def _marked(
         if not str(sentence or "").strip():
             raise UnresolvedError(f"the claim `{name}` says nothing", "write its sentence behind its name")
         place = _row_of(claim, rows, script)
-        found.setdefault(place, []).append((claim, str(sentence)))
+        found.setdefault(place, []).append((claim, text_of(sentence, f"`{name}` of `marks:`")))
     return tuple(replace(row, marks=tuple(found.get(place, ()))) for place, row in enumerate(rows))
 
 
