@@ -951,8 +951,14 @@ def test_times_that_are_those_of_another_machine_are_refused(project: Project, t
         run["cells"]["add"]["seconds"] /= 2
     with pytest.raises(BenchbookError, match="its times, but for one factor, are those of cpu-test--ada"):
         import_bundles(project, [write(path, packed(copied))])
+    # Nor is a copy whose first run was altered.
     for place, run in enumerate(variant(copied)["runs"]):
-        run["cells"]["add"]["seconds"] *= 1.01 + place / 1000
+        run["cells"]["add"]["seconds"] *= 2 if place else 2.01
+    with pytest.raises(BenchbookError, match="its times in part are those of cpu-test--ada"):
+        import_bundles(project, [write(path, packed(copied))])
+    for place, run in enumerate(variant(copied)["runs"]):
+        for number, cell in enumerate(run["cells"].values()):
+            cell["seconds"] *= 1.01 + place / 1000 + number / 100
     assert import_bundles(project, [write(path, packed(copied))]).written
     # What is written past the import, the check finds.
     table = json.loads(project.record_path(GUEST, "sums/add.py").read_text("utf-8"))

@@ -82,6 +82,13 @@ def test_a_file_of_pins_holds_pins_alone(project: Project, name: str, line: str)
     assert (problem.path, problem.line) == (name, 4)
 
 
+@pytest.mark.parametrize("line", ["# without: a --log=x", "# without: -r list.txt", "# extras: a[b] -e c"])
+def test_a_comment_of_pins_that_pip_is_given_names_packages_alone(project: Project, line: str) -> None:
+    write(project.root / "constraints.txt", f"# without: a b-c\n{line}\n")
+    (problem,) = (one for one in check_project(Project(project.root)).problems if "pip is given" in one.what)
+    assert (problem.path, problem.line) == ("constraints.txt", 2)
+
+
 @pytest.mark.parametrize(
     "address",
     ["javascript://github.com/%0aalert(1)", "http://github.com/a/b", "https://", "a", "https://x.y/<b>"],

@@ -389,6 +389,14 @@ def test_a_page_that_shows_more_than_its_room_is_refused_where_it_does_and_draws
     assert checked(project, page) == [problem]
 
 
+def test_a_page_has_room_for_some_traces_alone(project: Project) -> None:
+    fence = "```trace\nscript: memory/losses.py\ntrace: timeline\ntitle: A{}\n```\n\n"
+    page = project.docs / "en/memory.md"
+    page.write_text("# T { #t }\n\n" + "".join(map(fence.format, range(40))), "utf-8")
+    (problem,) = checked(project, page)
+    assert "cells of tables and points of pictures" in problem.what
+
+
 def test_a_page_is_checked_without_building_it(project: Project) -> None:
     page = project.docs / "en/memory.md"
     page.write_text("# T { #t }\n\n`#!value a/b.py#c`\n\n`#!value d/e.py#f`\n\n" + cell("g/h.py#i"), "utf-8")

@@ -18,7 +18,12 @@ BEGINNING, ENDING = "constraints-", ".txt"
 SHARED = "constraints.txt"
 # A comment that names a package with the extras that scripts may ask of it: pip knows none in a constraint.
 _EXTRAS = "# extras: "
-_PIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9.+!]*")
+# Packages that pip is told to take out again.
+_WITHOUT = "# without: "
+_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+_PIN = re.compile(_NAME + r"==[A-Za-z0-9][A-Za-z0-9.+!]*")
+# What the words of a comment that is read are.
+_WORDS = {_EXTRAS: re.compile(rf"{_NAME}\[{_NAME}\]"), _WITHOUT: re.compile(_NAME)}
 
 
 def environment_problems(project: Project, scripts: Iterable[Script]) -> Iterator[Problem]:
@@ -56,6 +61,11 @@ def pin_problems(project: Project) -> Iterator[Problem]:
         for number, line in enumerate(path.read_text("utf-8").splitlines() if path.is_file() else (), 1):
             if line.strip() and not line.startswith("#") and _PIN.fullmatch(line) is None:
                 yield Problem(path.name, number, "is no pin", "write name==version, or a comment")
+            for begins, form in _WORDS.items():
+                words = line.removeprefix(begins).split() if line.startswith(begins) else ()
+                if odd := [word for word in words if form.fullmatch(word) is None]:
+                    fix = f"write `{begins}` and names of packages alone"
+                    yield Problem(path.name, number, f"`{odd[0]}` is no package, and pip is given it", fix)
 
 
 def dependency_problems(project: Project, scripts: Iterable[Script]) -> Iterator[Problem]:

@@ -563,16 +563,26 @@ def samples_of(table: Mapping[str, Any], script: Script | None = None) -> Iterat
         seconds = [(cell, float(meters.get("seconds") or 0)) for cell, meters in cells]
         said = [(metric, float(item)) for metric in timed for item in _items(runs, metric)]
         held = [(f"{cell} {key}", meters.get(key) or 0) for cell, meters in cells for key in HELD]
-        for words, told in (
+        found = (
             # Of nine digits rounding may move the last: times that agree so far were not measured twice.
             ("times", [f"{cell} {took:.8g}" for cell, took in seconds if took > TELLING_SECONDS]),
             ("times, but for one factor,", _shares(seconds)),
             ("metrics", [f"{metric} {value:.8g}" for metric, value in said if _is_telling(value)]),
             ("metrics, but for one factor,", _shares(said)),
             ("readings of memory", [f"{where} {size}" for where, size in held if size]),
-        ):
+        )
+        for words, told in found:
             if len(set(told)) >= SAMPLES_THAT_SCATTER:
                 yield name, (words, *sorted(told))
+        # Some of them as well, for a copy may be altered elsewhere; of memory, a few may be alike by chance.
+        for words, told in found:
+            some = sorted(set(told)) if words in ("times", "metrics") else []
+            for end in range(SAMPLES_THAT_SCATTER, len(some) + 1):
+                yield name, (f"{words} in part", *some[end - SAMPLES_THAT_SCATTER : end])
+        for run in runs:
+            taken = [(cell, float(meters.get("seconds") or 0)) for cell, meters in run["cells"].items()]
+            if shares := _shares(taken):
+                yield name, ("times of a run, but for one factor,", *shares)
 
 
 def timed_metrics(script: Script) -> tuple[str, ...]:

@@ -55,6 +55,11 @@ OneOrMore = AxisValue | Annotated[list[AxisValue], Limit(min_length=1)]
 Stands = Annotated[tuple[str, ...], BeforeValidator(parts_of)]
 
 
+# Every variant of a script is asked of each machine, and looks at each case.
+MOST_MACHINES, MOST_CASES = 20, 100
+Machines = Annotated[Some[MachineName], Limit(max_length=MOST_MACHINES)]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Layer(Stored):
     """What a script and each of its cases may say."""
@@ -81,16 +86,16 @@ class DeclaredScript(Layer):
     """A script of the guide, and what the predictor is asked of it."""
 
     name: Annotated[str, Limit(pattern=r"^[a-z][a-z0-9_]*\.py$")]
-    machines: Some[MachineName] | None = None
-    case: Many[Case] = ()
+    machines: Machines | None = None
+    case: Annotated[Many[Case], Limit(max_length=MOST_CASES)] = ()
 
 
 @dataclass(frozen=True)
 class DeclarationFile(Stored):
     """The whole file."""
 
-    machines: Some[MachineName]
-    script: Some[DeclaredScript]
+    machines: Machines
+    script: Annotated[Some[DeclaredScript], Limit(max_length=MOST_CASES)]
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,7 @@ def _resolve(
     elif kind == "tradeoff":
         resolve_tradeoff(library, guide, text, count)
     elif kind == "trace":
-        resolve_trace(library, guide, text)
+        resolve_trace(library, guide, text, count)
     elif kind == CLAIM:
         resolve_claim(library, text, options)
     elif kind == "claims":

@@ -34,7 +34,7 @@ CELLS = "cells"
 METRICS = "metrics"
 # What the fences of one page show at most, ten times the page with most: each is drawn for every machine.
 MOST_CELLS = 6000
-COUNTED = ("table", "chart", "tradeoff")
+COUNTED = ("table", "chart", "tradeoff", "trace")
 
 
 @dataclass

@@ -28,11 +28,14 @@ from benchbook.rendering.context import Build, Rendering
 from benchbook.rendering.downloads import trace_path
 from benchbook.rendering.labels import axis_label
 from benchbook.rendering.provenance import render_details
-from benchbook.rendering.specs import read_spec, variants_of
+from benchbook.rendering.specs import CellCount, read_spec, variants_of
 from benchbook.rendering.timeline import (
     GPU,
     HOST,
     INSIDE,
+    MOST_GPU,
+    MOST_INSIDE,
+    MOST_SPANS,
     Timeline,
     TimelineWords,
     colour_of,
@@ -118,14 +121,15 @@ def _recorded(library: Library, block: TraceBlock, machine: Machine) -> Recorded
 
 
 def resolve_trace(
-    library: Library, guide: str, text: str
+    library: Library, guide: str, text: str, count: CellCount
 ) -> tuple[TraceBlock, list[tuple[Machine, RecordedTrace]]]:
     """The trace that a fence of `guide` asks for, and what it is on each machine, the default one first.
 
     Raises:
-        UnresolvedError: It asks for something that is not there.
+        UnresolvedError: It asks for something that is not there, or the page shows too much with it.
     """
     block = read_trace_block(text, library)
+    count.add(MOST_SPANS + MOST_INSIDE + MOST_GPU)
     return block, found_where_recorded(
         library,
         guide,
@@ -139,7 +143,7 @@ def resolve_trace(
 def render_trace(build: Build, text: str) -> str:
     """The HTML of a `trace` fence with the body `text`; raises as `resolve_trace` does."""
     library, page = build.library, build.here
-    block, found = resolve_trace(library, page.guide, text)
+    block, found = resolve_trace(library, page.guide, text, page.count)
     (shown, known), *others = found
     for machine, one in others:
         build.keep_block(block.key, machine, _rendering(build, block, one))
