@@ -82,6 +82,24 @@ def test_a_file_of_pins_holds_pins_alone(project: Project, name: str, line: str)
     assert (problem.path, problem.line) == (name, 4)
 
 
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('[build-system]\nrequires = ["a @ https://example.org/a.zip"]\n', "is installed from an address"),
+        (
+            '[build-system]\nrequires = []\nbackend-path = ["."]\nbuild-backend = "x"\n',
+            "builds with other code",
+        ),
+        ('[project]\nname = "a"\nversion = "1"\ndependencies = ["b @ file:///b"]\n', "from an address"),
+    ],
+)
+def test_pip_installs_from_the_index_alone(project: Project, text: str, what: str) -> None:
+    settings = project.root / "pyproject.toml"
+    write(settings, text + settings.read_text("utf-8"))
+    (problem,) = (one for one in check_project(Project(project.root)).problems if what in one.what)
+    assert problem.path == "pyproject.toml"
+
+
 @pytest.mark.parametrize("line", ["# without: a --log=x", "# without: -r list.txt", "# extras: a[b] -e c"])
 def test_a_comment_of_pins_that_pip_is_given_names_packages_alone(project: Project, line: str) -> None:
     write(project.root / "constraints.txt", f"# without: a b-c\n{line}\n")

@@ -118,7 +118,7 @@ def test_a_model_is_taken_from_its_file_with_what_is_said_beside_it(tmp_path: Pa
 
 def test_a_declaration_asks_of_a_few_machines(tmp_path: Path) -> None:
     many = ", ".join(f'"nvidia-h200-{size}gb"' for size in range(100, 121))
-    with pytest.raises(BenchbookError, match="machines.*at most 20"):
+    with pytest.raises(BenchbookError, match=r"machines.*at most 20"):
         questions(
             adding(tmp_path, DECLARED.replace(f'machines = ["{H200}", "cpu-test"]', f"machines = [{many}]"))
         )

@@ -829,8 +829,9 @@ def test_what_another_machine_of_the_name_measured_is_not_taken_over(
 
 
 def test_what_the_recorder_sets_itself_and_which_device_it_is_decide_no_numbers() -> None:
-    names = ("LD_PRELOAD", "TORCHINDUCTOR_CACHE_DIR", "CUDA_VISIBLE_DEVICES", "TORCH_LOGS", "HOME")
-    assert list(deciding_variables(dict.fromkeys(names, "/home/ada"))) == ["LD_PRELOAD", "TORCH_LOGS"]
+    deciding = ["ACCELERATE_MIXED_PRECISION", "LD_PRELOAD", "TORCH_LOGS"]
+    names = (*deciding, "TORCHINDUCTOR_CACHE_DIR", "CUDA_VISIBLE_DEVICES", "HOME")
+    assert list(deciding_variables(dict.fromkeys(names, "/home/ada"))) == deciding
 
 
 def test_commits_of_which_nothing_tells_differ(tmp_path: Path) -> None:

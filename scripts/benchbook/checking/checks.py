@@ -22,7 +22,12 @@ from benchbook.checking.committed import (
     withdrawn_machines,
 )
 from benchbook.checking.earlier_checks import codes_of_other_checks, earlier_checks_problems
-from benchbook.checking.environments import dependency_problems, environment_problems, pin_problems
+from benchbook.checking.environments import (
+    dependency_problems,
+    environment_problems,
+    package_problems,
+    pin_problems,
+)
 from benchbook.checking.guide_pattern import pattern_problems
 from benchbook.checking.links import anchors, link_problems
 from benchbook.checking.origins import (
@@ -144,6 +149,7 @@ def _look(
     problems += broken
     problems += environment_problems(project, scripts.values())
     problems += pin_problems(project)
+    problems += package_problems(project)
     problems += dependency_problems(project, scripts.values())
     problems += earlier_checks_problems(project, scripts)
     problems += own_folder_problems(project) or unfinished_problems(project)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Iterator
 
 from packaging.requirements import Requirement
@@ -16,6 +17,7 @@ from benchbook.content.script import Script
 BEGINNING, ENDING = "constraints-", ".txt"
 # What pins the packages of all other environments.
 SHARED = "constraints.txt"
+_BACKEND = "setuptools.build_meta"
 # A comment that names a package with the extras that scripts may ask of it: pip knows none in a constraint.
 _EXTRAS = "# extras: "
 # Packages that pip is told to take out again.
@@ -66,6 +68,29 @@ def pin_problems(project: Project) -> Iterator[Problem]:
                 if odd := [word for word in words if form.fullmatch(word) is None]:
                     fix = f"write `{begins}` and names of packages alone"
                     yield Problem(path.name, number, f"`{odd[0]}` is no package, and pip is given it", fix)
+
+
+def package_problems(project: Project) -> Iterator[Problem]:
+    """What pip would do with `pyproject.toml` beside installing packages from the index.
+
+    Parameters:
+        project: The checkout.
+    """
+    path = project.root / "pyproject.toml"
+    text = path.read_text("utf-8")
+    table = tomllib.loads(text)
+    build = table.get("build-system", {})
+    if build.keys() - {"requires", "build-backend"} or build.get("build-backend", _BACKEND) != _BACKEND:
+        yield Problem(path.name, 1, "builds with other code than setuptools'", f"name {_BACKEND} alone")
+    described = table.get("project", {})
+    asked = [*build.get("requires", ()), *described.get("dependencies", ())]
+    for extra in described.get("optional-dependencies", {}).values():
+        asked += extra
+    for one in asked:
+        if Requirement(one).url is not None:
+            line = text[: text.find(one)].count("\n") + 1
+            fix = "name the package and its version"
+            yield Problem(path.name, line, f"`{one}` is installed from an address", fix)
 
 
 def dependency_problems(project: Project, scripts: Iterable[Script]) -> Iterator[Problem]:

@@ -25,6 +25,7 @@ CHANGES_NUMBERS = ("snippets", "scripts", ":!snippets/records", ":!snippets/pred
 DECIDING = (
     *("OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "DNNL_", "ONEDNN_", "NUMEXPR_"),
     *("PYTORCH_", "TORCH", "ATEN_", "TRITON_", "CUDA_", "CUBLAS_", "CUDNN_", "NCCL_", "NVIDIA_TF32_OVERRIDE"),
+    *("ACCELERATE_", "FSDP_", "BNB_", "VLLM_", "GGML_", "LLAMA_", "DISABLE_ADDMM_"),
     *("HIP_", "HSA_", "LD_PRELOAD", "LD_LIBRARY_PATH", "MALLOC_", "GLIBC_TUNABLES", "PYTHONMALLOC"),
 )
 # What the recorder sets or removes itself, and the number of a device, which is another in each container.
