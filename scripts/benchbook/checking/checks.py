@@ -17,6 +17,7 @@ from benchbook.checking.committed import (
     edited_problems,
     moved_region_problems,
     rearranged_scripts,
+    replaced_records,
     undeclared_variants,
     vanished_problems,
     withdrawn_machines,
@@ -173,6 +174,7 @@ def _look(
                 (problems if blocks else warnings).append(problem)
     if committed is not None:
         problems += vanished_problems(project, committed, scripts)
+        warnings += replaced_records(project, committed)
         warnings += withdrawn_machines(project, committed)
         warnings += rearranged_scripts(project, committed, scripts)
     for one in measured:
