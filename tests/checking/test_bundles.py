@@ -718,6 +718,17 @@ def test_a_peak_that_is_below_what_the_run_says_was_held_at_once_is_refused(
     assert "peak is 1 B, less than the 5 B held at once (peak_step)" in refusal(project, path)
 
 
+def test_a_peak_of_nothing_is_refused_where_a_cell_allocated_memory(project: Project, tmp_path: Path) -> None:
+    script = HOLDING.replace("total", "peak_total")
+    write(project.snippets / "sums/add.py", script)
+    bundle = on_a_gpu(bundle_of(script))
+    for run in variant(bundle)["runs"]:
+        run["metrics"]["peak_total"] = 0
+        run["cells"]["add"] |= {"allocated": 1, "allocated_peak": 8, "reserved": 8, "reserved_peak": 8}
+    path = write(tmp_path / "bundle.json", packed(bundle))
+    assert "peak_total is 0 B, and a cell of its run allocated 8 B of the device" in refusal(project, path)
+
+
 @pytest.mark.parametrize("needs", ["accelerator", "cuda"])
 def test_a_machine_that_cannot_run_a_script_has_no_record_of_it(
     project: Project, tmp_path: Path, needs: str
@@ -889,6 +900,15 @@ SPEEDS: dict[str, tuple[dict[str, Any], str, str, float, str | None]] = {
         "total is 9e+20 samples/s, more than the 1.979e+15 of H200's data sheet",
     ),
     "samples": ({}, "", "samples/s", 9e9, None),
+    "operations of the whole run": (
+        {"count": 8},
+        "",
+        "TFLOP",
+        300.0,
+        "total is 300 TFLOP, more than the 201.9 that H200 does in the 0.102 s of its run by its data sheet",
+    ),
+    "operations of two processes": ({"count": 8}, "[tool.benchbook]\nranks = 2", "TFLOP", 300.0, None),
+    "operations without a data sheet": ({"name": "NVIDIA ZZ9"}, "", "TFLOP", 300.0, None),
 }
 
 

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -245,12 +246,50 @@ def renewed(
     return table
 
 
-def test_what_is_measured_again_later_takes_the_place_of_what_main_has(project: Project) -> None:
-    table = renewed(project, None)
+def measured_now(project: Project, commit: str | None) -> dict[str, Any]:
+    """The record measured again from that commit, at this moment, with other results."""
+    now = datetime.now(UTC)
+    table = renewed(project, commit, f"{now:%Y-%m-%dT%H:%M:%SZ}", f"{now:%Y%m%dT%H%M%SZ}-test")
+    campaign(table)["finished"] = f"{now + timedelta(seconds=2):%Y-%m-%dT%H:%M:%SZ}"
     for run in table["variants"]["default"]["runs"]:
         run["metrics"]["total"] += 1
+    return table
+
+
+def test_what_is_measured_again_later_takes_the_place_of_what_main_has_and_is_told(project: Project) -> None:
+    table = measured_now(project, git(project.root, "rev-parse", "HEAD"))
     put(project, table)
     assert said(project) == []
+    (name,) = table["campaigns"]
+    warnings = check_project(Project(project.root)).warnings
+    (told,) = (one.what for one in warnings if one.path == RECORD)
+    assert told == (
+        f"replaces variant default of sums/add.py on {MACHINE}, which `main` has, by campaign {name}"
+    )
+
+
+def test_nothing_replaces_what_main_has_without_a_commit_of_this_history(project: Project) -> None:
+    git(project.root, "checkout", "--quiet", "--detach")
+    beside = commit_all(project.root)
+    git(project.root, "checkout", "--quiet", "change")
+    for commit, odd in (
+        (None, "names no commit that it was recorded from"),
+        ("1" * 40, f"was recorded from commit {'1' * 12}, which is not in this history"),
+        (beside, f"was recorded from commit {beside[:12]}, which is not in this history"),
+    ):
+        table = measured_now(project, commit)
+        put(project, table)
+        (name,) = table["campaigns"]
+        assert said(project) == [f"campaign {name} would replace what `main` has, and {odd}"]
+        git(project.root, "checkout", "--quiet", "--", RECORD)
+
+
+def test_of_a_history_that_is_not_whole_no_commit_is_asked(project: Project, tmp_path: Path) -> None:
+    commit_all(project.root)
+    shallow = tmp_path / "shallow"
+    git(project.root, "clone", "--quiet", "--depth=1", f"file://{project.root}", str(shallow))
+    put(Project(shallow), measured_now(project, "1" * 40))
+    assert said(Project(shallow)) == []
 
 
 def test_what_main_has_stays_under_another_name_of_its_script(project: Project) -> None:
@@ -278,17 +317,16 @@ def test_what_main_has_is_not_replaced_by_a_campaign_that_did_not_come_later(
     table = renewed(project, None, started, name)
     campaign(table)["modified"] = True
     put(project, table)
-    assert said(project) == [
+    assert (
         f"variant default was measured until 2026-01-02T03:05:05Z on `main`, and campaign {name}, which "
         f"began at {started}, would take its place"
-    ]
+    ) in said(project)
 
 
 def test_a_new_campaign_is_called_by_its_start(project: Project) -> None:
     put(project, renewed(project, None, name="20260102T030405Z-aaaa"))
-    assert said(project) == [
-        "campaign 20260102T030405Z-aaaa does not have its start in its name (20260103T030405Z-...)"
-    ]
+    what = "campaign 20260102T030405Z-aaaa does not have its start in its name (20260103T030405Z-...)"
+    assert what in said(project)
 
 
 @pytest.mark.parametrize("modified", [False, True])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchbook.checking.memory_bounds import odd_peaks
+from benchbook.checking.memory_bounds import odd_peaks, zero_peaks
 from benchbook.content.metadata import Metric
 from running import parsed
 
@@ -66,3 +66,20 @@ def test_it_is_looked_at_in_every_process_and_in_the_unit_of_each() -> None:
 )
 def test_what_need_not_be_held_at_once_says_nothing_of_a_peak(values: dict[str, Any]) -> None:
     assert said(**values) == []
+
+
+@pytest.mark.parametrize("value", [0, [GB, 0]])
+@pytest.mark.parametrize("name", ["peak", "peak_memory", "allocated_peak"])
+def test_a_peak_is_not_0_where_the_device_was_used(name: str, value: Any) -> None:
+    used = {"cells": {"load": {"allocated_peak": None}, "run": {"allocated_peak": GB}}}
+    run = {"metrics": {name: value}}
+    assert list(zero_peaks([run | used], declared(name))) == [
+        f"{name} is 0 B, and a cell of its run allocated {GB} B of the device"
+    ]
+    assert list(zero_peaks([{"metrics": {name: GB}} | used | {"other_ranks": [run | used]}], declared(name)))
+    assert list(zero_peaks([run | {"cells": {"run": {"allocated_peak": 0}}}], declared(name))) == []
+
+
+def test_a_part_of_what_is_held_at_the_peak_may_be_0() -> None:
+    run = {"metrics": {"copies_at_peak": 0}, "cells": {"run": {"allocated_peak": GB}}}
+    assert list(zero_peaks([run], declared("copies_at_peak"))) == []

@@ -8,8 +8,9 @@ import pytest
 
 from benchbook.checking.checks import check_project
 from benchbook.content.project import Project
-from benchbook.content.tracked import tracked_problems
-from builders import make_project, write
+from benchbook.content.script import read_script
+from benchbook.content.tracked import beside_script_problems, tracked_problems
+from builders import SCRIPT, make_project, write
 from clones import ROOT
 from repositories import commit_all, git
 
@@ -63,6 +64,48 @@ def test_a_folder_that_git_does_not_know_tracks_nothing(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     write(tmp_path / "pagefind.yml", "")
     assert list(tracked_problems(project)) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["fast/__init__.py", "fast.so", "data.json", "more/add.py", "sub/claims.toml"]
+)
+def test_beside_scripts_lies_what_their_records_know(project: Project, name: str) -> None:
+    write(project.snippets / "sums" / name, "")
+    assert said(project) == []
+    git(project.root, "add", "--force", "snippets")
+    assert said(project) == [
+        f"snippets/sums/{name}: lies beside scripts, which may read it without a record that tells"
+    ]
+
+
+def test_an_input_lies_beside_the_script_that_names_it(tmp_path: Path) -> None:
+    table = '# [tool.benchbook]\n# inputs = ["data/one.json"]\n#\n# [tool.benchbook.metrics]'
+    source = SCRIPT.replace("# [tool.benchbook.metrics]", table)
+    project = make_project(tmp_path / "checkout", source)
+    write(project.snippets / "sums/data/one.json", "{}")
+    commit_all(project.root)
+    assert [one for one in said(project) if "lies beside" in one] == []
+
+
+@pytest.mark.parametrize(
+    "statement", ["import plus", "import os, plus.more", "from plus import x", "import add", "import fast"]
+)
+def test_no_script_imports_from_its_own_folder(project: Project, statement: str) -> None:
+    write(project.snippets / "sums/fast/__init__.py", "")
+    write(project.snippets / "sums/plus.py", SCRIPT)
+    source = SCRIPT.replace("total = sum", f"{statement}\ntotal = sum", 1)
+    path = write(project.snippets / "sums/add.py", source)
+    (told,) = (one for one in check_project(Project(project.root)).problems if "own folder" in one.what)
+    assert (told.path, told.line) == (
+        project.relative(path),
+        source.splitlines().index(statement) + 1,
+    )
+
+
+def test_the_scripts_of_this_handbook_lie_beside_what_their_records_know() -> None:
+    project = Project(ROOT)
+    scripts = [read_script(path, ROOT) for path in project.scripts().values()]
+    assert list(beside_script_problems(project, scripts)) == []
 
 
 def test_a_repository_that_git_does_not_read_is_told(project: Project) -> None:

@@ -17,6 +17,7 @@ from benchbook.checking.committed import (
     edited_problems,
     moved_region_problems,
     rearranged_scripts,
+    replaced_records,
     undeclared_variants,
     vanished_problems,
     withdrawn_machines,
@@ -68,7 +69,7 @@ from benchbook.content.records import (
 from benchbook.content.revisions import git_answer
 from benchbook.content.script import Script, read_script
 from benchbook.content.site_files import site_file_problems, tree_problems, unreadable_tree
-from benchbook.content.tracked import tracked_problems
+from benchbook.content.tracked import beside_script_problems, tracked_problems
 from benchbook.content.unfinished import kept_drawing_problems, own_folder_problems, unfinished_problems
 from benchbook.content.unforeseen import shows_traceback, unforeseen
 from benchbook.content.validation import RECORD_AGAIN, machine_problems, read_json, record_problems
@@ -146,7 +147,8 @@ def _look(
 ) -> None:
     """Look at all that can be read, and add what is found to `problems` and `warnings`."""
     scripts, broken = _scripts(project)
-    problems += broken
+    # What a script that cannot be read names as its inputs, nobody knows.
+    problems += broken or beside_script_problems(project, scripts.values())
     problems += environment_problems(project, scripts.values())
     problems += pin_problems(project)
     problems += package_problems(project)
@@ -178,6 +180,7 @@ def _look(
                 (problems if blocks else warnings).append(problem)
     if committed is not None:
         problems += vanished_problems(project, committed, scripts)
+        warnings += replaced_records(project, committed)
         warnings += withdrawn_machines(project, committed)
         warnings += rearranged_scripts(project, committed, scripts)
     for one in measured:

@@ -19,7 +19,7 @@ from benchbook.content.problems import BenchbookError, Problem, few
 from benchbook.content.project import Project
 from benchbook.content.records import MOST_CAMPAIGNS, Campaign, HistoryLine, is_published, measured_days
 from benchbook.content.regions import region_lines
-from benchbook.content.revisions import git_answer
+from benchbook.content.revisions import git_answer, has_whole_history
 from benchbook.content.script import Script
 from benchbook.content.validation import (
     RECORD_AGAIN,
@@ -126,7 +126,7 @@ def edited_problems(
     shown = project.relative(path)
     if committed.holds(shown, text):
         return
-    before = committed.record(shown) if shown in committed.blobs else _renamed(project, committed, table)
+    before = _before(project, committed, table, shown)
     # Of what is no record there, or one of another form, nothing can be said.
     if before is None:
         return
@@ -156,6 +156,10 @@ def edited_problems(
         if not name.startswith(begun):
             what = f"campaign {name} does not have its start in its name ({begun}-...)"
             yield Problem(shown, json_line(text, ("campaigns", name)), what, RECORD_AGAIN)
+    for name in sorted(_replaced(before, table).keys() & measured.keys()):
+        if (why := _odd_commit(project.root, measured[name].get("commit"))) is not None:
+            what = f"campaign {name} would replace what `main` has, and {why}"
+            yield Problem(shown, json_line(text, ("campaigns", name)), what, RECORD_AGAIN)
     added = []
     for name, variant in table["variants"].items():
         known = before["variants"].get(name, {})
@@ -177,6 +181,48 @@ def edited_problems(
             )
             yield Problem(shown, json_line(text, ("variants", name)), what, RESTORE)
     yield from recorded_code_problems(project.root, table, added, shown, text, may_be_renamed=committed.gone)
+
+
+def _before(project: Project, committed: Committed, table: Mapping[str, Any], shown: str) -> Any:
+    """The record that `main` has for one at `shown`, empty where there is none; None where it is odd."""
+    return committed.record(shown) if shown in committed.blobs else _renamed(project, committed, table)
+
+
+def _replaced(before: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The variants of `before` that campaigns which it does not have take the place of, by campaign."""
+    replaced: dict[str, list[str]] = {}
+    for name, variant in table["variants"].items():
+        if name in before["variants"] and variant["campaign"] not in before["campaigns"]:
+            replaced.setdefault(variant["campaign"], []).append(name)
+    return replaced
+
+
+def _odd_commit(root: Path, commit: str | None) -> str | None:
+    """Why nobody can see from which code a campaign was recorded; None where that can be, or is unknown."""
+    if not has_whole_history(root):
+        return None
+    if commit is None:
+        return "names no commit that it was recorded from"
+    if git_answer(root, "merge-base", "--is-ancestor", commit, "HEAD") is None:
+        return f"was recorded from commit {commit[:12]}, which is not in this history"
+    return None
+
+
+def replaced_records(project: Project, committed: Committed) -> Iterator[Problem]:
+    """The variants that `main` has and that a new campaign takes the place of, a line for each campaign."""
+    changed = set(committed.changed(project.relative(project.records)))
+    for path in sorted(project.records.glob("*/*/*.json")):
+        shown = project.relative(path)
+        if shown in committed.blobs and shown not in changed:
+            continue
+        table, text, _ = read_json(path, shown)
+        if record_problems(table, shown) or (before := _before(project, committed, table, shown)) is None:
+            continue
+        for campaign, names in _replaced(before, table).items():
+            where = f"{table['script']} on {table['machine']}"
+            what = f"replaces variant {few(names)} of {where}, which `main` has, by campaign {campaign}"
+            fix = "say in the pull request who measured it again, and why"
+            yield Problem(shown, json_line(text, ("campaigns", campaign)), what, fix)
 
 
 def _renamed(project: Project, committed: Committed, table: Mapping[str, Any]) -> Any:

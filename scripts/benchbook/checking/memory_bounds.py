@@ -189,6 +189,23 @@ def odd_peaks(runs: Sequence[Mapping[str, Any]], declared: Mapping[str, Metric])
                 break
 
 
+def zero_peaks(runs: Sequence[Mapping[str, Any]], declared: Mapping[str, Metric]) -> Iterator[str]:
+    """Peaks of a device of 0 B in a process that allocated memory of it, by the meters of its cells."""
+    peaks = [
+        name
+        for name, metric in declared.items()
+        # What is held at the peak may be of other parts alone.
+        if metric.memory == "device" and PEAK.search(name) and not name.endswith(AT_PEAK)
+    ]
+    for name in peaks:
+        for rank in (rank for run in runs for rank in ranks_of(run)):
+            most = max((meters.get("allocated_peak") or 0 for meters in rank["cells"].values()), default=0)
+            value = rank["metrics"].get(name)
+            if most and 0 in (value if isinstance(value, list) else [value]):
+                yield f"{name} is 0 B, and a cell of its run allocated {most} B of the device"
+                break
+
+
 def _bytes_in(rank: Mapping[str, Any], names: Sequence[str], declared: Mapping[str, Metric]) -> float | None:
     """What metrics of a process say together; None where one is missing, or a series."""
     values = [rank["metrics"].get(name) for name in names]

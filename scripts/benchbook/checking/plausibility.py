@@ -17,6 +17,7 @@ from benchbook.checking.memory_bounds import (
     odd_parameters,
     odd_peaks,
     ranks_of,
+    zero_peaks,
 )
 from benchbook.content.formats import MOMENT
 from benchbook.content.metadata import Metric
@@ -27,7 +28,7 @@ from benchbook.content.script import Script, Variant, machine_kinds
 from benchbook.content.units import UNITS, Dimension
 from benchbook.content.validation import RECORD_AGAIN
 from benchbook.machines.circumstances import STATE_FIELDS
-from benchbook.machines.gpus import Sheet, ceilings_of
+from benchbook.machines.gpus import Sheet, ceilings_of, sheet_of
 from benchbook.recording.estimate import WIDER, work_of
 from benchbook.recording.jobs import MOST_SEEDS
 
@@ -146,11 +147,13 @@ def plausibility_problems(
             *odd_parameters(variant["runs"]),
             *odd_bytes(variant["runs"], known, machine),
             *odd_peaks(variant["runs"], known),
+            *zero_peaks(variant["runs"], known),
             *_odd_seeds(variant["runs"], known),
             *_odd_numbers(variant["runs"], known),
             *_odd_metrics(variant["runs"], known, machine),
             *_odd_times(variant["runs"], known, table["campaigns"][variant["campaign"]]),
             *_odd_speed(variant, known, work, machine),
+            *_odd_operations(variant, known, machine),
             *_odd_seconds(variant["runs"], "source" in table["campaigns"][variant["campaign"]]),
             *_odd_blocks(variant["runs"], known),
         ):
@@ -349,6 +352,29 @@ def _odd_speed(
     took = min(cell_seconds(run) for run in variant["runs"])
     if took < least:
         yield f"a run took {took:.4g} s, and {sheet.model} needs {least:.4g} s at least for its work"
+
+
+def _odd_operations(
+    variant: Mapping[str, Any], declared: Mapping[str, Metric], machine: Mapping[str, Any]
+) -> Iterator[str]:
+    """More operations than the devices of a run do in its time, in the fastest format of their data sheet."""
+    sheet = sheet_of(machine)
+    if sheet is None or machine["published"]:
+        return
+    devices = min(machine["accelerator"]["count"], variant["ranks"])
+    counts = [name for name, metric in declared.items() if UNITS[metric.unit].dimension == "compute"]
+    for name in counts:
+        unit = UNITS[declared[name].unit]
+        for run in variant["runs"]:
+            took = max(map(cell_seconds, ranks_of(run)))
+            limit = sheet.most_tflops * 1e12 / unit.factor * took * devices
+            most = max(_items([run], name), default=0)
+            if most > limit:
+                yield (
+                    f"{name} is {most:.4g} {unit.symbol}, more than the {limit:.4g} that {sheet.model} does "
+                    f"in the {took:.4g} s of its run by its data sheet ({sheet.source})"
+                )
+                break
 
 
 def _fastest(number_format: str, sheet: Sheet) -> float:

@@ -1,16 +1,20 @@
-"""What git tracks that no command may find: links, and what stands in the root and is none of the handbook's.
+"""What git tracks that no command may find: links, and what in the root or beside scripts is not known.
 
 Commands write, empty and read more than pages and records: a link leads them elsewhere, and a tool that a
-build starts takes its settings from a file in the folder that it is started in.
+build starts takes its settings from a file in the folder that it is started in. What a script imports from
+its own folder is measured, and in no digest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+from collections.abc import Iterable, Iterator
+from pathlib import PurePosixPath
 
 from benchbook.content.problems import Problem
-from benchbook.content.project import Project
+from benchbook.content.project import DATA_FOLDERS, Project
 from benchbook.content.revisions import git_answer
+from benchbook.content.script import Script
 
 # What stands in the root, beside the files of pins.
 FOLDERS = (".ci", ".github", "docs", "scripts", "snippets", "tests")
@@ -25,6 +29,8 @@ FILES = (
     "pyproject.toml",
 )
 PINS = ("constraints", ".txt")
+# What stands in a guide's folder below snippets/, beside its scripts and their inputs.
+BESIDE_SCRIPTS = ("claims.toml", "predictions.toml", "review.toml")
 # A checkout's own, of which is told which file it is that git tracks (`benchbook.content.unfinished`).
 OWN = (".benchbook", ".cache")
 # How git's list of files begins the line of a link. The tests have some, which lead to what they read.
@@ -38,10 +44,8 @@ def tracked_problems(project: Project) -> Iterator[Problem]:
     Parameters:
         project: The checkout; where git does not know it, nothing came with a commit.
     """
-    listed = git_answer(project.root, "ls-files", "-z", "--stage") or b""
     strange = set()
-    for entry in listed.decode("utf-8", "replace").split("\0"):
-        mode, _, name = entry.partition("\t")
+    for mode, name in _tracked(project):
         if mode.startswith(_LINK) and not name.startswith(_TESTS):
             what = "is a link, and git tracks it: what is written there would be written elsewhere"
             yield Problem(name, 1, what, "put what it leads to in its place")
@@ -56,3 +60,50 @@ def tracked_problems(project: Project) -> Iterator[Problem]:
     for name in sorted(strange):
         what = "stands in the root, where a command may take it for its own"
         yield Problem(name, 1, what, f"remove it; what belongs there is named in {_HERE}")
+
+
+def _tracked(project: Project) -> Iterator[tuple[str, str]]:
+    """How git stages each file that it tracks, mode first, and its path from the checkout's root."""
+    listed = git_answer(project.root, "ls-files", "-z", "--stage") or b""
+    for entry in listed.decode("utf-8", "replace").split("\0"):
+        mode, _, name = entry.partition("\t")
+        yield mode, name
+
+
+def beside_script_problems(project: Project, scripts: Iterable[Script]) -> Iterator[Problem]:
+    """Files that git tracks in a guide's folder that no digest has, and imports from such a folder.
+
+    Parameters:
+        project: The checkout; where git does not know it, nothing came with a commit.
+        scripts: All of them.
+    """
+    inputs = {str(PurePosixPath(one.guide, name)) for one in scripts for name in one.metadata.inputs}
+    snippets = f"{project.relative(project.snippets)}/"
+    for _, name in _tracked(project):
+        guide, _, inner = name.removeprefix(snippets).partition("/")
+        is_of_guide = name.startswith(snippets) and inner and guide not in DATA_FOLDERS
+        is_script = inner.endswith(".py") and "/" not in inner
+        if is_of_guide and not (is_script or inner in BESIDE_SCRIPTS or f"{guide}/{inner}" in inputs):
+            what = "lies beside scripts, which may read it without a record that tells"
+            yield Problem(name, 1, what, "name it in the `inputs` of the script that reads it, or remove it")
+    for script in scripts:
+        yield from _import_problems(project, script)
+
+
+def _import_problems(project: Project, script: Script) -> Iterator[Problem]:
+    """Imports of what lies in a script's folder, itself included: Python looks there before anywhere else."""
+    beside = {path.name.partition(".")[0] for path in (project.snippets / script.guide).iterdir()}
+    for node in ast.walk(ast.parse(script.source)):
+        match node:
+            case ast.Import(names=aliases):
+                modules = [alias.name for alias in aliases]
+            case ast.ImportFrom(module=str(module), level=0):
+                modules = [module]
+            case _:
+                continue
+        for top in sorted({module.partition(".")[0] for module in modules} & beside):
+            what = f"imports `{top}` from its own folder, whose code is not in its record"
+            fix = (
+                f"put that code into the script, or, if a package is meant, rename what is called {top} here"
+            )
+            yield Problem(script.path, node.lineno, what, fix)
