@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from benchbook.content.formats import MOMENT
+from benchbook.content.formats import MOMENT, is_same
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.records import (
     MOST_CAMPAIGNS,
@@ -454,7 +454,7 @@ def _mixes(task: Task, old: Record, campaign_id: str, new: dict[str, VariantReco
 
 def _unchanged(old: VariantRecord, new: VariantRecord) -> bool:
     same = ("code", "parameters", "ranks", "environment", "meters", "inputs")
-    return all(getattr(old, name) == getattr(new, name) for name in same)
+    return all(is_same(getattr(old, name), getattr(new, name)) for name in same)
 
 
 def _bad(runs: Sequence[Finished]) -> Result:

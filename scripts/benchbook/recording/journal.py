@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from benchbook.content.formats import MOMENT
+from benchbook.content.formats import MOMENT, is_same
 from benchbook.content.records import write_text, writing
 from benchbook.content.terminal import plain
 from benchbook.recording.jobs import Result, result_from
@@ -140,10 +140,10 @@ def _differs(journal: Journal, new: Mapping[str, Any], now: datetime) -> str:
         started = datetime.strptime(old["campaign"]["started"], MOMENT).replace(tzinfo=UTC)
         # An older journal does not tell of variables.
         keys = [{"environment": {}, **header["key"]} for header in (old, new)]
-        same = keys[0] == keys[1]
+        same = is_same(*keys)
         before, after = (key["environment"].items() for key in keys)
         variables = sorted({name for name, _ in before ^ after})
-        wanted = all(old["variants"].get(name) == variant for name, variant in new["variants"].items())
+        wanted = all(is_same(old["variants"].get(name), variant) for name, variant in new["variants"].items())
     except (AttributeError, KeyError, TypeError, ValueError):
         return "cannot be read"
     if variables:
