@@ -1072,6 +1072,31 @@ def test_a_shared_device_is_recorded_and_marked(project: Project, monkeypatch: p
     assert campaign.state["power_limit_watts"] == 700.0
 
 
+@pytest.mark.parametrize(
+    ("seen", "told"),
+    [([77], [77]), ([], []), (None, None)],
+)
+def test_others_that_one_session_of_a_campaign_saw_are_in_its_record(
+    project: Project,
+    monkeypatch: pytest.MonkeyPatch,
+    seen: list[int] | None,
+    told: list[int] | None,
+) -> None:
+    monkeypatch.setattr(DeviceWatch, "foreign", lambda _: [])
+    add_script(project.root, BODY, SWEEP)
+    see_others = Journal.see_others
+
+    def at_the_end(journal: Journal, _: object) -> list[int] | None:
+        return see_others(journal, seen)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "see_others", at_the_end)
+        stopped(project, patch, 3)
+    assert record(project) == 0
+    (campaign,) = written(project).campaigns.values()
+    assert (campaign.state["foreign_processes"], campaign.state["shared"]) == (told, bool(told))
+
+
 def test_a_device_that_nothing_can_watch_is_recorded_with_a_warning(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,6 +18,7 @@ from benchbook.recording.jobs import Result, result_from
 # A campaign may be interrupted, not spread over a month: seven days at most, of which the last belongs to the
 # session that goes on with it.
 LONGEST = timedelta(days=6)
+FOREIGN = "foreign_processes"
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,22 @@ class Journal:
         if not self.header["campaign"]["modified"]:
             self.header["campaign"]["modified"] = True
             self._append({"modified": True})
+
+    def see_others(self, foreign: list[int] | None) -> list[int] | None:
+        """Write down which processes of others use the device; all that were seen during the campaign.
+
+        Parameters:
+            foreign: Their numbers; None where nothing tells. Where no process was seen, but one session could
+                not tell, nobody knows: None.
+        """
+        state = self.header["campaign"].setdefault("state", {})
+        before = state.get(FOREIGN, [])
+        seen = sorted({*(before or ()), *(foreign or ())})
+        united = None if not seen and None in (before, foreign) else seen
+        if FOREIGN not in state or united != before:
+            state[FOREIGN] = united
+            self._append({FOREIGN: united})
+        return united
 
     def start(self) -> None:
         """Begin the file anew with the header."""
@@ -186,11 +203,15 @@ def read_journal(path: Path, shown: str = "") -> Journal | None:
     try:
         tables = [json.loads(line) for line in complete]
         header, *runs = tables
-        finished = [_finished(run) for run in runs if not {"cut", "again", "modified"} & run.keys()]
+        finished = [_finished(run) for run in runs if not {"cut", "again", "modified", FOREIGN} & run.keys()]
         cuts = {str(run["variant"]) for run in runs if "cut" in run}
         again = {(str(run["variant"]), int(run["round"])) for run in runs if "again" in run}
         if any("modified" in run for run in runs):
             header["campaign"]["modified"] = True
+        for run in runs:
+            if FOREIGN in run:
+                seen = run[FOREIGN]
+                header["campaign"].setdefault("state", {})[FOREIGN] = seen and [int(each) for each in seen]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     journal = Journal(path, header, finished, cuts, again, shown)

@@ -30,7 +30,7 @@ from benchbook.machines.nvml import Identity, open_nvml
 from benchbook.recording import campaign as campaigns
 from benchbook.recording.hosts import Hosts, preload_names
 from benchbook.recording.jobs import CRASHED, OK, Result
-from benchbook.recording.journal import Finished, Journal, open_journal, read_journal
+from benchbook.recording.journal import FOREIGN, Finished, Journal, open_journal, read_journal
 from benchbook.recording.plan import Task, left
 from benchbook.recording.stores import Store
 
@@ -234,7 +234,7 @@ class Session:
             "started": campaigns.stamp(began),
             "commit": at_commit[0],
             "modified": at_commit[1],
-            "state": state,
+            "state": state | {FOREIGN: watch.foreign()},
             "predicates": predicates_about(self.project, task.script.reference),
         }
         key = {
@@ -322,7 +322,8 @@ class Session:
             BenchbookError: What is there is of another machine, or cannot be read or written.
         """
         opened = journal.header["campaign"]
-        foreign = watch.foreign()
+        # Whoever came while it ran is seen now.
+        foreign = journal.see_others(watch.foreign())
         done = Campaign(
             started=opened["started"],
             finished=ended,
@@ -330,8 +331,7 @@ class Session:
             modified=opened["modified"],
             recorded_by=self.recorded_by,
             packages=packages,
-            # Whoever came while it ran is seen now.
-            state=opened["state"] | {"foreign_processes": foreign, "shared": self.shared or bool(foreign)},
+            state=opened["state"] | {FOREIGN: foreign, "shared": self.shared or bool(foreign)},
             predicates=opened["predicates"],
         )
         with self.store.held():
