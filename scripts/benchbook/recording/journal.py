@@ -108,6 +108,16 @@ class Journal:
             self.path.unlink(missing_ok=True)
         self._append(self.header)
 
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self.path.stat().st_size
+
+    def cut_back(self, size: int) -> None:
+        """Take out all that was written since the file had so many bytes; it is not added to afterwards."""
+        with writing(self.shown or self.path.name):
+            os.truncate(self.path, size)
+
     def close(self) -> None:
         """Remove the file: the record holds everything now."""
         with writing(self.shown or self.path.name):
