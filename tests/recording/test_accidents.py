@@ -534,6 +534,40 @@ def test_a_campaign_that_is_in_the_record_is_not_put_there_again(
     assert not list(project.journal.rglob("*.jsonl"))
 
 
+NOT_THREE = PLAIN.replace("assert doubled", "assert n < 3")
+
+
+def test_a_variant_that_failed_and_is_declared_no_more_keeps_nothing_from_being_measured(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, NOT_THREE, SWEEP.replace("[1, 2]", "[1, 2, 3]"))
+    assert record(project) == 1
+    (before,) = campaigns_in(project)
+    add_script(project.root, NOT_THREE, SWEEP)
+    capsys.readouterr()
+    assert record(project, everything=True) == 0
+    assert capsys.readouterr().err.count(": ok") == 4
+    assert before not in campaigns_in(project)
+    assert not list(project.journal.rglob("*.jsonl"))
+
+
+def test_a_campaign_is_over_once_all_that_is_still_declared_is_measured(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_script(project.root, NOT_THREE, SWEEP.replace("[1, 2]", "[1, 2, 3]"))
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        changes_after(patch, 4, interrupted)
+        assert record(project) == recording.INTERRUPTED
+    add_script(project.root, NOT_THREE, SWEEP)
+    assert record(project) == 0
+    assert len(campaigns_in(project)) == 1
+    assert not list(project.journal.rglob("*.jsonl"))
+
+
 def test_what_was_measured_since_a_journal_was_left_is_not_undone_by_it(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -307,7 +307,7 @@ class Session:
         # Others of the same campaign may be half done, where only some variants were asked for; and one that
         # failed may do better next time, in the campaign that its times belong to.
         settled = set(campaigns.whole(journal)) | {variant.name for variant in task.variants}
-        if settled >= set(campaigns.repeats_in(journal)) and not gathered.problems:
+        if settled >= campaigns.declared_in(task, journal) and not gathered.problems:
             journal.close()
         return problems, 0
 
