@@ -274,8 +274,8 @@ def emptied(folder: Path) -> Path:
 def restore(work: Path, out: Path, log: Log) -> list[Path]:
     """Put back what earlier campaigns left, here or in the kit; the bundles to go on with.
 
-    Each journal is put back once, since what it was of may be done by the next call. Of two of one script the
-    longer one counts: nothing is ever taken out of a journal.
+    Each journal is put back once, since what it was of may be done by the next call. Of two of one
+    campaign the longer one counts, else that of the campaign which began later.
     """
     seen = work / "restored"
     known_digests = set(seen.read_text("utf-8").split()) if seen.is_file() else set()
@@ -294,12 +294,30 @@ def restore(work: Path, out: Path, log: Log) -> list[Path]:
                 log.tell(f"{path} is damaged, and left out ({error})")
             for journal in sorted((found / ".benchbook").glob("**/*.jsonl")):
                 known = work / JOURNALS / journal.relative_to(found / ".benchbook")
-                if not known.is_file() or known.stat().st_size < journal.stat().st_size:
+                if not known.is_file() or _supersedes(journal, known):
                     known.parent.mkdir(parents=True, exist_ok=True)
                     os.replace(journal, known)
     seen.write_text("\n".join(sorted(known_digests)), "utf-8")
     bundles = [*sorted((KIT / "state").glob("**/*.json.gz")), *sorted(work.glob("*.json.gz"))]
     return [bundle for bundle in bundles if is_whole(bundle, log)]
+
+
+def _supersedes(journal: Path, known: Path) -> bool:
+    """Whether a journal holds more of the campaign that `known` is of, or is of one that began later."""
+    (started, name), (known_started, known_name) = _campaign_of(journal), _campaign_of(known)
+    if name == known_name:
+        return journal.stat().st_size > known.stat().st_size
+    return started > known_started
+
+
+def _campaign_of(journal: Path) -> tuple[str, str]:
+    """When a journal's campaign began, and its id; empty where its header cannot be read."""
+    try:
+        with journal.open(encoding="utf-8") as file:
+            campaign = json.loads(file.readline())["campaign"]
+        return str(campaign["started"]), str(campaign["id"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return "", ""
 
 
 def is_whole(bundle: Path, log: Log) -> bool:

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -533,6 +534,40 @@ def test_a_campaign_that_is_in_the_record_is_not_put_there_again(
     assert not list(project.journal.rglob("*.jsonl"))
 
 
+NOT_THREE = PLAIN.replace("assert doubled", "assert n < 3")
+
+
+def test_a_variant_that_failed_and_is_declared_no_more_keeps_nothing_from_being_measured(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, NOT_THREE, SWEEP.replace("[1, 2]", "[1, 2, 3]"))
+    assert record(project) == 1
+    (before,) = campaigns_in(project)
+    add_script(project.root, NOT_THREE, SWEEP)
+    capsys.readouterr()
+    assert record(project, everything=True) == 0
+    assert capsys.readouterr().err.count(": ok") == 4
+    assert before not in campaigns_in(project)
+    assert not list(project.journal.rglob("*.jsonl"))
+
+
+def test_a_campaign_is_over_once_all_that_is_still_declared_is_measured(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_script(project.root, NOT_THREE, SWEEP.replace("[1, 2]", "[1, 2, 3]"))
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        changes_after(patch, 4, interrupted)
+        assert record(project) == recording.INTERRUPTED
+    add_script(project.root, NOT_THREE, SWEEP)
+    assert record(project) == 0
+    assert len(campaigns_in(project)) == 1
+    assert not list(project.journal.rglob("*.jsonl"))
+
+
 def test_what_was_measured_since_a_journal_was_left_is_not_undone_by_it(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -896,3 +931,86 @@ def test_a_bundle_that_is_nested_thousands_deep_is_not_gone_on_with(project: Pro
     path.write_bytes(gzip.compress(text) if packed else text)
     with pytest.raises(BenchbookError, match="is not a bundle"):
         Bundle(path, Checkout(project, HERE), HERE)
+
+
+# An environment or a checkout that changes meanwhile
+
+
+def install(site: Path, version: str) -> None:
+    """A package `gadget` of this version, in the place of any other."""
+    for old in site.glob("*.dist-info"):
+        shutil.rmtree(old)
+    metadata = f"Metadata-Version: 2.1\nName: gadget\nVersion: {version}\n"
+    write(site / f"gadget-{version}.dist-info/METADATA", metadata)
+
+
+def changes_after(monkeypatch: pytest.MonkeyPatch, runs: int, change: Callable[[], object]) -> None:
+    """Once, when so many runs are done."""
+    run_once, numbers = campaigns.run_once, iter(range(1, runs + 1))
+
+    def changing(*arguments: Any, **named: Any) -> Result:
+        result = run_once(*arguments, **named)
+        if next(numbers, 0) == runs:
+            change()
+        return result
+
+    monkeypatch.setattr(campaigns, "run_once", changing)
+
+
+def test_runs_of_two_versions_of_a_package_are_not_kept_and_that_is_said_in_one_line(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(site := tmp_path / "site", "1.0")
+    monkeypatch.setenv("PYTHONPATH", str(site), prepend=os.pathsep)
+    text = script_text(PLAIN, SWEEP).replace("dependencies = []", 'dependencies = ["gadget"]')
+    write(project.snippets / "guide/small.py", text)
+    changes_after(monkeypatch, 2, lambda: install(site, "2.0"))
+    assert record(project) == 1
+    [line] = [line for line in capsys.readouterr().err.splitlines() if "gadget" in line]
+    assert line == (
+        "snippets/guide/small.py:4: gadget changed from 1.0 to 2.0 while it was recorded, and no run of this "
+        "session is kept; leave its packages as they are until it is recorded, and record it again"
+    )
+    assert not project.records.exists()
+    (journal,) = project.journal.rglob("*.jsonl")
+    assert len(journal.read_text("utf-8").splitlines()) == 1
+    assert record(project) == 0
+    (campaign,) = written(project).campaigns.values()
+    assert isinstance(campaign, Campaign)
+    assert campaign.packages["gadget"] == "2.0"
+
+
+def test_runs_of_two_commits_are_not_kept_and_no_further_script_is_run(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, PLAIN, SWEEP)
+    add_script(project.root, PLAIN, SWEEP, "guide/well.py")
+    write(project.root / ".gitignore", ".benchbook\n")
+    commit_all(project.root)
+
+    def pull() -> None:
+        write(project.root / "scripts/tool.py", "x = 1\n")
+        commit_all(project.root)
+
+    changes_after(monkeypatch, 2, pull)
+    assert record(project) == 1
+    [line] = [line for line in capsys.readouterr().err.splitlines() if "the checkout went from" in line]
+    assert line.startswith("snippets/guide/small.py:1: the checkout went from ")
+    assert line.endswith("leave the checkout as it is until it is recorded, and record it again")
+    assert not project.records.exists()
+    assert record(project) == 0
+
+
+def test_a_commit_of_pages_and_records_costs_no_run(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_script(project.root, PLAIN, SWEEP)
+    write(project.root / ".gitignore", ".benchbook\n")
+    commit_all(project.root)
+
+    def pull() -> None:
+        write(project.root / "docs/page.md", "A page.\n")
+        commit_all(project.root)
+
+    changes_after(monkeypatch, 2, pull)
+    assert record(project) == 0

@@ -463,6 +463,22 @@ def test_what_several_runners_left_is_gone_on_with(campaign: ModuleType, work: P
     assert bundles == ["kit/state/campaign-1/m.json.gz", "kit/state/campaign-2/m.json.gz"]
 
 
+@pytest.mark.parametrize("later", [1, 2])
+def test_of_journals_of_two_campaigns_the_later_one_is_gone_on_with(
+    campaign: ModuleType, work: Path, later: int
+) -> None:
+    def header(day: int) -> str:
+        return json.dumps({"campaign": {"id": f"of-{day}", "started": f"2026-11-{day}T12:00:00Z"}}) + "\n"
+
+    old, new = header(11) + "a run\n" * 9, header(26) + "a run\n"
+    for number in (1, 2):
+        tarred(
+            campaign.KIT / f"state/campaign-{number}/journal.tar.gz",
+            {".benchbook/a.jsonl": new if number == later else old},
+        )
+    assert restored(campaign, work)[0] == {"a.jsonl": new}
+
+
 def test_a_journal_is_put_back_once(campaign: ModuleType, work: Path) -> None:
     tarred(campaign.KIT / "state/journal.tar.gz", {".benchbook/a.jsonl": "1\n"})
     assert set(restored(campaign, work)[0]) == {"a.jsonl"}

@@ -253,6 +253,16 @@ def test_a_crash_replaces_a_measurement_of_other_code(project: Project) -> None:
     assert written(project).variants["default"].outcome == CRASHED
 
 
+def test_a_crash_replaces_a_measurement_of_a_parameter_of_another_type(project: Project) -> None:
+    work = "import os\nif type(fill) is float:\n    os.abort()"
+    body = f"# %% parameters\nfill = {{}}\n\n# %% work\n{work}\n\n# %% checks\nassert fill"
+    add_script(project.root, body.format(1))
+    record(project)
+    add_script(project.root, body.format(1.0))
+    record(project)
+    assert written(project).variants["default"].outcome == CRASHED
+
+
 def test_ranks_are_recorded_each(project: Project) -> None:
     table = """
         needs = ["cpu"]
@@ -454,6 +464,21 @@ def test_runs_of_other_code_packages_or_machine_are_not_gone_on_with(project: Pr
     journal.add(Finished("n=1", 0, 0, good(task.variants[0])))
     assert len(journal_of(project, task, packages={"torch": "2.13"}).finished) == 1
     assert journal_of(project, task, packages={"torch": "2.14"}).finished == []
+
+
+@pytest.mark.parametrize("value", [1.0, True])
+def test_runs_of_a_parameter_of_another_type_are_not_gone_on_with(project: Project, value: object) -> None:
+    task = task_of(project)
+    journal_of(project, task).add(Finished("n=1", 0, 0, good(task.variants[0])))
+    first, *others = task.variants
+    task = replace(task, variants=(replace(first, parameters={"n": value}), *others))
+    assert journal_of(project, task).finished == []
+
+
+def test_runs_of_circumstances_of_another_type_are_not_gone_on_with(project: Project) -> None:
+    task = task_of(project)
+    journal_of(project, task, device=[1]).add(Finished("n=1", 0, 0, good(task.variants[0])))
+    assert journal_of(project, task, device=[1.0]).finished == []
 
 
 def test_a_sitting_of_last_month_is_not_gone_on_with(project: Project) -> None:
@@ -1045,6 +1070,31 @@ def test_a_shared_device_is_recorded_and_marked(project: Project, monkeypatch: p
     (campaign,) = found.campaigns.values()
     assert (campaign.state["shared"], campaign.state["foreign_processes"]) == (True, [77])
     assert campaign.state["power_limit_watts"] == 700.0
+
+
+@pytest.mark.parametrize(
+    ("seen", "told"),
+    [([77], [77]), ([], []), (None, None)],
+)
+def test_others_that_one_session_of_a_campaign_saw_are_in_its_record(
+    project: Project,
+    monkeypatch: pytest.MonkeyPatch,
+    seen: list[int] | None,
+    told: list[int] | None,
+) -> None:
+    monkeypatch.setattr(DeviceWatch, "foreign", lambda _: [])
+    add_script(project.root, BODY, SWEEP)
+    see_others = Journal.see_others
+
+    def at_the_end(journal: Journal, _: object) -> list[int] | None:
+        return see_others(journal, seen)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "see_others", at_the_end)
+        stopped(project, patch, 3)
+    assert record(project) == 0
+    (campaign,) = written(project).campaigns.values()
+    assert (campaign.state["foreign_processes"], campaign.state["shared"]) == (told, bool(told))
 
 
 def test_a_device_that_nothing_can_watch_is_recorded_with_a_warning(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from benchbook.content.formats import MOMENT
+from benchbook.content.formats import MOMENT, is_same
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.records import (
     MOST_CAMPAIGNS,
@@ -322,6 +322,11 @@ def repeats_in(journal: Journal) -> dict[str, int]:
     return {name: int(table["repeats"]) for name, table in journal.header["variants"].items()}
 
 
+def declared_in(task: Task, journal: Journal) -> set[str]:
+    """The variants of a campaign that its script still declares."""
+    return set(repeats_in(journal)) & set(task.declared)
+
+
 def whole(journal: Journal) -> dict[str, list[Finished]]:
     """The runs of each variant of which every round is there, or which ended otherwise."""
     runs: dict[str, list[Finished]] = {}
@@ -342,11 +347,11 @@ def surpassed(task: Task, journal: Journal) -> str:
     its runs would take the place of what was measured since.
     """
     campaign, record = journal.header["campaign"], task.record
-    repeats = repeats_in(journal)
+    declared = declared_in(task, journal)
     if record is None:
         return ""
     held = {name for name, variant in record.variants.items() if variant.campaign == campaign["id"]}
-    if set(whole(journal)) == set(repeats) <= held:
+    if declared <= set(whole(journal)) & held:
         return "is in the record already"
     ended = journal.ended or campaign["started"]
     if any(_measured_since(record, variant.name, campaign["id"], ended) for variant in task.variants):
@@ -454,7 +459,7 @@ def _mixes(task: Task, old: Record, campaign_id: str, new: dict[str, VariantReco
 
 def _unchanged(old: VariantRecord, new: VariantRecord) -> bool:
     same = ("code", "parameters", "ranks", "environment", "meters", "inputs")
-    return all(getattr(old, name) == getattr(new, name) for name in same)
+    return all(is_same(getattr(old, name), getattr(new, name)) for name in same)
 
 
 def _bad(runs: Sequence[Finished]) -> Result:

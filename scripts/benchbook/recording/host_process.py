@@ -149,6 +149,11 @@ def _sampler(devices: Sequence[dict[str, str]]) -> Sampler:
     return Sampler(nvml, find_all(nvml, identities, os.environ.get("CUDA_VISIBLE_DEVICES")))
 
 
+def print_versions() -> None:
+    """Print the versions of the packages that the arguments name, as JSON."""
+    print(json.dumps(_packages(sys.argv[1:])))
+
+
 def _packages(names: Sequence[str]) -> dict[str, str]:
     """The version of Python, and of each package that is installed here."""
     found = {"python": platform.python_version()}

@@ -34,6 +34,7 @@ START_SECONDS = 300.0
 ANSWER_SECONDS = 60.0
 LONGEST_FOLDER = 30
 CODE = "from benchbook.recording.host_process import run_host; run_host()"
+VERSIONS_CODE = "from benchbook.recording.host_process import print_versions; print_versions()"
 
 
 class HostError(Exception):
@@ -92,7 +93,8 @@ class Host:
         # A short name, for the sockets below it.
         temporary = package / str(sum(1 for _ in package.iterdir()))
         temporary.mkdir()
-        environment = {
+        self._python, self._names = python, packages
+        self._environment = {
             # What libraries, and processes that a script starts, assert is part of what is measured.
             **{name: value for name, value in os.environ.items() if name != "PYTHONOPTIMIZE"},
             **dict(key.environment),
@@ -103,7 +105,7 @@ class Host:
         }
         self._process = subprocess.Popen(
             [python, "-P", "-c", CODE],
-            env=environment,
+            env=self._environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -139,6 +141,23 @@ class Host:
         self._send(job.table())
         # The host ends the run in time; this bound only ends the wait for a host that hangs itself.
         return result_from(self._receive(job.timeout + ANSWER_SECONDS))
+
+    def packages_now(self) -> dict[str, str]:
+        """The versions that its environment holds now; empty where its interpreter does not start."""
+        try:
+            told = subprocess.run(
+                [self._python, "-P", "-c", VERSIONS_CODE, *self._names],
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=True,
+                timeout=START_SECONDS,
+                start_new_session=True,
+            )
+            versions: dict[str, str] = json.loads(told.stdout)
+        except (OSError, ValueError, subprocess.SubprocessError):
+            return {}
+        return versions
 
     def close(self) -> None:
         """End the host and whatever it runs."""
@@ -230,9 +249,7 @@ class Hosts:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for host in self._hosts.values():
-            host.close()
-        self._hosts.clear()
+        self.forget_all()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -272,6 +289,12 @@ class Hosts:
         for key in [key for key, known in self._hosts.items() if known is host]:
             del self._hosts[key]
         host.close()
+
+    def forget_all(self) -> None:
+        """Close every host, so that the next run starts another."""
+        for host in self._hosts.values():
+            host.close()
+        self._hosts.clear()
 
     def _started(self, key: HostKey, shown: str, line: int) -> Host:
         python = interpreter_in(self.python, key.venv)

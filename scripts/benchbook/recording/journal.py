@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from benchbook.content.formats import MOMENT
+from benchbook.content.formats import MOMENT, is_same
 from benchbook.content.records import write_text, writing
 from benchbook.content.terminal import plain
 from benchbook.recording.jobs import Result, result_from
@@ -18,6 +18,7 @@ from benchbook.recording.jobs import Result, result_from
 # A campaign may be interrupted, not spread over a month: seven days at most, of which the last belongs to the
 # session that goes on with it.
 LONGEST = timedelta(days=6)
+FOREIGN = "foreign_processes"
 
 
 @dataclass(frozen=True)
@@ -84,12 +85,38 @@ class Journal:
             self.header["campaign"]["modified"] = True
             self._append({"modified": True})
 
+    def see_others(self, foreign: list[int] | None) -> list[int] | None:
+        """Write down which processes of others use the device; all that were seen during the campaign.
+
+        Parameters:
+            foreign: Their numbers; None where nothing tells. Where no process was seen, but one session could
+                not tell, nobody knows: None.
+        """
+        state = self.header["campaign"].setdefault("state", {})
+        before = state.get(FOREIGN, [])
+        seen = sorted({*(before or ()), *(foreign or ())})
+        united = None if not seen and None in (before, foreign) else seen
+        if FOREIGN not in state or united != before:
+            state[FOREIGN] = united
+            self._append({FOREIGN: united})
+        return united
+
     def start(self) -> None:
         """Begin the file anew with the header."""
         with writing(self.shown or self.path.name):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.path.unlink(missing_ok=True)
         self._append(self.header)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self.path.stat().st_size
+
+    def cut_back(self, size: int) -> None:
+        """Take out all that was written since the file had so many bytes; it is not added to afterwards."""
+        with writing(self.shown or self.path.name):
+            os.truncate(self.path, size)
 
     def close(self) -> None:
         """Remove the file: the record holds everything now."""
@@ -140,10 +167,10 @@ def _differs(journal: Journal, new: Mapping[str, Any], now: datetime) -> str:
         started = datetime.strptime(old["campaign"]["started"], MOMENT).replace(tzinfo=UTC)
         # An older journal does not tell of variables.
         keys = [{"environment": {}, **header["key"]} for header in (old, new)]
-        same = keys[0] == keys[1]
+        same = is_same(*keys)
         before, after = (key["environment"].items() for key in keys)
         variables = sorted({name for name, _ in before ^ after})
-        wanted = all(old["variants"].get(name) == variant for name, variant in new["variants"].items())
+        wanted = all(is_same(old["variants"].get(name), variant) for name, variant in new["variants"].items())
     except (AttributeError, KeyError, TypeError, ValueError):
         return "cannot be read"
     if variables:
@@ -186,11 +213,15 @@ def read_journal(path: Path, shown: str = "") -> Journal | None:
     try:
         tables = [json.loads(line) for line in complete]
         header, *runs = tables
-        finished = [_finished(run) for run in runs if not {"cut", "again", "modified"} & run.keys()]
+        finished = [_finished(run) for run in runs if not {"cut", "again", "modified", FOREIGN} & run.keys()]
         cuts = {str(run["variant"]) for run in runs if "cut" in run}
         again = {(str(run["variant"]), int(run["round"])) for run in runs if "again" in run}
         if any("modified" in run for run in runs):
             header["campaign"]["modified"] = True
+        for run in runs:
+            if FOREIGN in run:
+                seen = run[FOREIGN]
+                header["campaign"].setdefault("state", {})[FOREIGN] = seen and [int(each) for each in seen]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     journal = Journal(path, header, finished, cuts, again, shown)

@@ -28,9 +28,9 @@ from benchbook.machines.circumstances import DeviceWatch, commit, deciding_varia
 from benchbook.machines.description import gigabytes
 from benchbook.machines.nvml import Identity, open_nvml
 from benchbook.recording import campaign as campaigns
-from benchbook.recording.hosts import Hosts, preload_names
+from benchbook.recording.hosts import Host, Hosts, preload_names
 from benchbook.recording.jobs import CRASHED, OK, Result
-from benchbook.recording.journal import Finished, Journal, open_journal, read_journal
+from benchbook.recording.journal import FOREIGN, Finished, Journal, open_journal, read_journal
 from benchbook.recording.plan import Task, left
 from benchbook.recording.stores import Store
 
@@ -40,6 +40,10 @@ LOCK = ".benchbook/lock"
 
 class WrongClockError(BenchbookError):
     """What this machine takes for the present cannot be: whatever is measured would be of a wrong date."""
+
+
+class MovedCheckoutError(BenchbookError):
+    """Another commit was checked out: whatever is measured from now on would be of two."""
 
 
 @dataclass
@@ -153,7 +157,7 @@ class Session:
                     continue
                 try:
                     found, missing = self._record_task(task, hosts, watch, at_commit)
-                except (UnwritableError, WrongClockError) as error:
+                except (UnwritableError, WrongClockError, MovedCheckoutError) as error:
                     problems += error.problems
                     break
                 except BenchbookError as error:
@@ -222,11 +226,11 @@ class Session:
         """What went wrong with a script, and how many of its runs are left.
 
         Raises:
-            BenchbookError: It cannot be run, or the clock is wrong.
+            BenchbookError: It cannot be run, the clock is wrong, or packages or the commit changed meanwhile.
             KeyboardInterrupt: It was interrupted; what is whole is in the store, the rest in the journal.
         """
-        packages = campaigns.host_of(hosts, task.script, task.variants[0]).packages
-        packages = {name: version for name, version in packages.items() if _matters(name, task.script)}
+        host = campaigns.host_of(hosts, task.script, task.variants[0])
+        packages = _that_matter(host.packages, task.script)
         state, began = watch.state(), campaigns.now()
         self._see_that_clock_is_right(began, at_commit[0])
         session = {
@@ -234,7 +238,7 @@ class Session:
             "started": campaigns.stamp(began),
             "commit": at_commit[0],
             "modified": at_commit[1],
-            "state": state,
+            "state": state | {FOREIGN: watch.foreign()},
             "predicates": predicates_about(self.project, task.script.reference),
         }
         key = {
@@ -256,6 +260,7 @@ class Session:
         if journal.instead:
             instead = f"  {shown} {journal.instead}; a new campaign begins"
             self.console.print(instead, markup=False, soft_wrap=True)
+        size = journal.size
         total = sum(int(each["repeats"]) for each in journal.header["variants"].values())
 
         def tell(turn: campaigns.Turn, result: Result | None) -> None:
@@ -279,6 +284,17 @@ class Session:
 
         with self.console.status(task.script.reference) as status:
             gathered = campaigns.gather(task, journal, run, self._time_left, tell, self._idle, moment)
+        try:
+            self._see_that_commit_is_the_same(task.script, at_commit[0])
+            _see_that_packages_are_the_same(task.script, packages, host)
+        except BenchbookError as error:
+            journal.cut_back(size)
+            # They have imported what was there before.
+            hosts.forget_all()
+            if gathered.ended != "interrupted":
+                raise
+            self.console.print(str(error), markup=False, soft_wrap=True)
+            raise KeyboardInterrupt from error
         # Whenever it is put into the record, a campaign ends with its last run.
         ended = journal.ended or campaigns.stamp(moment())
         problems = [*gathered.problems, *self._save(task, journal, gathered, packages, watch, ended)]
@@ -291,7 +307,7 @@ class Session:
         # Others of the same campaign may be half done, where only some variants were asked for; and one that
         # failed may do better next time, in the campaign that its times belong to.
         settled = set(campaigns.whole(journal)) | {variant.name for variant in task.variants}
-        if settled >= set(campaigns.repeats_in(journal)) and not gathered.problems:
+        if settled >= campaigns.declared_in(task, journal) and not gathered.problems:
             journal.close()
         return problems, 0
 
@@ -306,6 +322,15 @@ class Session:
             shown = f"snippets/records/{self.machine.name}/machine.json"
             what = f"this machine's clock says {campaigns.stamp(now)}, before {since}"
             raise WrongClockError(Problem(shown, 1, what, "set the clock; then the same command goes on"))
+
+    def _see_that_commit_is_the_same(self, script: Script, before: str | None) -> None:
+        """Raise MovedCheckoutError where code that may change a number is of another commit than `before`."""
+        after = commit(self.project.root)[0]
+        if differ(self.project.root, before, after):
+            names = " to ".join(each[:12] if each else "no commit" for each in (before, after))
+            what = f"the checkout went from {names} while it was recorded, and no run of this session is kept"
+            fix = "leave the checkout as it is until it is recorded, and record it again"
+            raise MovedCheckoutError(Problem(script.path, 1, what, fix))
 
     def _save(
         self,
@@ -322,7 +347,8 @@ class Session:
             BenchbookError: What is there is of another machine, or cannot be read or written.
         """
         opened = journal.header["campaign"]
-        foreign = watch.foreign()
+        # Whoever came while it ran is seen now.
+        foreign = journal.see_others(watch.foreign())
         done = Campaign(
             started=opened["started"],
             finished=ended,
@@ -330,8 +356,7 @@ class Session:
             modified=opened["modified"],
             recorded_by=self.recorded_by,
             packages=packages,
-            # Whoever came while it ran is seen now.
-            state=opened["state"] | {"foreign_processes": foreign, "shared": self.shared or bool(foreign)},
+            state=opened["state"] | {FOREIGN: foreign, "shared": self.shared or bool(foreign)},
             predicates=opened["predicates"],
         )
         with self.store.held():
@@ -427,6 +452,22 @@ def _package_names(script: Script) -> list[str]:
         except InvalidRequirement:
             continue
     return names
+
+
+def _that_matter(packages: Mapping[str, str], script: Script) -> dict[str, str]:
+    return {name: version for name, version in packages.items() if _matters(name, script)}
+
+
+def _see_that_packages_are_the_same(script: Script, before: Mapping[str, str], host: Host) -> None:
+    """Raise BenchbookError where the environment of a script holds other versions than `before`."""
+    after = _that_matter(host.packages_now(), script)
+    changed = [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
+    if changed:
+        one = changed[0]
+        how = f"{one} changed from {before.get(one, 'none')} to {after.get(one, 'none')}"
+        what = f"{how} while it was recorded, and no run of this session is kept"
+        fix = "leave its packages as they are until it is recorded, and record it again"
+        raise BenchbookError(Problem(script.path, script.metadata.line_of("dependencies"), what, fix))
 
 
 def _matters(name: str, script: Script) -> bool:
