@@ -957,6 +957,19 @@ def changes_after(monkeypatch: pytest.MonkeyPatch, runs: int, change: Callable[[
     monkeypatch.setattr(campaigns, "run_once", changing)
 
 
+def pulls_meanwhile(project: Project, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Commit a script, and a file of this name once two of its runs are done."""
+    add_script(project.root, PLAIN, SWEEP)
+    write(project.root / ".gitignore", ".benchbook\n")
+    commit_all(project.root)
+
+    def pull() -> None:
+        write(project.root / name, "x = 1\n")
+        commit_all(project.root)
+
+    changes_after(monkeypatch, 2, pull)
+
+
 def test_runs_of_two_versions_of_a_package_are_not_kept_and_that_is_said_in_one_line(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -983,16 +996,8 @@ def test_runs_of_two_versions_of_a_package_are_not_kept_and_that_is_said_in_one_
 def test_runs_of_two_commits_are_not_kept_and_no_further_script_is_run(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    add_script(project.root, PLAIN, SWEEP)
     add_script(project.root, PLAIN, SWEEP, "guide/well.py")
-    write(project.root / ".gitignore", ".benchbook\n")
-    commit_all(project.root)
-
-    def pull() -> None:
-        write(project.root / "scripts/tool.py", "x = 1\n")
-        commit_all(project.root)
-
-    changes_after(monkeypatch, 2, pull)
+    pulls_meanwhile(project, monkeypatch, "scripts/tool.py")
     assert record(project) == 1
     [line] = [line for line in capsys.readouterr().err.splitlines() if "the checkout went from" in line]
     assert line.startswith("snippets/guide/small.py:1: the checkout went from ")
@@ -1004,13 +1009,5 @@ def test_runs_of_two_commits_are_not_kept_and_no_further_script_is_run(
 def test_a_commit_of_pages_and_records_costs_no_run(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    add_script(project.root, PLAIN, SWEEP)
-    write(project.root / ".gitignore", ".benchbook\n")
-    commit_all(project.root)
-
-    def pull() -> None:
-        write(project.root / "docs/page.md", "A page.\n")
-        commit_all(project.root)
-
-    changes_after(monkeypatch, 2, pull)
+    pulls_meanwhile(project, monkeypatch, "docs/page.md")
     assert record(project) == 0
