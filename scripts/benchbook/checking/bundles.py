@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+from benchbook.checking.copies import Samples, copied_run_problems, copy_problems, samples_of
 from benchbook.checking.origins import (
     changed_fields,
     commit_problems,
@@ -24,15 +25,7 @@ from benchbook.checking.origins import (
     worded,
 )
 from benchbook.checking.overlays import Changes, compare_records
-from benchbook.checking.plausibility import (
-    Samples,
-    copied_run_problems,
-    copy_problems,
-    kind_problems,
-    plausibility_problems,
-    samples_of,
-    speed_problems,
-)
+from benchbook.checking.plausibility import kind_problems, plausibility_problems, speed_problems
 from benchbook.checking.quotations import quotation_problems
 from benchbook.checking.shown import shown_problems
 from benchbook.checking.traces import (

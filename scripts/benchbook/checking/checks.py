@@ -22,6 +22,7 @@ from benchbook.checking.committed import (
     vanished_problems,
     withdrawn_machines,
 )
+from benchbook.checking.copies import Samples, copy_problems, samples_of
 from benchbook.checking.earlier_checks import codes_of_other_checks, earlier_checks_problems
 from benchbook.checking.environments import (
     dependency_problems,
@@ -39,14 +40,7 @@ from benchbook.checking.origins import (
     model_problems,
     python_problems,
 )
-from benchbook.checking.plausibility import (
-    Samples,
-    copy_problems,
-    kind_problems,
-    plausibility_problems,
-    samples_of,
-    speed_problems,
-)
+from benchbook.checking.plausibility import kind_problems, plausibility_problems, speed_problems
 from benchbook.checking.predictions import forgotten_predictions, predictions_found
 from benchbook.checking.quotations import quotation_problems
 from benchbook.checking.site_settings import site_setting_problems

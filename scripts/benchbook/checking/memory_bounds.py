@@ -37,6 +37,13 @@ def ranks_of(run: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     return (run, *run.get("other_ranks", ()))
 
 
+def items_of(runs: Sequence[Mapping[str, Any]], name: str) -> Iterator[Any]:
+    """Every number that runs hold of a metric: of each rank, each item of a series, each timed block."""
+    for rank in (rank for run in runs for rank in ranks_of(run)):
+        for value in (rank["metrics"].get(name, ()), rank.get("blocks", {}).get(name, ())):
+            yield from value if isinstance(value, list | tuple) else (value,)
+
+
 def _bytes_of_one(machine: Mapping[str, Any]) -> float:
     """The bytes of one device, or of a machine without one of its own; where unknown, the most there are."""
     accelerator = machine.get("accelerator") or {}

@@ -9,8 +9,10 @@ from datetime import UTC, datetime, timedelta
 from statistics import median
 from typing import Any
 
+from benchbook.checking.copies import SAMPLES_THAT_SCATTER, copied_run_problems
 from benchbook.checking.memory_bounds import (
     bytes_of_devices,
+    items_of,
     odd_bytes,
     odd_device,
     odd_memory,
@@ -35,7 +37,6 @@ from benchbook.recording.jobs import MOST_SEEDS
 # Time stamps are whole seconds.
 ROUNDING_SECONDS = 2.0
 # Times that agree so far are one time, written again: no two runs take the same.
-SAMPLES_THAT_SCATTER = 3
 AGREEMENT = 1e-9
 # Seconds: what Python takes to read a clock twice.
 SHORTEST = 1e-7
@@ -55,12 +56,6 @@ MAGNITUDES: dict[Dimension, tuple[float, float]] = {
 }
 # What can be a yes or a no.
 FLAGS: frozenset[Dimension] = frozenset({"ratio", "count"})
-# Cells that take less do little else than read the clock, and two of them may agree.
-TELLING_SECONDS = 1e-4
-# The same, of the cell that takes longest, where nobody knows by which factor times were changed.
-TELLING_SHARE = 0.001
-# What a process held: pages of whatever was loaded, which no two machines have quite as many of.
-HELD = ("process_memory", "process_memory_peak")
 # How many times as fast as the reference machine another is at most, a tenfold to spare: the largest host
 # beside one core, and an accelerator in formats that a processor has to emulate.
 FASTEST_CPU, FASTEST = 1e4, 1e6
@@ -302,7 +297,7 @@ def _odd_times(
         unit = UNITS[metric.unit]
         if unit.dimension != "time":
             continue
-        longest = max((float(item * unit.factor) for item in _items(runs, name)), default=0.0)
+        longest = max((float(item * unit.factor) for item in items_of(runs, name)), default=0.0)
         if longest > lasted + ROUNDING_SECONDS:
             yield f"{name} is {longest:.4g} s, and the session lasted {lasted:.0f} s"
 
@@ -337,7 +332,7 @@ def _odd_speed(
         # Whatever is counted, each takes an operation at least.
         else:
             ceiling = computes if unit.dimension == "rate" else math.inf
-        most = max(_items(variant["runs"], name), default=0) * unit.factor
+        most = max(items_of(variant["runs"], name), default=0) * unit.factor
         if most > ceiling * devices:
             shown, limit = most / unit.factor, ceiling * devices / unit.factor
             yield (
@@ -368,7 +363,7 @@ def _odd_operations(
         for run in variant["runs"]:
             took = max(map(cell_seconds, ranks_of(run)))
             limit = sheet.most_tflops * 1e12 / unit.factor * took * devices
-            most = max(_items([run], name), default=0)
+            most = max(items_of([run], name), default=0)
             if most > limit:
                 yield (
                     f"{name} is {most:.4g} {unit.symbol}, more than the {limit:.4g} that {sheet.model} does "
@@ -413,7 +408,7 @@ def speed_problems(
         for metric, declared in script.metadata.metrics.items():
             dimension = UNITS[declared.unit].dimension
             ours, theirs = (
-                [item for item in _items(runs, metric) if not isinstance(item, bool) and item > 0]
+                [item for item in items_of(runs, metric) if not isinstance(item, bool) and item > 0]
                 for runs in (variant["runs"], there["runs"])
             )
             if dimension not in {"time", "rate"} or not ours or not theirs:
@@ -468,15 +463,8 @@ def _odd_seeds(runs: Sequence[Mapping[str, Any]], declared: Mapping[str, Metric]
 def _odd_numbers(runs: Sequence[Mapping[str, Any]], declared: Mapping[str, Metric]) -> Iterator[str]:
     """What no number of its unit is, the first of each metric: words, crumbs, more than there is anywhere."""
     for name, metric in declared.items():
-        if what := next(filter(None, (_odd_number(item, metric) for item in _items(runs, name))), None):
+        if what := next(filter(None, (_odd_number(item, metric) for item in items_of(runs, name))), None):
             yield f"{name} is {what}"
-
-
-def _items(runs: Sequence[Mapping[str, Any]], name: str) -> Iterator[Any]:
-    """Every number that runs hold of a metric: of each rank, each item of a series, each timed block."""
-    for rank in (rank for run in runs for rank in ranks_of(run)):
-        for value in (rank["metrics"].get(name, ()), rank.get("blocks", {}).get(name, ())):
-            yield from value if isinstance(value, list | tuple) else (value,)
 
 
 def _odd_number(item: Any, metric: Metric) -> str | None:
@@ -564,144 +552,3 @@ def _agree(values: Sequence[Any]) -> bool:
         if any(abs(one - other) > AGREEMENT * max(abs(one), abs(other)) for one, other in pairs):
             return False
     return True
-
-
-# What they are of, for messages, and each of them, in an order that does not depend on that of the runs.
-Samples = tuple[str, ...]
-
-
-def samples_of(table: Mapping[str, Any], script: Script | None = None) -> Iterator[tuple[str, Samples]]:
-    """What no two machines measure alike in all runs of a variant, written so that a copy of it is the same.
-
-    How long each cell took, and what each metric that is a time or a rate says; the same of one factor, by
-    which a copy may have been made faster; and the memory that the process held.
-
-    Parameters:
-        table: The record, already of the right shape.
-        script: The script as it stands; without it nothing is known of its metrics.
-    """
-    timed = timed_metrics(script) if script is not None else ()
-    for name, variant in table["variants"].items():
-        runs = variant["runs"]
-        if variant["outcome"] != "ok" or len(runs) < 2:
-            continue
-        cells = [(cell, meters) for run in runs for cell, meters in run["cells"].items()]
-        seconds = [(cell, float(meters.get("seconds") or 0)) for cell, meters in cells]
-        said = [(metric, float(item)) for metric in timed for item in _items(runs, metric)]
-        held = [(f"{cell} {key}", meters.get(key) or 0) for cell, meters in cells for key in HELD]
-        found = (
-            # Of nine digits rounding may move the last: times that agree so far were not measured twice.
-            ("times", [f"{cell} {took:.8g}" for cell, took in seconds if took > TELLING_SECONDS]),
-            ("times, but for one factor,", _shares(seconds)),
-            ("metrics", [f"{metric} {value:.8g}" for metric, value in said if _is_telling(value)]),
-            ("metrics, but for one factor,", _shares(said)),
-            ("readings of memory", [f"{where} {size}" for where, size in held if size]),
-        )
-        for words, told in found:
-            if len(set(told)) >= SAMPLES_THAT_SCATTER:
-                yield name, (words, *sorted(told))
-        # Some of them as well, for a copy may be altered elsewhere; of memory, a few may be alike by chance.
-        for words, told in found:
-            some = sorted(set(told)) if words in ("times", "metrics") else []
-            for end in range(SAMPLES_THAT_SCATTER, len(some) + 1):
-                yield name, (f"{words} in part", *some[end - SAMPLES_THAT_SCATTER : end])
-        for run in runs:
-            taken = [(cell, float(meters.get("seconds") or 0)) for cell, meters in run["cells"].items()]
-            if shares := _shares(taken):
-                yield name, ("times of a run, but for one factor,", *shares)
-
-
-def timed_metrics(script: Script) -> tuple[str, ...]:
-    """The metrics of a script that are a time or a rate."""
-    declared = script.metadata.metrics.items()
-    return tuple(name for name, metric in declared if UNITS[metric.unit].dimension in {"time", "rate"})
-
-
-def _is_telling(value: float) -> bool:
-    """Whether a number has so many digits that nobody measures it twice by chance."""
-    return len(f"{abs(value):.8e}".partition("e")[0].rstrip("0")) > len("1.000")
-
-
-def _shares(values: Sequence[tuple[str, float]]) -> list[str]:
-    """What each of some numbers is of the largest of its name; of many small ones nobody could tell.
-
-    Empty where fewer than three have many digits.
-    """
-    most: dict[str, float] = {}
-    for name, value in values:
-        most[name] = max(most.get(name, 0.0), value)
-    whole = max(most.values(), default=0.0)
-    told = [
-        (name, value / most[name])
-        for name, value in values
-        if most[name] > whole * TELLING_SHARE and 0 < value < most[name]
-    ]
-    if sum(_is_telling(share) for _, share in told) < SAMPLES_THAT_SCATTER:
-        return []
-    return [f"{name} {share:.5g}" for name, share in told]
-
-
-def copy_problems(
-    table: Mapping[str, Any],
-    others: Mapping[tuple[str, Samples], str],
-    path: str,
-    text: str = "",
-    script: Script | None = None,
-) -> Iterator[Problem]:
-    """Variants whose times, or readings of memory, are those of another machine.
-
-    Parameters:
-        table: The record, already of the right shape.
-        others: The machine, by script and samples.
-        path: The file, for messages.
-        text: Its content, to find lines in.
-        script: The script as it stands.
-    """
-    told: set[str] = set()
-    for name, samples in samples_of(table, script):
-        other = others.get((table["script"], samples), table["machine"])
-        if other != table["machine"] and name not in told:
-            told.add(name)
-            what = f"variant {name}: its {samples[0]} are those of {other}"
-            yield Problem(path, json_line(text, ("variants", name)), what, RECORD_AGAIN)
-
-
-def copied_run_problems(
-    table: Mapping[str, Any], script: Script, path: str, text: str = ""
-) -> Iterator[Problem]:
-    """The first run of each variant whose cells all took as long as those of another run in the record.
-
-    What is counted, and bytes, may well be the same in two runs; quoted figures are of no run at all.
-
-    Parameters:
-        table: The record, already of the right shape.
-        script: The script as it stands, which says what of its metrics is a time or a rate.
-        path: The file, for messages.
-        text: Its content, to find lines in.
-    """
-    timed = timed_metrics(script)
-    seen: dict[Samples, tuple[str, int]] = {}
-    for name, variant in table["variants"].items():
-        if "source" in table["campaigns"][variant["campaign"]]:
-            continue
-        for run in variant["runs"]:
-            times = _times_of(run, timed)
-            other, place = seen.setdefault(times, (name, run["place"]))
-            if len(times) >= SAMPLES_THAT_SCATTER and (other, place) != (name, run["place"]):
-                of = "" if other == name else f" of variant {other}"
-                what = f"variant {name}: the times of its run in place {run['place']}"
-                what += f" are those in place {place}{of}"
-                yield Problem(path, json_line(text, ("variants", name)), what, RECORD_AGAIN)
-                break
-
-
-def _times_of(run: Mapping[str, Any], timed: Sequence[str]) -> Samples:
-    """How long each cell of a run took, written as by `samples_of`; of few, what its metrics say too."""
-    ranks = list(enumerate(ranks_of(run)))
-    cells = ((number, *cell) for number, rank in ranks for cell in sorted(rank["cells"].items()))
-    taken = ((number, name, meters.get("seconds") or 0) for number, name, meters in cells)
-    times = [f"{number} {name} {took:.8g}" for number, name, took in taken if took > TELLING_SECONDS]
-    if len(times) < SAMPLES_THAT_SCATTER:
-        said = ((number, name, rank["metrics"].get(name)) for number, rank in ranks for name in timed)
-        times += [f"{number} {name} {value}" for number, name, value in said if value is not None]
-    return tuple(times)

@@ -1,0 +1,166 @@
+"""Find copies in records: times and readings of memory of another machine, or of another run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from benchbook.checking.memory_bounds import items_of, ranks_of
+from benchbook.content.positions import json_line
+from benchbook.content.problems import Problem
+from benchbook.content.script import Script
+from benchbook.content.units import UNITS
+from benchbook.content.validation import RECORD_AGAIN
+
+# So many that agree were not measured twice.
+SAMPLES_THAT_SCATTER = 3
+# Cells that take less do little else than read the clock, and two of them may agree.
+TELLING_SECONDS = 1e-4
+# The same, of the cell that takes longest, where nobody knows by which factor times were changed.
+TELLING_SHARE = 0.001
+# What a process held: pages of whatever was loaded, which no two machines have quite as many of.
+HELD = ("process_memory", "process_memory_peak")
+# What they are of, for messages, and each of them, in an order that does not depend on that of the runs.
+Samples = tuple[str, ...]
+
+
+def samples_of(table: Mapping[str, Any], script: Script | None = None) -> Iterator[tuple[str, Samples]]:
+    """What no two machines measure alike in all runs of a variant, written so that a copy of it is the same.
+
+    How long each cell took, and what each metric that is a time or a rate says; the same of one factor, by
+    which a copy may have been made faster; and the memory that the process held.
+
+    Parameters:
+        table: The record, already of the right shape.
+        script: The script as it stands; without it nothing is known of its metrics.
+    """
+    timed = timed_metrics(script) if script is not None else ()
+    for name, variant in table["variants"].items():
+        runs = variant["runs"]
+        if variant["outcome"] != "ok" or len(runs) < 2:
+            continue
+        cells = [(cell, meters) for run in runs for cell, meters in run["cells"].items()]
+        taken = [_seconds_of(run) for run in runs]
+        seconds = [one for of_run in taken for one in of_run]
+        said = [(metric, float(item)) for metric in timed for item in items_of(runs, metric)]
+        held = [(f"{cell} {key}", meters.get(key) or 0) for cell, meters in cells for key in HELD]
+        found = (
+            # Of nine digits rounding may move the last: times that agree so far were not measured twice.
+            ("times", [f"{cell} {took:.8g}" for cell, took in seconds if took > TELLING_SECONDS]),
+            ("times, but for one factor,", _shares(seconds)),
+            ("metrics", [f"{metric} {value:.8g}" for metric, value in said if _is_telling(value)]),
+            ("metrics, but for one factor,", _shares(said)),
+            ("readings of memory", [f"{where} {size}" for where, size in held if size]),
+        )
+        for words, told in found:
+            if len(set(told)) >= SAMPLES_THAT_SCATTER:
+                yield name, (words, *sorted(told))
+        # Some of them as well, for a copy may be altered elsewhere; of memory, a few may be alike by chance.
+        for words, told in found:
+            some = sorted(set(told)) if words in ("times", "metrics") else []
+            for end in range(SAMPLES_THAT_SCATTER, len(some) + 1):
+                yield name, (f"{words} in part", *some[end - SAMPLES_THAT_SCATTER : end])
+        for of_run in taken:
+            if shares := _shares(of_run):
+                yield name, ("times of a run, but for one factor,", *shares)
+
+
+def _seconds_of(run: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """How long each cell of a run took, in seconds."""
+    return [(cell, float(meters.get("seconds") or 0)) for cell, meters in run["cells"].items()]
+
+
+def timed_metrics(script: Script) -> tuple[str, ...]:
+    """The metrics of a script that are a time or a rate."""
+    declared = script.metadata.metrics.items()
+    return tuple(name for name, metric in declared if UNITS[metric.unit].dimension in {"time", "rate"})
+
+
+def _is_telling(value: float) -> bool:
+    """Whether a number has so many digits that nobody measures it twice by chance."""
+    return len(f"{abs(value):.8e}".partition("e")[0].rstrip("0")) > len("1.000")
+
+
+def _shares(values: Sequence[tuple[str, float]]) -> list[str]:
+    """What each of some numbers is of the largest of its name; of many small ones nobody could tell.
+
+    Empty where fewer than three have many digits.
+    """
+    most: dict[str, float] = {}
+    for name, value in values:
+        most[name] = max(most.get(name, 0.0), value)
+    whole = max(most.values(), default=0.0)
+    told = [
+        (name, value / most[name])
+        for name, value in values
+        if most[name] > whole * TELLING_SHARE and 0 < value < most[name]
+    ]
+    if sum(_is_telling(share) for _, share in told) < SAMPLES_THAT_SCATTER:
+        return []
+    return [f"{name} {share:.5g}" for name, share in told]
+
+
+def copy_problems(
+    table: Mapping[str, Any],
+    others: Mapping[tuple[str, Samples], str],
+    path: str,
+    text: str = "",
+    script: Script | None = None,
+) -> Iterator[Problem]:
+    """Variants whose times, or readings of memory, are those of another machine.
+
+    Parameters:
+        table: The record, already of the right shape.
+        others: The machine, by script and samples.
+        path: The file, for messages.
+        text: Its content, to find lines in.
+        script: The script as it stands.
+    """
+    told: set[str] = set()
+    for name, samples in samples_of(table, script):
+        other = others.get((table["script"], samples), table["machine"])
+        if other != table["machine"] and name not in told:
+            told.add(name)
+            what = f"variant {name}: its {samples[0]} are those of {other}"
+            yield Problem(path, json_line(text, ("variants", name)), what, RECORD_AGAIN)
+
+
+def copied_run_problems(
+    table: Mapping[str, Any], script: Script, path: str, text: str = ""
+) -> Iterator[Problem]:
+    """The first run of each variant whose cells all took as long as those of another run in the record.
+
+    What is counted, and bytes, may well be the same in two runs; quoted figures are of no run at all.
+
+    Parameters:
+        table: The record, already of the right shape.
+        script: The script as it stands, which says what of its metrics is a time or a rate.
+        path: The file, for messages.
+        text: Its content, to find lines in.
+    """
+    timed = timed_metrics(script)
+    seen: dict[Samples, tuple[str, int]] = {}
+    for name, variant in table["variants"].items():
+        if "source" in table["campaigns"][variant["campaign"]]:
+            continue
+        for run in variant["runs"]:
+            times = _times_of(run, timed)
+            other, place = seen.setdefault(times, (name, run["place"]))
+            if len(times) >= SAMPLES_THAT_SCATTER and (other, place) != (name, run["place"]):
+                of = "" if other == name else f" of variant {other}"
+                what = f"variant {name}: the times of its run in place {run['place']}"
+                what += f" are those in place {place}{of}"
+                yield Problem(path, json_line(text, ("variants", name)), what, RECORD_AGAIN)
+                break
+
+
+def _times_of(run: Mapping[str, Any], timed: Sequence[str]) -> Samples:
+    """How long each cell of a run took, written as by `samples_of`; of few, what its metrics say too."""
+    ranks = list(enumerate(ranks_of(run)))
+    cells = ((number, *cell) for number, rank in ranks for cell in sorted(rank["cells"].items()))
+    taken = ((number, name, meters.get("seconds") or 0) for number, name, meters in cells)
+    times = [f"{number} {name} {took:.8g}" for number, name, took in taken if took > TELLING_SECONDS]
+    if len(times) < SAMPLES_THAT_SCATTER:
+        said = ((number, name, rank["metrics"].get(name)) for number, rank in ranks for name in timed)
+        times += [f"{number} {name} {value}" for number, name, value in said if value is not None]
+    return tuple(times)
