@@ -134,6 +134,7 @@ def test_a_file_of_pins_holds_pins_alone(project: Project, name: str, line: str)
             "builds with other code",
         ),
         ('[project]\nname = "a"\nversion = "1"\ndependencies = ["b @ file:///b"]\n', "from an address"),
+        ('[project]\nname = "a"\nversion = "1"\ndependencies = ["b=="]\n', "`b==` is no requirement"),
     ],
 )
 def test_pip_installs_from_the_index_alone(project: Project, text: str, what: str) -> None:

@@ -44,20 +44,27 @@ def samples_of(table: Mapping[str, Any], script: Script | None = None) -> Iterat
         seconds = [one for of_run in taken for one in of_run]
         said = [(metric, float(item)) for metric in timed for item in items_of(runs, metric)]
         held = [(f"{cell} {key}", meters.get(key) or 0) for cell, meters in cells for key in HELD]
+        telling = {
+            "times": [
+                f"{cell} {took:.8g}" for cell, took in seconds if took > TELLING_SECONDS and _is_telling(took)
+            ],
+            "metrics": [f"{metric} {value:.8g}" for metric, value in said if _is_telling(value)],
+        }
         found = (
             # Of nine digits rounding may move the last: times that agree so far were not measured twice.
             ("times", [f"{cell} {took:.8g}" for cell, took in seconds if took > TELLING_SECONDS]),
             ("times, but for one factor,", _shares(seconds)),
-            ("metrics", [f"{metric} {value:.8g}" for metric, value in said if _is_telling(value)]),
+            ("metrics", telling["metrics"]),
             ("metrics, but for one factor,", _shares(said)),
             ("readings of memory", [f"{where} {size}" for where, size in held if size]),
         )
         for words, told in found:
             if len(set(told)) >= SAMPLES_THAT_SCATTER:
                 yield name, (words, *sorted(told))
-        # Some of them as well, for a copy may be altered elsewhere; of memory, a few may be alike by chance.
-        for words, told in found:
-            some = sorted(set(told)) if words in ("times", "metrics") else []
+        # Some of them as well, for a copy may be altered elsewhere; a few of memory, or of a clock that ticks
+        # in milliseconds, may be alike by chance.
+        for words, told in telling.items():
+            some = sorted(set(told))
             for end in range(SAMPLES_THAT_SCATTER, len(some) + 1):
                 yield name, (f"{words} in part", *some[end - SAMPLES_THAT_SCATTER : end])
         for of_run in taken:

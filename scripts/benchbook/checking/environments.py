@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator
 
-from packaging.requirements import Requirement
+from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from benchbook.content.positions import parse_toml
 from benchbook.content.problems import Problem
 from benchbook.content.project import Project
 from benchbook.content.script import Script
@@ -74,11 +74,13 @@ def package_problems(project: Project) -> Iterator[Problem]:
     """What pip would do with `pyproject.toml` beside installing packages from the index.
 
     Parameters:
-        project: The checkout.
+        project: The checkout; one without the file installs nothing.
     """
     path = project.root / "pyproject.toml"
+    if not path.is_file():
+        return
     text = path.read_text("utf-8")
-    table = tomllib.loads(text)
+    table = parse_toml(text, path.name)
     build = table.get("build-system", {})
     if build.keys() - {"requires", "build-backend"} or build.get("build-backend", _BACKEND) != _BACKEND:
         yield Problem(path.name, 1, "builds with other code than setuptools'", f"name {_BACKEND} alone")
@@ -86,11 +88,14 @@ def package_problems(project: Project) -> Iterator[Problem]:
     asked = [*build.get("requires", ()), *described.get("dependencies", ())]
     for extra in described.get("optional-dependencies", {}).values():
         asked += extra
-    for one in asked:
-        if Requirement(one).url is not None:
+    for one in map(str, asked):
+        try:
+            what = "is installed from an address" if Requirement(one).url is not None else None
+        except InvalidRequirement:
+            what = "is no requirement that pip can read"
+        if what is not None:
             line = text[: text.find(one)].count("\n") + 1
-            fix = "name the package and its version"
-            yield Problem(path.name, line, f"`{one}` is installed from an address", fix)
+            yield Problem(path.name, line, f"`{one}` {what}", "name the package and its version")
 
 
 def dependency_problems(project: Project, scripts: Iterable[Script]) -> Iterator[Problem]:
