@@ -27,6 +27,9 @@ from benchbook.rendering.provenance import (
     value_rows,
 )
 
+# What a clock that counts nanoseconds tells of a second.
+_MEASURED_DIGITS = 9
+
 
 def _scripts_of(spec: ValueSpec) -> tuple[str, ...]:
     """The scripts that `spec` names, each once."""
@@ -184,7 +187,9 @@ def computed_text(spec: ValueSpec, computed: Computed, language: Language) -> st
 
 @lru_cache(maxsize=None, typed=True)
 def raw(value: float | None) -> str:
-    """A number as JSON, an empty text for none."""
+    """A number as JSON, an empty text for none; of a fraction as many digits as were measured."""
+    if isinstance(value, float) and not value.is_integer():
+        value = float(f"{value:.{_MEASURED_DIGITS}g}")
     return "" if value is None else json.dumps(value)
 
 
