@@ -529,6 +529,26 @@ def test_a_run_ends_with_the_budget_and_that_says_nothing_of_it(project: Project
     assert ran[2:] == [cut, cut]
 
 
+def test_a_run_that_was_given_less_than_its_timeout_after_its_host_ended_has_not_timed_out(
+    project: Project,
+) -> None:
+    task = task_of(project)
+    journal = journal_of(project, task)
+    asked = task.variants[0].timeout
+
+    def dies_with_its_host(_variant: Variant, limit: float) -> Result:
+        # The first attempt took half of the budget, which had room for one.
+        return Result(
+            TIMED_OUT, Failure(1, "still in the cell", "make it shorter"), seconds=limit - asked / 2
+        )
+
+    left = iter([asked + 1, 0.0, 0.0, 0.0])
+    gathered = gather(task, journal, dies_with_its_host, lambda: next(left), ignore)
+    assert (gathered.runs, gathered.ended) == ({}, "spent")
+    resumed = journal_of(project, task)
+    assert (resumed.finished, len(resumed.cuts)) == ([], 1)
+
+
 def test_a_run_that_takes_longer_than_is_left_does_not_keep_shorter_ones_from_running(
     project: Project,
 ) -> None:

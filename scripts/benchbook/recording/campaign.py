@@ -241,9 +241,10 @@ def gather(
                 continue
             progress(turn, None)
             result, idle = run(variant, limit), False
-            if result.outcome == TIMED_OUT and limit < variant.timeout:
-                # It was given less than it asks for: that says nothing of it, but that others go first.
-                journal.cut(turn.variant, limit)
+            if result.outcome == TIMED_OUT and (given := min(limit, result.seconds)) < variant.timeout:
+                # It was given less than it asks for, by the budget, or by what was left of it once the host of
+                # a first attempt had ended: that says nothing of it, but that others go first.
+                journal.cut(turn.variant, given)
                 ended = "spent"
                 continue
             # Kept first, then told of: what was said to be done is done, whatever comes in between.
