@@ -208,7 +208,8 @@ def gather(
     """Take every turn that the journal does not hold yet, as far as the time goes.
 
     A run that takes longer than is left is left for later, and the turns after it are taken. Where that is an
-    estimate, it keeps no run from being the first. A run that crashed by chance, it seems, is taken again.
+    estimate, it keeps no run from being the first. A run that crashed by chance, it seems, is taken again,
+    and so is one that ended after a shorter timeout than is declared now.
 
     Parameters:
         task: What runs.
@@ -220,6 +221,7 @@ def gather(
         moment: Tells when a run ended.
     """
     variants = {variant.name: variant for variant in task.variants}
+    forget_cut_short(task, journal)
     done = journal.done
     # A variant that ends otherwise does so again: there is nothing more to learn from further runs.
     settled = {finished.variant for finished in journal.finished if finished.result.outcome != OK}
@@ -242,8 +244,8 @@ def gather(
             progress(turn, None)
             result, idle = run(variant, limit), False
             if result.outcome == TIMED_OUT and (given := min(limit, result.seconds)) < variant.timeout:
-                # It was given less than it asks for, by the budget, or by what was left of it once the host of
-                # a first attempt had ended: that says nothing of it, but that others go first.
+                # It was given less than it asks for, by the budget, or by what was left of that once the host
+                # of a first attempt had ended: that says nothing of it, but that others go first.
                 journal.cut(turn.variant, given)
                 ended = "spent"
                 continue
@@ -271,6 +273,16 @@ def gather(
         ended = "interrupted"
     runs = {name: found for name, found in whole(journal).items() if name in variants and name not in failed}
     return Gathered(runs, problems, ended)
+
+
+def forget_cut_short(task: Task, journal: Journal) -> None:
+    """Leave out of a journal the runs that timed out sooner than their variants are now declared to."""
+    timeouts = {variant.name: variant.timeout for variant in task.variants}
+    journal.finished = [
+        each
+        for each in journal.finished
+        if each.result.outcome != TIMED_OUT or each.result.seconds >= timeouts.get(each.variant, 0.0)
+    ]
 
 
 def _few_enough(script: Script, variant: Variant, result: Result) -> Result:

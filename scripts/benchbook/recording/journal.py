@@ -214,6 +214,8 @@ def read_journal(path: Path, shown: str = "") -> Journal | None:
         tables = [json.loads(line) for line in complete]
         header, *runs = tables
         finished = [_finished(run) for run in runs if not {"cut", "again", "modified", FOREIGN} & run.keys()]
+        # What was taken again, since it had been cut short, is what counts.
+        finished = [*{(each.variant, each.round): each for each in finished}.values()]
         cuts = {str(run["variant"]) for run in runs if "cut" in run}
         again = {(str(run["variant"]), int(run["round"])) for run in runs if "again" in run}
         if any("modified" in run for run in runs):
