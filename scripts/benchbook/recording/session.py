@@ -24,7 +24,7 @@ from benchbook.content.project import Project
 from benchbook.content.records import CLOCK_SKEW, FIRST_DAY, Campaign, UnwritableError, writing
 from benchbook.content.script import Script, Variant
 from benchbook.machines.accelerators import Accelerators
-from benchbook.machines.circumstances import DeviceWatch, commit, deciding_variables, differ, made
+from benchbook.machines.circumstances import DeviceWatch, changes, commit, deciding_variables, differ, made
 from benchbook.machines.description import gigabytes
 from benchbook.machines.nvml import Identity, open_nvml
 from benchbook.recording import campaign as campaigns
@@ -72,6 +72,8 @@ class Session:
     recorded_by: str
     environment: Mapping[str, str]
     _idle: bool = field(default=True, init=False)
+    # When the files of the checkout that could change a number had changed, as it began.
+    _files: dict[str, int | None] = field(default_factory=dict, init=False)
 
     def record(self, tasks: Sequence[Task]) -> list[Problem]:
         """Record every task; the problems met. A task that cannot be recorded does not keep the next from it.
@@ -144,6 +146,8 @@ class Session:
         if load > 0.5:
             busy = f"the machine is busy (load average {load:.1f}), which spoils every time"
             self._warn(busy)
+        # In this order: what is edited in between differs from both.
+        self._files = changes(self.project.root)
         at_commit = commit(self.project.root)
         problems: list[Problem] = []
         unfinished: dict[str, int] = {}
@@ -276,7 +280,11 @@ class Session:
 
         def run(variant: Variant, limit: float) -> Result:
             self._idle = False
-            return campaigns.run_once(hosts, task, variant, self._root, limit)
+            result = campaigns.run_once(hosts, task, variant, self._root, limit)
+            # Before the run is written down; an edit that is undone by the next one is one all the same.
+            if changes(self.project.root) != self._files or commit(self.project.root)[1]:
+                journal.modify()
+            return result
 
         def moment() -> datetime:
             # By a clock that nobody sets, and never before it began.
