@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal
 
 from benchbook.content.formats import MOMENT, is_same
@@ -38,7 +39,7 @@ from benchbook.recording.hosts import (
     temporary_folder,
 )
 from benchbook.recording.jobs import CRASHED, FAILED, OK, TIMED_OUT, Failure, Job, Result
-from benchbook.recording.journal import Finished, Journal
+from benchbook.recording.journal import Finished, Journal, read_journal, why_not_resumed
 from benchbook.recording.plan import Task
 from benchbook.recording.traces import entries_of, files_of, only_first
 from benchbook.statistics.summary import median
@@ -351,6 +352,37 @@ def whole(journal: Journal) -> dict[str, list[Finished]]:
         for name, found in runs.items()
         if len(found) == repeats[name] or any(one.result.outcome != OK for one in found)
     }
+
+
+def kept_runs(task: Task, path: Path, moment: datetime) -> tuple[dict[str, int], str]:
+    """How many runs of each variant a journal holds that a recording goes on with; else why it does not.
+
+    Of a variant that ended otherwise than well no run is left, and all count. Nothing is written. Packages,
+    machine and variables are taken for what they were: the recording itself sees whether they are.
+
+    Parameters:
+        task: What would run.
+        path: The journal, which need not exist.
+        moment: The present.
+    """
+    if not path.is_file():
+        return {}, ""
+    journal = read_journal(path, repair=False)
+    if journal is None or not isinstance(journal.header, dict):
+        return {}, "cannot be read"
+    known = journal.header.get("key")
+    now_wanted = header(task, {}, known if isinstance(known, dict) else {})
+    if why := why_not_resumed(journal, now_wanted, moment) or surpassed(task, journal):
+        return {}, why
+    forget_cut_short(task, journal)
+    done = whole(journal)
+    counted = {
+        variant.name: variant.repeats
+        if variant.name in done
+        else sum(one.variant == variant.name for one in journal.finished)
+        for variant in task.variants
+    }
+    return {name: count for name, count in counted.items() if count}, ""
 
 
 def surpassed(task: Task, journal: Journal) -> str:

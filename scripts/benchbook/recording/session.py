@@ -30,7 +30,7 @@ from benchbook.machines.nvml import Identity, open_nvml
 from benchbook.recording import campaign as campaigns
 from benchbook.recording.hosts import Host, Hosts, preload_names
 from benchbook.recording.jobs import CRASHED, OK, Result
-from benchbook.recording.journal import FOREIGN, Finished, Journal, open_journal, read_journal
+from benchbook.recording.journal import FOREIGN, Finished, Journal, journal_path, open_journal, read_journal
 from benchbook.recording.plan import Task, left
 from benchbook.recording.stores import Store
 
@@ -177,7 +177,7 @@ class Session:
 
     def _journal(self, task: Task) -> tuple[Path, str]:
         """The path of its journal, and as messages name it."""
-        path = (self.project.journal / self.machine.name / task.script.reference).with_suffix(".jsonl")
+        path = journal_path(self.project, self.machine.name, task.script.reference)
         return path, self.project.relative(path)
 
     def smallest(self, tasks: Sequence[Task]) -> list[Problem]:
@@ -391,6 +391,8 @@ class Session:
 
 def runs_left(task: Task, journal: Journal | None) -> int:
     """How many runs of a task its journal does not hold."""
+    if journal is not None:
+        campaigns.forget_cut_short(task, journal)
     done = journal.done if journal else set()
     wanted = ((variant.name, number) for variant in task.variants for number in range(variant.repeats))
     return sum(turn not in done for turn in wanted)
