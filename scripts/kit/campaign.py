@@ -3,7 +3,8 @@
     python3 .kit/campaign.py --budget 9m --out out [SCRIPT ...]
 
 Needs Python, PyTorch and NumPy, nothing else. What it yields lies in `--out`: a bundle for `benchbook
-import`, whole after each script; `journal.tar.gz`, which a later campaign goes on with; and a log. Other
+import`, whole after each script; `journal-MACHINE.tar.gz`, which a later campaign goes on with; and a log.
+Machines may share `--out`: each has a bundle and a journal of its own there. Other
 options and scripts are those of `benchbook record`, which takes the scripts in the order of their worth.
 """
 
@@ -34,8 +35,10 @@ from pathlib import Path
 from typing import Any
 
 KIT = Path(__file__).resolve().parent
-JOURNAL = "journal.tar.gz"
-# Below the work folder, where the recorder keeps the runs of what is not whole.
+# One for each machine, since several may share a folder of results.
+JOURNAL = "journal-{}.tar.gz"
+EVERY_JOURNAL = "journal*.tar.gz"
+# Below the work folder, where the recorder keeps the runs of what is not whole, in a folder for each machine.
 JOURNALS = "handbook/.benchbook"
 # Says of which kit a work folder is: no other folder is ever emptied.
 MARKER = "kit.id"
@@ -275,14 +278,15 @@ def restore(work: Path, out: Path, log: Log) -> list[Path]:
     """Put back what earlier campaigns left, here or in the kit; the bundles to go on with.
 
     Each journal is put back once, since what it was of may be done by the next call. Of two of one
-    campaign the longer one counts, else that of the campaign which began later.
+    campaign the longer one counts, else that of the campaign which began later. `restored` holds the digests
+    of the archives that were read, and of the journals that came from one.
     """
     seen = work / "restored"
     known_digests = set(seen.read_text("utf-8").split()) if seen.is_file() else set()
     with tempfile.TemporaryDirectory(dir=work) as temporary:
-        packed = [*sorted((KIT / "state").glob(f"**/{JOURNAL}")), out / JOURNAL]
-        for path in (each for each in packed if each.is_file()):
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        packed = [*sorted((KIT / "state").glob(f"**/{EVERY_JOURNAL}")), *sorted(out.glob(EVERY_JOURNAL))]
+        for path in packed:
+            digest = digest_of(path)
             if digest in known_digests:
                 continue
             known_digests.add(digest)
@@ -296,6 +300,7 @@ def restore(work: Path, out: Path, log: Log) -> list[Path]:
                 known = work / JOURNALS / journal.relative_to(found / ".benchbook")
                 if not known.is_file() or _supersedes(journal, known):
                     known.parent.mkdir(parents=True, exist_ok=True)
+                    known_digests.add(digest_of(journal))
                     os.replace(journal, known)
     seen.write_text("\n".join(sorted(known_digests)), "utf-8")
     bundles = [*sorted((KIT / "state").glob("**/*.json.gz")), *sorted(work.glob("*.json.gz"))]
@@ -331,17 +336,32 @@ def is_whole(bundle: Path, log: Log) -> bool:
 
 
 def keep(work: Path, out: Path) -> None:
-    """Pack the journals of what is not whole, and leave the bundles for a later call."""
-    journals = sorted((work / JOURNALS).glob("**/*.jsonl"))
-    with replacing(out / JOURNAL) as part, tarfile.open(part, "w:gz") as archive:
-        for path in journals:
-            archive.add(path, Path(".benchbook") / path.relative_to(work / JOURNALS))
-    # It is this call's own, and no news to the next.
-    with (work / "restored").open("a", encoding="utf-8") as seen:
-        seen.write("\n" + hashlib.sha256((out / JOURNAL).read_bytes()).hexdigest())
+    """Pack the journals of what is not whole, by machine, and leave the bundles for a later call.
+
+    What another machine left in `out` is not packed again: it may have gone on since, and this would take its
+    place.
+    """
+    journals, seen = work / JOURNALS, work / "restored"
+    restored = set(seen.read_text("utf-8").split()) if seen.is_file() else set()
+    for folder in sorted(path for path in journals.iterdir() if path.is_dir()):
+        packed, held = out / JOURNAL.format(folder.name), sorted(folder.glob("**/*.jsonl"))
+        untouched = held and all(digest_of(path) in restored for path in held)
+        if untouched and packed.is_file():
+            continue
+        with replacing(packed) as part, tarfile.open(part, "w:gz") as archive:
+            for path in held:
+                archive.add(path, Path(".benchbook") / path.relative_to(journals))
+        # It is this call's own, and no news to the next.
+        with seen.open("a", encoding="utf-8") as file:
+            file.write("\n" + digest_of(packed))
     for bundle in out.glob("*.json.gz"):
         with replacing(work / bundle.name) as part:
             shutil.copy(bundle, part)
+
+
+def digest_of(path: Path) -> str:
+    """The SHA-256 digest of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @contextlib.contextmanager

@@ -1011,3 +1011,72 @@ def test_a_commit_of_pages_and_records_costs_no_run(
 ) -> None:
     pulls_meanwhile(project, monkeypatch, "docs/page.md")
     assert record(project) == 0
+
+
+def edits_meanwhile(project: Project, monkeypatch: pytest.MonkeyPatch, *edits: Callable[[], object]) -> None:
+    """Commit a script and a tool, and make an edit after each of the first runs."""
+    add_script(project.root, PLAIN, SWEEP)
+    write(project.root / ".gitignore", ".benchbook\n")
+    write(project.root / "scripts/tool.py", "x = 1\n")
+    write(project.root / "docs/page.md", "x = 1\n")
+    commit_all(project.root)
+    run_once, left = campaigns.run_once, iter(edits)
+
+    def editing(*arguments: Any, **named: Any) -> Result:
+        result = run_once(*arguments, **named)
+        if (edit := next(left, None)) is not None:
+            edit()
+        return result
+
+    monkeypatch.setattr(campaigns, "run_once", editing)
+
+
+@pytest.mark.parametrize("undone", [False, True])
+@pytest.mark.parametrize(
+    ("name", "modified"),
+    [("scripts/tool.py", True), ("scripts/another.py", True), ("docs/page.md", False)],
+)
+def test_a_record_says_of_code_that_was_edited_meanwhile_that_it_differed_from_its_commit(
+    project: Project, monkeypatch: pytest.MonkeyPatch, name: str, modified: bool, undone: bool
+) -> None:
+    path, kept = project.root / name, project.root / "docs/kept.md"
+
+    def undo() -> None:
+        # As it was, with the moment at which it was written.
+        path.unlink()
+        if kept.exists():
+            kept.rename(path)
+
+    def edit() -> None:
+        if path.exists():
+            path.rename(kept)
+        write(path, "x = 2\n")
+
+    edits_meanwhile(project, monkeypatch, edit, *([undo] if undone else []))
+    assert record(project) == 0
+    assert only_campaign(project).modified is modified
+
+
+def test_an_edit_that_is_made_and_undone_during_one_run_is_noted(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = project.root / "scripts/tool.py"
+
+    def edit_and_undo() -> None:
+        write(path, "x = 2\n")
+        write(path, "x = 1\n")
+
+    edits_meanwhile(project, monkeypatch, edit_and_undo)
+    assert record(project) == 0
+    assert only_campaign(project).modified
+
+
+def test_an_edit_in_a_session_that_was_stopped_is_in_the_record_of_the_one_that_goes_on(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = project.root / "scripts/tool.py"
+    edits_meanwhile(project, monkeypatch, lambda: write(path, "x = 2\n"))
+    stopped(project, monkeypatch, 2)
+    write(path, "x = 1\n")
+    assert record(project) == 0
+    assert only_campaign(project).modified

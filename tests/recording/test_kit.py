@@ -26,7 +26,7 @@ from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project, find_project
 from benchbook.content.unfinished import own_folder_problems
 from benchbook.recording import kit
-from builders import make_project, with_table
+from builders import make_project, with_table, write
 from repositories import commit_all
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -441,7 +441,7 @@ def restored(campaign: ModuleType, work: Path) -> tuple[dict[str, str], list[str
     """The journals and bundles there are to go on with, and what the log says."""
     with campaign.Log(work.parent / "log.txt") as log:
         bundles = campaign.restore(work, work.parent / "out", log)
-    journals = {path.name: path.read_text() for path in (work / "handbook/.benchbook").glob("*.jsonl")}
+    journals = {path.name: path.read_text() for path in (work / "handbook/.benchbook").rglob("*.jsonl")}
     return (
         journals,
         [str(path.relative_to(work.parent)) for path in bundles],
@@ -452,9 +452,13 @@ def restored(campaign: ModuleType, work: Path) -> tuple[dict[str, str], list[str
 def test_what_several_runners_left_is_gone_on_with(campaign: ModuleType, work: Path) -> None:
     state = campaign.KIT / "state"
     # As the workflow lays it out; each packed what it had found, too.
-    tarred(state / "campaign-1/journal.tar.gz", {".benchbook/a.jsonl": "1\n2\n", ".benchbook/b.jsonl": "1\n"})
     tarred(
-        state / "campaign-2/journal.tar.gz", {".benchbook/a.jsonl": "1\n", ".benchbook/b.jsonl": "1\n2\n3\n"}
+        state / "campaign-1/journal-m.tar.gz",
+        {".benchbook/m/a.jsonl": "1\n2\n", ".benchbook/m/b.jsonl": "1\n"},
+    )
+    tarred(
+        state / "campaign-2/journal-m.tar.gz",
+        {".benchbook/m/a.jsonl": "1\n", ".benchbook/m/b.jsonl": "1\n2\n3\n"},
     )
     for number in (1, 2):
         (state / f"campaign-{number}/m.json.gz").write_bytes(gzip.compress(b"{}"))
@@ -473,23 +477,23 @@ def test_of_journals_of_two_campaigns_the_later_one_is_gone_on_with(
     old, new = header(11) + "a run\n" * 9, header(26) + "a run\n"
     for number in (1, 2):
         tarred(
-            campaign.KIT / f"state/campaign-{number}/journal.tar.gz",
-            {".benchbook/a.jsonl": new if number == later else old},
+            campaign.KIT / f"state/campaign-{number}/journal-m.tar.gz",
+            {".benchbook/m/a.jsonl": new if number == later else old},
         )
     assert restored(campaign, work)[0] == {"a.jsonl": new}
 
 
 def test_a_journal_is_put_back_once(campaign: ModuleType, work: Path) -> None:
-    tarred(campaign.KIT / "state/journal.tar.gz", {".benchbook/a.jsonl": "1\n"})
+    tarred(campaign.KIT / "state/journal-m.tar.gz", {".benchbook/m/a.jsonl": "1\n"})
     assert set(restored(campaign, work)[0]) == {"a.jsonl"}
     # Done, and written into a record.
-    (work / "handbook/.benchbook/a.jsonl").unlink()
+    (work / "handbook/.benchbook/m/a.jsonl").unlink()
     campaign.keep(work, work.parent / "out")
     assert restored(campaign, work)[0] == {}
 
 
 def test_what_the_machine_forgot_comes_from_what_was_handed_back(campaign: ModuleType, work: Path) -> None:
-    (work / "handbook/.benchbook/a.jsonl").write_text("1\n")
+    write(work / "handbook/.benchbook/m/a.jsonl", "1\n")
     campaign.keep(work, work.parent / "out")
     shutil.rmtree(work)
     campaign.work_folder(work, HERE)
@@ -497,9 +501,63 @@ def test_what_the_machine_forgot_comes_from_what_was_handed_back(campaign: Modul
     assert restored(campaign, work)[0] == {"a.jsonl": "1\n"}
 
 
+def on(campaign: ModuleType, work: Path, machine: str) -> Path:
+    """The work folder of a machine that is given the same `--out` as others."""
+    there: Path = campaign.work_folder(work.parent / machine, HERE)
+    campaign.unpack(there)
+    restored(campaign, there)
+    return there
+
+
+def runs_in(archive: Path) -> dict[str, str]:
+    """The journals that an archive holds."""
+    with tarfile.open(archive) as packed:
+        files = [(member.name, packed.extractfile(member)) for member in packed]
+        return {name: file.read().decode() for name, file in files if file is not None}
+
+
+def test_machines_that_share_a_folder_of_results_keep_a_journal_each(
+    campaign: ModuleType, work: Path
+) -> None:
+    out = work.parent / "out"
+    # The first has recorded a little when the second begins, and goes on while that one records.
+    first = on(campaign, work, "first")
+    write(first / "handbook/.benchbook/first/guide/a.jsonl", "1\n")
+    campaign.keep(first, out)
+    second = on(campaign, work, "second")
+    write(second / "handbook/.benchbook/second/guide/a.jsonl", "one\n")
+    write(first / "handbook/.benchbook/first/guide/a.jsonl", "1\n2\n")
+    campaign.keep(first, out)
+    campaign.keep(second, out)
+    kept = {path.name: runs_in(path) for path in out.iterdir()}
+    assert kept == {
+        "journal-first.tar.gz": {".benchbook/first/guide/a.jsonl": "1\n2\n"},
+        "journal-second.tar.gz": {".benchbook/second/guide/a.jsonl": "one\n"},
+    }
+    # Each goes on with its own, though its work folder is lost.
+    anew = on(campaign, work, "anew")
+    for machine, runs in (("first", "1\n2\n"), ("second", "one\n")):
+        assert (anew / f"handbook/.benchbook/{machine}/guide/a.jsonl").read_text() == runs
+
+
+def test_what_a_kit_brought_is_handed_back_though_no_run_was_added(campaign: ModuleType, work: Path) -> None:
+    tarred(campaign.KIT / "state/journal-m.tar.gz", {".benchbook/m/a.jsonl": "1\n"})
+    restored(campaign, work)
+    campaign.keep(work, work.parent / "out")
+    assert runs_in(work.parent / "out/journal-m.tar.gz") == {".benchbook/m/a.jsonl": "1\n"}
+
+
+def test_a_journal_of_what_is_whole_by_now_is_handed_back_empty(campaign: ModuleType, work: Path) -> None:
+    path = write(work / "handbook/.benchbook/m/a.jsonl", "1\n")
+    campaign.keep(work, work.parent / "out")
+    path.unlink()
+    campaign.keep(work, work.parent / "out")
+    assert runs_in(work.parent / "out/journal-m.tar.gz") == {}
+
+
 def test_what_is_damaged_is_left_out_and_named(campaign: ModuleType, work: Path) -> None:
     state = campaign.KIT / "state"
-    (state / "journal.tar.gz").write_bytes(gzip.compress(b"cut off")[:-9])
+    (state / "journal-m.tar.gz").write_bytes(gzip.compress(b"cut off")[:-9])
     (state / "m.json.gz").write_bytes(gzip.compress(b"{}")[:-9])
     journals, bundles, said = restored(campaign, work)
     assert (journals, bundles) == ({}, [])
@@ -581,7 +639,7 @@ def test_a_disk_that_fills_up_while_a_campaign_is_packed_leaves_no_half(
     journal.mkdir(parents=True)
     (journal / "add.jsonl").write_text("{}\n", "utf-8")
     campaign.keep(tmp_path / "work", out)
-    before = (out / "journal.tar.gz").read_bytes()
+    before = (out / "journal-cpu-small.tar.gz").read_bytes()
 
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -589,4 +647,4 @@ def test_a_disk_that_fills_up_while_a_campaign_is_packed_leaves_no_half(
     monkeypatch.setattr(tarfile.TarFile, "add", full)
     with pytest.raises(OSError, match="No space left"):
         campaign.keep(tmp_path / "work", out)
-    assert {path.name: path.read_bytes() for path in out.iterdir()} == {"journal.tar.gz": before}
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == {"journal-cpu-small.tar.gz": before}

@@ -15,6 +15,7 @@ import pytest
 
 from benchbook.checking.bundles import import_bundles
 from benchbook.checking.checks import check_project
+from benchbook.checking.status import project_status
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.content.records import Campaign, Record, load_record
@@ -312,3 +313,102 @@ def test_bytes_alone_are_recorded_again_of_the_variant_that_has_too_few_runs(
     record(project)
     assert record(project, variant="n=1", repeats=1) == 0
     assert planned(project, capsys) == {"n=1": "fewer runs than declared"}
+
+
+# What the plan and the status say beside it
+
+
+def said_of_each(project: Project) -> dict[str, str]:
+    """What the status says of each variant here, beside its state."""
+    rows = [
+        row for row in project_status(Project(project.root)) if (row.script, row.machine) == (NAME, HERE.name)
+    ]
+    return {row.variant: f"{row.state}: {row.reason}" for row in rows}
+
+
+def test_the_status_calls_a_record_of_two_campaigns_stale_as_check_and_the_plan_do(project: Project) -> None:
+    record(project)
+    assert set(said_of_each(project).values()) == {"fresh: measured as it stands"}
+    split(project)
+    assert set(said_of_each(project).values()) == {"stale: times of two campaigns in one record"}
+    # Check says so once, of the record.
+    assert len(refused(project)) == 1
+
+
+@pytest.mark.parametrize("table", [THREE, BYTES])
+def test_the_status_calls_a_record_of_fewer_runs_than_declared_stale_as_check_and_the_plan_do(
+    project: Project, table: str
+) -> None:
+    add_script(project.root, BODY, table, NAME)
+    record(project, repeats=1)
+    assert set(said_of_each(project).values()) == {"stale: fewer runs than declared"}
+    assert len(refused(project)) == 3
+
+
+def interrupted(project: Project, monkeypatch: pytest.MonkeyPatch, runs: int, **options: Any) -> None:
+    """Record until so many runs are done, each round in the declared order, and have no more time."""
+    monkeypatch.setattr(campaigns.random.Random, "shuffle", lambda *_: None)
+    asked = iter(range(runs + 1))
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "_time_left", lambda _: 60.0 if next(asked, None) is not None else 0.0)
+        assert record(project, **options) == 0
+
+
+def test_the_plan_and_the_status_know_what_an_interrupted_campaign_has_left(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record(project)
+    add_script(project.root, BODY, THREE, NAME)
+    interrupted(project, monkeypatch, 4)
+    kept = "runs are kept of a campaign that `record` goes on with"
+    assert said_of_each(project) == {
+        "n=1": f"fresh: measured as it stands; 2 of 3 {kept}",
+        "n=2": f"fresh: measured as it stands; 1 of 3 {kept}",
+        "n=3": f"missing: never measured here; 1 of 3 {kept}",
+    }
+    capsys.readouterr()
+    record(project, plan=True, plan_json=True)
+    (script,) = json.loads(capsys.readouterr().out)["scripts"]
+    assert (script["runs"], [each["kept"] for each in script["variants"]]) == (5, [2, 1, 1])
+    record(project, plan=True)
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"never measured here; 1 of 3 {kept}" in said
+    assert "a campaign is gone on with where packages, machine and variables are as they were" in said
+    # As it says, so it does.
+    assert record(project) == 0
+    assert capsys.readouterr().err.count("timed.py n=") == 5
+
+
+def test_a_plan_names_the_journal_that_a_recording_would_not_go_on_with(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    interrupted(project, monkeypatch, 2)
+    add_script(project.root, BODY.replace("100_000", "200_000"), TIMED, NAME)
+    capsys.readouterr()
+    record(project, plan=True, plan_json=True)
+    said = capsys.readouterr()
+    line = (
+        f".benchbook/{HERE.name}/sums/timed.jsonl is of other code, parameters, packages or circumstances; "
+        "a new campaign begins"
+    )
+    assert said.err.splitlines() == [line]
+    assert json.loads(said.out)["scripts"][0]["runs"] == 6
+    record(project)
+    assert line in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["{\n", "[1]\n", "{}\n", '{"key": 3}\n', ""])
+def test_a_plan_or_a_status_reads_a_journal_and_leaves_it_as_it_is(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    record(project)
+    add_script(project.root, BODY, THREE, NAME)
+    interrupted(project, monkeypatch, 1)
+    (journal,) = project.journal.rglob("*.jsonl")
+    # Another recording is writing a line right now; or it is damaged.
+    journal.write_text(text or journal.read_text("utf-8") + '{"variant', "utf-8")
+    before = journal.read_bytes()
+    assert ("1 of 3 runs are kept" in said_of_each(project)["n=1"]) == (not text)
+    record(project, plan=True)
+    assert ("cannot be read; a new campaign begins" in capsys.readouterr().err) == bool(text)
+    assert journal.read_bytes() == before

@@ -529,6 +529,58 @@ def test_a_run_ends_with_the_budget_and_that_says_nothing_of_it(project: Project
     assert ran[2:] == [cut, cut]
 
 
+def test_a_run_that_was_given_less_than_its_timeout_after_its_host_ended_has_not_timed_out(
+    project: Project,
+) -> None:
+    task = task_of(project)
+    journal = journal_of(project, task)
+    asked = task.variants[0].timeout
+
+    def dies_with_its_host(_variant: Variant, limit: float) -> Result:
+        # The first attempt took half of the budget, which had room for one.
+        return Result(
+            TIMED_OUT, Failure(1, "still in the cell", "make it shorter"), seconds=limit - asked / 2
+        )
+
+    left = iter([asked + 1, 0.0, 0.0, 0.0])
+    gathered = gather(task, journal, dies_with_its_host, lambda: next(left), ignore)
+    assert (gathered.runs, gathered.ended) == ({}, "spent")
+    resumed = journal_of(project, task)
+    assert (resumed.finished, len(resumed.cuts)) == ([], 1)
+
+
+def timed_out_at(seconds: float) -> Callable[[Variant, float], Result]:
+    failure = Failure(1, "still in the cell", "make it shorter")
+    return lambda *_: Result(TIMED_OUT, failure, seconds=seconds)
+
+
+def test_a_run_that_timed_out_is_tried_again_once_its_declared_timeout_was_raised(project: Project) -> None:
+    task = task_of(project)
+    asked = task.variants[0].timeout
+    gather(task, journal_of(project, task), timed_out_at(asked), forever, ignore)
+    assert gather(task, journal_of(project, task), good, forever, ignore).runs.keys() == {"n=1", "n=2"}
+    assert {one.result.outcome for one in journal_of(project, task).finished} == {TIMED_OUT}
+    raised = replace(task, variants=tuple(replace(each, timeout=asked * 2) for each in task.variants))
+    gathered = gather(raised, journal_of(project, raised), dies_after(3), forever, ignore)
+    assert gathered.ended == "interrupted"
+    gathered = gather(raised, journal_of(project, raised), good, forever, ignore)
+    for runs in gathered.runs.values():
+        assert [one.result.outcome for one in runs] == [OK, OK]
+    # What ran in time did so, whatever is declared later.
+    assert {one.result.outcome for one in journal_of(project, task).finished} == {OK}
+
+
+def test_of_a_run_that_timed_out_sooner_than_declared_now_nothing_is_recorded_before_it_is_tried_again(
+    project: Project,
+) -> None:
+    task = task_of(project)
+    asked = task.variants[0].timeout
+    gather(task, journal_of(project, task), timed_out_at(asked), forever, ignore)
+    raised = replace(task, variants=tuple(replace(each, timeout=asked * 2) for each in task.variants))
+    gathered = gather(raised, journal_of(project, raised), good, lambda: 0.0, ignore)
+    assert (gathered.runs, gathered.ended) == ({}, "spent")
+
+
 def test_a_run_that_takes_longer_than_is_left_does_not_keep_shorter_ones_from_running(
     project: Project,
 ) -> None:

@@ -44,7 +44,7 @@ from benchbook.checking.plausibility import kind_problems, plausibility_problems
 from benchbook.checking.predictions import forgotten_predictions, predictions_found
 from benchbook.checking.quotations import quotation_problems
 from benchbook.checking.site_settings import site_setting_problems
-from benchbook.checking.status import StatusRow, script_status
+from benchbook.checking.status import StatusRow, is_lent, script_status
 from benchbook.checking.traces import add_sizes, committed_problems, guide_problems, unnamed_file_problems
 from benchbook.content.page_limits import too_deep, unreadable_pages
 from benchbook.content.page_source import CLAIM, PageSource, parse_page
@@ -333,8 +333,7 @@ def _record_problems(
         yield from python_problems(script, table, {one["campaign"] for one in current.values()}, shown)
         asked = {one.name: one for one in script.variants(kinds_of(project, record.machine))}
         # A machine that is lent to the maintainers cannot run more as soon as more is asked for.
-        config = project.config
-        lent = record.machine in config.machines and record.machine not in config.blocking_machines
+        lent = is_lent(project, record.machine)
         for name in () if lent else sorted(current.keys() & asked.keys()):
             if (few := too_few_runs(record.variants[name], asked[name].repeats)) is not None:
                 line = json_line(text, ("variants", name))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 from rich.console import Console
@@ -14,7 +15,9 @@ from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.content.records import is_published, load_record
 from benchbook.content.script import Script, read_script
-from benchbook.query.freshness import State, Verdict, input_digests, judge_record, kinds_of
+from benchbook.query.freshness import State, Verdict, input_digests, judge_record, judge_variants, kinds_of
+from benchbook.recording.journal import journal_path
+from benchbook.recording.plan import Task, not_fresh
 
 
 @dataclass(frozen=True)
@@ -33,10 +36,20 @@ class StatusRow:
         return asdict(self)
 
 
-def script_status(project: Project, script: Script, machine: str, kinds: Sequence[str]) -> list[StatusRow]:
+def script_status(
+    project: Project, script: Script, machine: str, kinds: Sequence[str], together: bool = False
+) -> list[StatusRow]:
     """The verdicts on each variant of `script` on `machine`, of `kinds`; none if it cannot run there.
 
     On a machine whose figures are quoted, what no publication names is not missing: nobody can record it.
+
+    Parameters:
+        project: The checkout.
+        script: Whose variants.
+        machine: The name of a machine.
+        kinds: What it is (`machine_kinds`).
+        together: Whether stale is too what `check` says of the record as a whole, and the reason names the
+            runs that an interrupted campaign has left.
     """
     if not script.runs_on(kinds):
         return []
@@ -48,12 +61,42 @@ def script_status(project: Project, script: Script, machine: str, kinds: Sequenc
     except BenchbookError as error:
         verdicts = [Verdict("invalid", error.problems[0].what)] * len(variants)
     else:
-        verdicts = [judge_record(script, variant, record, digests) for variant in variants]
+        if together:
+            # As for `check`, a machine that is lent cannot run more as soon as more is asked for.
+            most = 1 if is_lent(project, machine) else None
+            judged = judge_variants(script, variants, record, digests, most)
+            names = not_fresh(script, judged)
+            chosen = tuple(variant for variant in variants if variant.name in names)
+            script_path = project.snippets / script.reference
+            task = Task(script, script_path, digests, record, tuple(judged), chosen, judged, {})
+            kept = _with_what_is_kept(task, journal_path(project, machine, script.reference))
+            verdicts = [*kept.values()]
+        else:
+            verdicts = [judge_record(script, variant, record, digests) for variant in variants]
     return [
         StatusRow(script.reference, variant.name, machine, verdict.state, verdict.reason)
         for variant, verdict in zip(variants, verdicts, strict=True)
         if not (verdict.state == "missing" and is_published(machine))
     ]
+
+
+def is_lent(project: Project, machine: str) -> bool:
+    """Whether a machine is lent to the maintainers, who cannot record there whenever they want."""
+    return machine in project.config.machines and machine not in project.config.blocking_machines
+
+
+def _with_what_is_kept(task: Task, path: Path) -> dict[str, Verdict]:
+    """The verdicts on all variants, with the runs that the journal in `path` holds of those of the task."""
+    if not path.is_file():
+        return task.verdicts
+    # It imports what only a machine that records has.
+    from benchbook.recording.campaign import kept_runs, now
+
+    task = replace(task, kept=kept_runs(task, path, now())[0])
+    told = {
+        each.name: Verdict(task.verdicts[each.name].state, task.reason_of(each)) for each in task.variants
+    }
+    return task.verdicts | told
 
 
 def project_status(project: Project) -> list[StatusRow]:
@@ -76,7 +119,7 @@ def project_status(project: Project) -> list[StatusRow]:
             *(
                 row
                 for machine, kinds in machines.items()
-                for row in script_status(project, script, machine, kinds)
+                for row in script_status(project, script, machine, kinds, together=True)
             ),
             *(
                 StatusRow(**asdict(row), kind="prediction")

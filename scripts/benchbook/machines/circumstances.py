@@ -60,6 +60,23 @@ def differ(root: Path, one: str | None, other: str | None) -> bool:
     return _git(root, "diff", "--quiet", one, other, "--", *CHANGES_NUMBERS) is None
 
 
+def changes(root: Path) -> dict[str, int | None]:
+    """When each tracked file that could change a number last changed, in nanoseconds since 1970.
+
+    None for one that is gone; empty in a checkout without its repository.
+    """
+    listed = _git(root, "ls-files", "-z", "--", *CHANGES_NUMBERS) or ""
+    return {name: _changed(root / name) for name in listed.split("\0") if name}
+
+
+def _changed(path: Path) -> int | None:
+    try:
+        # Of the inode: a file that is put back may keep the moment at which it was written.
+        return path.lstat().st_ctime_ns
+    except OSError:
+        return None
+
+
 def deciding_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """A digest of each variable that decides a script's numbers: what it is set to may name a home."""
     return {
@@ -70,10 +87,10 @@ def deciding_variables(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _git(root: Path, *arguments: str) -> str | None:
+    # What is asked while others may commit takes no lock from them.
+    command = ["git", "--no-optional-locks", "-C", str(root), *arguments]
     try:
-        answer = subprocess.run(
-            ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=False, timeout=60
-        )
+        answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     except OSError:
         return None
     return answer.stdout.strip() if answer.returncode == 0 else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -19,7 +19,7 @@ from benchbook.content.formats import json_text
 from benchbook.content.parameters import on_a_line
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
-from benchbook.content.records import Publication, Record, VariantRecord
+from benchbook.content.records import Publication, Record, VariantRecord, described_campaigns
 from benchbook.content.script import Script, Variant, machine_kinds
 from benchbook.content.terminal import plain
 
@@ -67,6 +67,37 @@ def judge_record(script: Script, variant: Variant, record: Record | None, inputs
     if isinstance(campaign, Publication):
         return Verdict("published", f"quoted from {campaign.source.title}")
     return Verdict("fresh", "measured as it stands")
+
+
+def judge_variants(
+    script: Script,
+    variants: Sequence[Variant],
+    record: Record | None,
+    inputs: dict[str, str],
+    most: int | None = None,
+) -> dict[str, Verdict]:
+    """The verdicts on `variants` together: stale is too what `check` refuses of a record that is fresh.
+
+    Parameters:
+        script: As it stands now.
+        variants: All that it has on the record's machine, as they would run there now.
+        record: What was measured there, if anything.
+        inputs: The digests of the script's declared inputs now (`input_digests`).
+        most: How many runs suffice where a variant asks for more; None for what each asks for.
+    """
+    verdicts = {variant.name: judge_record(script, variant, record, inputs) for variant in variants}
+    if record is None:
+        return verdicts
+    mixed = script.is_timed and len(described_campaigns(record.variants, script.codes, verdicts)) > 1
+    for variant in variants:
+        asked = min(variant.repeats, most or variant.repeats)
+        if verdicts[variant.name].state != "fresh":
+            continue
+        if mixed:
+            verdicts[variant.name] = Verdict("stale", "times of two campaigns in one record")
+        elif too_few_runs(record.variants[variant.name], asked) is not None:
+            verdicts[variant.name] = Verdict("stale", "fewer runs than declared")
+    return verdicts
 
 
 def input_digests(script: Script, folder: Path) -> dict[str, str]:

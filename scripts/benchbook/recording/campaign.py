@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal
 
 from benchbook.content.formats import MOMENT, is_same
@@ -38,7 +39,7 @@ from benchbook.recording.hosts import (
     temporary_folder,
 )
 from benchbook.recording.jobs import CRASHED, FAILED, OK, TIMED_OUT, Failure, Job, Result
-from benchbook.recording.journal import Finished, Journal
+from benchbook.recording.journal import Finished, Journal, read_journal, why_not_resumed
 from benchbook.recording.plan import Task
 from benchbook.recording.traces import entries_of, files_of, only_first
 from benchbook.statistics.summary import median
@@ -208,7 +209,8 @@ def gather(
     """Take every turn that the journal does not hold yet, as far as the time goes.
 
     A run that takes longer than is left is left for later, and the turns after it are taken. Where that is an
-    estimate, it keeps no run from being the first. A run that crashed by chance, it seems, is taken again.
+    estimate, it keeps no run from being the first. A run that crashed by chance, it seems, is taken again,
+    and so is one that ended after a shorter timeout than is declared now.
 
     Parameters:
         task: What runs.
@@ -220,6 +222,7 @@ def gather(
         moment: Tells when a run ended.
     """
     variants = {variant.name: variant for variant in task.variants}
+    forget_cut_short(task, journal)
     done = journal.done
     # A variant that ends otherwise does so again: there is nothing more to learn from further runs.
     settled = {finished.variant for finished in journal.finished if finished.result.outcome != OK}
@@ -241,9 +244,10 @@ def gather(
                 continue
             progress(turn, None)
             result, idle = run(variant, limit), False
-            if result.outcome == TIMED_OUT and limit < variant.timeout:
-                # It was given less than it asks for: that says nothing of it, but that others go first.
-                journal.cut(turn.variant, limit)
+            if result.outcome == TIMED_OUT and (given := min(limit, result.seconds)) < variant.timeout:
+                # It was given less than it asks for, by the budget, or by what was left of that once the host
+                # of a first attempt had ended: that says nothing of it, but that others go first.
+                journal.cut(turn.variant, given)
                 ended = "spent"
                 continue
             # Kept first, then told of: what was said to be done is done, whatever comes in between.
@@ -270,6 +274,16 @@ def gather(
         ended = "interrupted"
     runs = {name: found for name, found in whole(journal).items() if name in variants and name not in failed}
     return Gathered(runs, problems, ended)
+
+
+def forget_cut_short(task: Task, journal: Journal) -> None:
+    """Leave out of a journal the runs that timed out sooner than their variants are now declared to."""
+    timeouts = {variant.name: variant.timeout for variant in task.variants}
+    journal.finished = [
+        each
+        for each in journal.finished
+        if each.result.outcome != TIMED_OUT or each.result.seconds >= timeouts.get(each.variant, 0.0)
+    ]
 
 
 def _few_enough(script: Script, variant: Variant, result: Result) -> Result:
@@ -338,6 +352,37 @@ def whole(journal: Journal) -> dict[str, list[Finished]]:
         for name, found in runs.items()
         if len(found) == repeats[name] or any(one.result.outcome != OK for one in found)
     }
+
+
+def kept_runs(task: Task, path: Path, moment: datetime) -> tuple[dict[str, int], str]:
+    """How many runs of each variant a journal holds that a recording goes on with; else why it does not.
+
+    Of a variant that ended otherwise than well no run is left, and all count. Nothing is written. Packages,
+    machine and variables are taken for what they were: the recording itself sees whether they are.
+
+    Parameters:
+        task: What would run.
+        path: The journal, which need not exist.
+        moment: The present.
+    """
+    if not path.is_file():
+        return {}, ""
+    journal = read_journal(path, repair=False)
+    if journal is None or not isinstance(journal.header, dict):
+        return {}, "cannot be read"
+    known = journal.header.get("key")
+    now_wanted = header(task, {}, known if isinstance(known, dict) else {})
+    if why := why_not_resumed(journal, now_wanted, moment) or surpassed(task, journal):
+        return {}, why
+    forget_cut_short(task, journal)
+    done = whole(journal)
+    counted = {
+        variant.name: variant.repeats
+        if variant.name in done
+        else sum(one.variant == variant.name for one in journal.finished)
+        for variant in task.variants
+    }
+    return {name: count for name, count in counted.items() if count}, ""
 
 
 def surpassed(task: Task, journal: Journal) -> str:

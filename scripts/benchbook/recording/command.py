@@ -29,7 +29,9 @@ from benchbook.machines.description import LONGEST_NAME, MAINTAINERS, NAME, desc
 from benchbook.machines.rights import missing_rights
 from benchbook.query.freshness import kinds_of
 from benchbook.recording import verification
+from benchbook.recording.campaign import kept_runs, now
 from benchbook.recording.hosts import CODE, interpreter
+from benchbook.recording.journal import journal_path
 from benchbook.recording.plan import Plan, Task, expected_minutes, left, make_plan, matrix, rounded_minutes
 from benchbook.recording.processes import end_orphans
 from benchbook.recording.session import Session, only_recording
@@ -128,6 +130,8 @@ def record_command(
         for name, why in chosen.skipped.items():
             console.print(f"skipped {name}, which needs what it may not do here: {why}", markup=False)
         if plan:
+            if not smallest:
+                chosen = _with_what_is_kept(chosen, project, here, console)
             _print_plan(chosen, here, plan_json, runners)
             return _report(console, chosen.problems)
         session = Session(
@@ -169,6 +173,19 @@ def record_command(
             for number, handler in before.items():
                 signal.signal(number, handler)
         return _report(console, (*chosen.problems, *problems))
+
+
+def _with_what_is_kept(plan: Plan, project: Project, machine: MachineDescription, console: Console) -> Plan:
+    """A plan that knows the journals of interrupted campaigns; says which would not be gone on with."""
+    tasks = []
+    for task in plan.tasks:
+        path = journal_path(project, machine.name, task.script.reference)
+        kept, why = kept_runs(task, path, now())
+        if why:
+            instead = f"{project.relative(path)} {why}; a new campaign begins"
+            console.print(instead, markup=False, soft_wrap=True)
+        tasks.append(replace(task, kept=kept))
+    return replace(plan, tasks=tuple(tasks))
 
 
 def planned_machine(project: Project, name: str) -> MachineDescription | None:
@@ -272,12 +289,14 @@ def _print_plan(plan: Plan, machine: MachineDescription, as_json: bool, runners:
             for variant in task.variants:
                 each = task.run_seconds[variant.name]
                 mark = "≈ " if variant.name in task.estimated else ""
-                minutes = _shown(None if each is None else variant.repeats * each / 60, mark)
-                reason = task.verdicts[variant.name].reason
-                rows.add_row(f"  {variant.name}", str(variant.repeats), minutes, reason)
+                runs_left = task.left_of(variant)
+                minutes = _shown(None if each is None and runs_left else runs_left * (each or 0.0) / 60, mark)
+                rows.add_row(f"  {variant.name}", str(runs_left), minutes, task.reason_of(variant))
     Console().print(rows)
     if any(task.estimated for task in plan.tasks):
         print("≈ estimated from the operations and bytes that a script declares; it never ran there")
+    if any(task.kept for task in plan.tasks):
+        print("a campaign is gone on with where packages, machine and variables are as they were")
 
 
 def _group_table(worth: int, tasks: Sequence[Task]) -> dict[str, Any]:

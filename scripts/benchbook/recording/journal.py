@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.content.formats import MOMENT, is_same
+from benchbook.content.project import Project
 from benchbook.content.records import write_text, writing
 from benchbook.content.terminal import plain
 from benchbook.recording.jobs import Result, result_from
@@ -152,7 +153,7 @@ def open_journal(
     """
     there = path.is_file()
     old = read_journal(path, shown)
-    why = "cannot be read" if old is None else _differs(old, header, now) or surpassed(old)
+    why = "cannot be read" if old is None else why_not_resumed(old, header, now) or surpassed(old)
     if old is not None and not why:
         return old
     fresh = Journal(path, header, shown=shown, instead=why if there else "")
@@ -160,7 +161,7 @@ def open_journal(
     return fresh
 
 
-def _differs(journal: Journal, new: Mapping[str, Any], now: datetime) -> str:
+def why_not_resumed(journal: Journal, new: Mapping[str, Any], now: datetime) -> str:
     """Why a journal is not gone on with; empty if it is."""
     old: Mapping[str, Any] = journal.header
     try:
@@ -198,8 +199,19 @@ def _finished(run: Mapping[str, Any]) -> Finished:
     return Finished(run["variant"], run["round"], run["place"], result_from(run["result"]), ended)
 
 
-def read_journal(path: Path, shown: str = "") -> Journal | None:
+def journal_path(project: Project, machine: str, script: str) -> Path:
+    """Where the journal of a script ("guide/script.py") lies on a machine."""
+    return (project.journal / machine / script).with_suffix(".jsonl")
+
+
+def read_journal(path: Path, shown: str = "", repair: bool = True) -> Journal | None:
     """The journal in `path`, which messages name `shown`; None if there is none that can be read.
+
+    Parameters:
+        path: The file.
+        shown: The path as messages name it.
+        repair: Whether to remove what was being written when the machine stopped, as whoever goes on with it
+            must. Whoever only reads must not: it may be written right now.
 
     Raises:
         UnwritableError: Its last line was being written when the machine stopped, and cannot be removed.
@@ -214,6 +226,8 @@ def read_journal(path: Path, shown: str = "") -> Journal | None:
         tables = [json.loads(line) for line in complete]
         header, *runs = tables
         finished = [_finished(run) for run in runs if not {"cut", "again", "modified", FOREIGN} & run.keys()]
+        # What was taken again, since it had been cut short, is what counts.
+        finished = [*{(each.variant, each.round): each for each in finished}.values()]
         cuts = {str(run["variant"]) for run in runs if "cut" in run}
         again = {(str(run["variant"]), int(run["round"])) for run in runs if "again" in run}
         if any("modified" in run for run in runs):
@@ -225,7 +239,7 @@ def read_journal(path: Path, shown: str = "") -> Journal | None:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     journal = Journal(path, header, finished, cuts, again, shown)
-    if lines[-1]:
+    if lines[-1] and repair:
         with writing(shown or path.name):
             write_text(journal.path, "".join(line + "\n" for line in complete))
     return journal

@@ -17,7 +17,7 @@ from benchbook.content.records import Record, VariantRecord, described_campaigns
 from benchbook.content.script import Script, Variant, read_script
 from benchbook.machines.gpus import Sheet, sheet_of
 from benchbook.machines.rights import missing_rights
-from benchbook.query.freshness import Verdict, all_in_one, input_digests, judge_record, too_few_runs
+from benchbook.query.freshness import Verdict, all_in_one, input_digests, judge_record, judge_variants
 from benchbook.recording.estimate import expected_seconds
 from benchbook.statistics.summary import median
 
@@ -43,6 +43,7 @@ class Task:
         verdicts: On each of them, why it runs; of one that is fresh, beside what.
         run_seconds: Of one run of each by earlier records, else estimated; None where nothing tells.
         estimated: Those of which it is an estimate.
+        kept: How many runs of each an interrupted campaign has left, where a plan counts them as done.
     """
 
     script: Script
@@ -54,6 +55,7 @@ class Task:
     verdicts: dict[str, Verdict]
     run_seconds: dict[str, float | None]
     estimated: frozenset[str] = frozenset()
+    kept: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def worth(self) -> int:
@@ -63,7 +65,16 @@ class Task:
     @property
     def runs(self) -> int:
         """How many processes (or groups of ranks) it takes."""
-        return sum(variant.repeats for variant in self.variants)
+        return sum(self.left_of(variant) for variant in self.variants)
+
+    def left_of(self, variant: Variant) -> int:
+        """How many runs of a variant are left."""
+        return variant.repeats - self.kept.get(variant.name, 0)
+
+    def reason_of(self, variant: Variant) -> str:
+        """Why a variant runs, and how much of it is done."""
+        reason, kept = self.verdicts[variant.name].reason, self.kept.get(variant.name, 0)
+        return f"{reason}; {kept_words(kept, variant.repeats)}" if kept else reason
 
     @property
     def seconds(self) -> float | None:
@@ -71,9 +82,9 @@ class Task:
         total = SCRIPT_SECONDS * len({tuple(sorted(each.environment.items())) for each in self.variants})
         for variant in self.variants:
             each = self.run_seconds[variant.name]
-            if each is None:
+            if each is None and self.left_of(variant):
                 return None
-            total += variant.repeats * (each + RUN_SECONDS)
+            total += self.left_of(variant) * ((each or 0.0) + RUN_SECONDS)
         return total
 
     def table(self) -> dict[str, Any]:
@@ -84,11 +95,14 @@ class Task:
             "runs": self.runs,
             "expected_minutes": rounded_minutes(expected_minutes([self])),
             "estimated": bool(self.estimated),
-            "at_most_minutes": round(sum(v.repeats * v.timeout for v in self.variants) / 60, 2),
+            "at_most_minutes": round(
+                sum(self.left_of(each) * each.timeout for each in self.variants) / 60, 2
+            ),
             "variants": [
                 {
                     "variant": variant.name,
                     "repeats": variant.repeats,
+                    "kept": self.kept.get(variant.name, 0),
                     "state": self.verdicts[variant.name].state,
                     "reason": self.verdicts[variant.name].reason,
                 }
@@ -279,10 +293,7 @@ def _task(
         if record is not None and wanted.which != "verify":
             _see_that_no_times_mix(script, record, wanted.variant, verdicts.keys() - names)
     else:
-        names = {name for name, verdict in verdicts.items() if everything or verdict.state != "fresh"}
-        if names and script.is_timed:
-            # Times are compared within one campaign: one that is measured leaves none behind in another.
-            names = set(verdicts)
+        names = set(verdicts) if everything else not_fresh(script, verdicts)
     chosen = [variant for variant in variants if variant.name in names]
     if wanted.repeats is not None:
         chosen = [replace(variant, repeats=wanted.repeats) for variant in chosen]
@@ -309,6 +320,13 @@ def _task(
     )
 
 
+def not_fresh(script: Script, verdicts: Mapping[str, Verdict]) -> set[str]:
+    """The variants that run where only what is not fresh does."""
+    names = {name for name, verdict in verdicts.items() if verdict.state != "fresh"}
+    # Times are compared within one campaign: one that is measured leaves none behind in another.
+    return set(verdicts) if names and script.is_timed else names
+
+
 def _verdicts(
     script: Script,
     variants: Sequence[Variant],
@@ -317,19 +335,9 @@ def _verdicts(
     wanted: _Wanted,
 ) -> dict[str, Verdict]:
     """The verdicts on `variants`; where only what is not fresh runs, stale is too what `check` refuses."""
-    verdicts = {variant.name: judge_record(script, variant, record, inputs) for variant in variants}
-    if record is None or wanted.which != "stale":
-        return verdicts
-    mixed = script.is_timed and len(described_campaigns(record.variants, script.codes, verdicts)) > 1
-    for variant in variants:
-        asked = min(variant.repeats, wanted.repeats or variant.repeats)
-        if verdicts[variant.name].state != "fresh":
-            continue
-        if mixed:
-            verdicts[variant.name] = Verdict("stale", "times of two campaigns in one record")
-        elif too_few_runs(record.variants[variant.name], asked) is not None:
-            verdicts[variant.name] = Verdict("stale", "fewer runs than declared")
-    return verdicts
+    if wanted.which == "stale":
+        return judge_variants(script, variants, record, inputs, wanted.repeats)
+    return {variant.name: judge_record(script, variant, record, inputs) for variant in variants}
 
 
 def _see_that_no_times_mix(script: Script, record: Record, variant: str, others: Collection[str]) -> None:
@@ -374,6 +382,11 @@ def left(tasks: Collection[Task]) -> str:
     return f"{len(tasks)} script(s), {runs} run(s){minutes}"
 
 
+def kept_words(kept: int, repeats: int) -> str:
+    """How many runs of a variant an interrupted campaign has left."""
+    return f"{kept} of {repeats} runs are kept of a campaign that `record` goes on with"
+
+
 def rounded_minutes(minutes: float | None) -> float | None:
     """Minutes as a plan in JSON writes them."""
     return None if minutes is None else round(minutes, 2)
@@ -407,4 +420,4 @@ def matrix(tasks: Sequence[Task], runners: int) -> dict[str, list[dict[str, Any]
 def _seconds(task: Task) -> float:
     if task.seconds is not None:
         return task.seconds
-    return SHARE_OF_MOST * sum(variant.repeats * variant.timeout for variant in task.variants)
+    return SHARE_OF_MOST * sum(task.left_of(variant) * variant.timeout for variant in task.variants)

@@ -24,13 +24,13 @@ from benchbook.content.project import Project
 from benchbook.content.records import CLOCK_SKEW, FIRST_DAY, Campaign, UnwritableError, writing
 from benchbook.content.script import Script, Variant
 from benchbook.machines.accelerators import Accelerators
-from benchbook.machines.circumstances import DeviceWatch, commit, deciding_variables, differ, made
+from benchbook.machines.circumstances import DeviceWatch, changes, commit, deciding_variables, differ, made
 from benchbook.machines.description import gigabytes
 from benchbook.machines.nvml import Identity, open_nvml
 from benchbook.recording import campaign as campaigns
 from benchbook.recording.hosts import Host, Hosts, preload_names
 from benchbook.recording.jobs import CRASHED, OK, Result
-from benchbook.recording.journal import FOREIGN, Finished, Journal, open_journal, read_journal
+from benchbook.recording.journal import FOREIGN, Finished, Journal, journal_path, open_journal, read_journal
 from benchbook.recording.plan import Task, left
 from benchbook.recording.stores import Store
 
@@ -72,6 +72,8 @@ class Session:
     recorded_by: str
     environment: Mapping[str, str]
     _idle: bool = field(default=True, init=False)
+    # When the files of the checkout that could change a number had changed, as it began.
+    _files: dict[str, int | None] = field(default_factory=dict, init=False)
 
     def record(self, tasks: Sequence[Task]) -> list[Problem]:
         """Record every task; the problems met. A task that cannot be recorded does not keep the next from it.
@@ -144,6 +146,8 @@ class Session:
         if load > 0.5:
             busy = f"the machine is busy (load average {load:.1f}), which spoils every time"
             self._warn(busy)
+        # In this order: what is edited in between differs from both.
+        self._files = changes(self.project.root)
         at_commit = commit(self.project.root)
         problems: list[Problem] = []
         unfinished: dict[str, int] = {}
@@ -173,7 +177,7 @@ class Session:
 
     def _journal(self, task: Task) -> tuple[Path, str]:
         """The path of its journal, and as messages name it."""
-        path = (self.project.journal / self.machine.name / task.script.reference).with_suffix(".jsonl")
+        path = journal_path(self.project, self.machine.name, task.script.reference)
         return path, self.project.relative(path)
 
     def smallest(self, tasks: Sequence[Task]) -> list[Problem]:
@@ -276,7 +280,11 @@ class Session:
 
         def run(variant: Variant, limit: float) -> Result:
             self._idle = False
-            return campaigns.run_once(hosts, task, variant, self._root, limit)
+            result = campaigns.run_once(hosts, task, variant, self._root, limit)
+            # Before the run is written down; an edit that is undone by the next one is one all the same.
+            if changes(self.project.root) != self._files or commit(self.project.root)[1]:
+                journal.modify()
+            return result
 
         def moment() -> datetime:
             # By a clock that nobody sets, and never before it began.
@@ -383,6 +391,8 @@ class Session:
 
 def runs_left(task: Task, journal: Journal | None) -> int:
     """How many runs of a task its journal does not hold."""
+    if journal is not None:
+        campaigns.forget_cut_short(task, journal)
     done = journal.done if journal else set()
     wanted = ((variant.name, number) for variant in task.variants for number in range(variant.repeats))
     return sum(turn not in done for turn in wanted)
