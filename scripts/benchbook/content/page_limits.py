@@ -42,7 +42,8 @@ MOST_CELLS = 30
 # Five times as far as any line here is indented, and a tenth of what parsers follow before they give up.
 DEEPEST = 60
 # How many characters stand behind the brackets of a page in their paragraphs, bracket by bracket: nearly
-# thirty times what any page has. Python-Markdown takes two seconds over a million, whatever seems to close them.
+# thirty times what any page has. Python-Markdown takes two seconds over a million, whatever seems to close
+# the brackets.
 MOST_LOOKED_THROUGH = 1_000_000
 _BRACKET = "["
 # What begins or ends emphasis: each is compared with all before it.
