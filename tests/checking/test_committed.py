@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -409,3 +410,24 @@ def with_regions(root: Path) -> Project:
 def regions_said(project: Project) -> list[str]:
     problems = check_project(Project(project.root)).problems
     return [problem.what for problem in problems if "region" in problem.what]
+
+
+def tree(root: Path, *entries: str) -> str:
+    """The name that git gives a folder of these entries, as it lists them."""
+    command = ["git", "-C", str(root), "mktree"]
+    listed = "".join(f"{entry}\n" for entry in entries)
+    return subprocess.run(command, input=listed, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_a_commit_of_files_without_end_is_one_problem(project: Project) -> None:
+    root = project.root
+    folder = tree(root)
+    for _ in range(30):
+        folder = tree(root, *(f"040000 tree {folder}\t{name}" for name in "abcdefghij"))
+    endless = git(root, "commit-tree", tree(root, f"040000 tree {folder}\tsnippets"), "-m", "Endless")
+    here = git(root, "commit-tree", git(root, "write-tree"), "-p", endless, "-m", "Here")
+    git(root, "update-ref", "refs/heads/main", endless)
+    git(root, "update-ref", "refs/heads/change", here)
+    (problem,) = check_project(Project(root)).problems
+    assert (problem.path, problem.line) == (endless, 1)
+    assert problem.what == "has files in more than 8 folders below `snippets`, and nothing lies as deep"

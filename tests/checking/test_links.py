@@ -59,6 +59,12 @@ def problems(text: str, folder: Path) -> list[str]:
             "![x](/assets/none.png)",
             "docs/ja/index.md:1: the picture `/assets/none.png` is no file of the site; write the path of its",
         ),
+        (
+            "One,\n[x](/elsewhere).",
+            "docs/ja/index.md:2: the link to `/elsewhere` leads to no page, section or file of the site; name one",
+        ),
+        ("[x](/sums.md)", "docs/ja/index.md:1: the link to `/sums.md` leads to no page"),
+        ("[x]()", "docs/ja/index.md:1: the link to `` leads to no page, section or file"),
         ("![x]()", "docs/ja/index.md:1: the picture `` is no file of the site"),
         ("![x](sums.md)", "docs/ja/index.md:1: the picture `sums.md` is no file of the site"),
         ("![x](../../outside.svg)", "docs/ja/index.md:1: there is no file `../../outside.svg` to link to"),
@@ -77,7 +83,7 @@ def test_a_dead_link_is_named_with_its_line(text: str, problem: str, tmp_path: P
     "text",
     [
         "[x](sums.md), [y](sums.md#adding), [z](#start) and [w](./sums.md)",
-        "[x](https://example.org/sum.md#a), [y](mailto:a@example.org), [z](/elsewhere)",
+        "[x](https://example.org/sum.md#a), [y](mailto:a@example.org)",
         "`[x](sum.md)`",
         '<a href="#start">x</a>, <a href="https://example.org/">y</a> and <a href="mailto:a@example.org">z</a>',
         "![x](there.svg)",

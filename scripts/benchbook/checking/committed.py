@@ -19,7 +19,7 @@ from benchbook.content.problems import BenchbookError, Problem, few
 from benchbook.content.project import Project
 from benchbook.content.records import MOST_CAMPAIGNS, Campaign, HistoryLine, is_published, measured_days
 from benchbook.content.regions import region_lines
-from benchbook.content.revisions import git_answer, has_whole_history
+from benchbook.content.revisions import git_answer, has_whole_history, listed_files
 from benchbook.content.script import Script
 from benchbook.content.validation import (
     RECORD_AGAIN,
@@ -92,18 +92,18 @@ class Committed:
 
 
 def committed_records(project: Project) -> Committed | None:
-    """What `main` has of the records, and what they are of; None where git cannot tell."""
+    """What `main` has of the records, and what they are of; None where git cannot tell.
+
+    Raises:
+        BenchbookError: It has more than any checkout here, or not all of it is here.
+    """
     for name in ("origin/main", "main", "HEAD"):
         if (base := git_answer(project.root, "merge-base", "HEAD", name)) is not None:
             break
     else:
         return None
-    folder = project.relative(project.snippets)
-    listed = git_answer(project.root, "ls-tree", "-r", "-z", base.decode().strip(), "--", folder)
-    if listed is None:
-        return None
-    entries = (entry.partition("\t") for entry in listed.decode("utf-8", "replace").split("\0") if entry)
-    blobs = {path: head.split()[2] for head, _, path in entries if path.endswith((".json", ".py"))}
+    files = listed_files(project.root, base.decode().strip(), (project.relative(project.snippets),))
+    blobs = {str(file.path): file.name for file in files if file.path.suffix in (".json", ".py")}
     records = f"{project.relative(project.records)}/"
     gone = not all((project.root / path).is_file() for path in blobs if path.startswith(records))
     return Committed(project.root, blobs, gone)

@@ -15,8 +15,7 @@ from benchbook.content.page_source import ROW, PageSource, claim_sentences
 from benchbook.content.problems import Problem, did_you_mean
 from benchbook.content.site_files import ASSETS
 
-# A scheme, or an address from the root of a host: not ours to follow.
-_ELSEWHERE = re.compile(r"(?:[a-z][a-z0-9+.-]*:|/)", re.IGNORECASE)
+# A full address, or one of another host: not ours to follow.
 _SCHEME = re.compile(r"(?:[a-z][a-z0-9+.-]*:|//)", re.IGNORECASE)
 # What needs no resolving; with another scheme it is refused elsewhere.
 _LEFT = re.compile(r"#.|[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
@@ -59,6 +58,10 @@ def link_problems(page: PageSource, name: str, folder: Path, path: str, known: A
             continue
         if of_row and _SCHEME.match(target):
             yield Problem(path, line, f"`{address}` is no page that a row leads to", "name a page of ours")
+            continue
+        if not address or (target.startswith("/") and not of_row):
+            what = f"the link to `{address}` leads to no page, section or file of the site"
+            yield Problem(path, line, what, "name one from the page's folder, or write the full address")
             continue
         if mark and not anchor:
             fix = "name a section behind `#`, or leave the `#` away"
@@ -107,7 +110,7 @@ def _links(page: PageSource) -> Iterator[tuple[int, str, str]]:
             elif child.type == "link_open":
                 address = str(child.attrGet("href") or "")
                 of_row = ROW in token.meta
-                if address and (of_row or not _ELSEWHERE.match(address)):
+                if of_row or not _SCHEME.match(address):
                     yield line, address, ROW if of_row else "link"
 
 

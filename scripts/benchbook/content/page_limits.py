@@ -32,12 +32,22 @@ MOST_LEFT_OPEN = 300
 MOST_FENCES = 400
 MOST_HEADINGS = 300
 MOST_MARKS = 5000
+# And of `<`, each of which may begin a tag, and of marks of emphasis.
+MOST_TAGS = 1000
+MOST_EMPHASIS = 20_000
 # How long one mark of code is at most (three is a fence), and into how many cells one line of a table is cut,
 # five times what any has here: a row that is shorter is filled up, and each cell bears its column's name.
 LONGEST_MARK = 20
 MOST_CELLS = 30
 # Five times as far as any line here is indented, and a tenth of what parsers follow before they give up.
 DEEPEST = 60
+# How many characters stand behind the brackets of a page in their paragraphs, bracket by bracket: nearly
+# thirty times what any page has. Python-Markdown takes two seconds over a million, whatever seems to close
+# the brackets.
+MOST_LOOKED_THROUGH = 1_000_000
+_BRACKET = "["
+# What begins or ends emphasis: each is compared with all before it.
+_EMPHASIS = "*_"
 _PAIRS = (("[", "]"), ("(", ")"), ("<", ">"), ("&", ";"), ("{", "}"))
 _MARK = "`"
 # What a line stands in (lists, quotations, indented blocks), and what it is there; rules count as headings.
@@ -94,7 +104,7 @@ def endless(text: str) -> Refusal | None:
         if line.count("|") > MOST_CELLS:
             what = f"the line has {line.count('|')} `|`, and {MOST_CELLS} are the most"
             return number, what, "give the table fewer columns"
-    return _too_many(lines) or _endless_paragraph(lines)
+    return _endless_paragraph(lines) or _too_many(lines)
 
 
 # Each save of a served page looks at all of them.
@@ -108,17 +118,21 @@ def _within(line: str) -> str:
 
 def _too_many(lines: list[str]) -> Refusal | None:
     """Where a page has more than one has of what is drawn, compared or looked for anew each time."""
-    fences = headings = marks = 0
+    fences = headings = marks = tags = emphasis = 0
     for number, line in enumerate(lines, 1):
         said = line[len(_within(line)) :]
         # Each fence has two lines.
         fences += _FENCE.match(said) is not None
         headings += _HEADING.match(said) is not None
         marks += len(_MARKS.findall(line)) if _MARK in line else 0
+        tags += line.count("<")
+        emphasis += sum(map(line.count, _EMPHASIS))
         for count, most, what in (
             (fences, 2 * MOST_FENCES, f"{MOST_FENCES} fences"),
             (headings, MOST_HEADINGS, f"{MOST_HEADINGS} headings"),
             (marks, MOST_MARKS, f"{MOST_MARKS} marks of code"),
+            (tags, MOST_TAGS, f"{MOST_TAGS} `<`"),
+            (emphasis, MOST_EMPHASIS, f"{MOST_EMPHASIS} `*` and `_`"),
         ):
             if count > most:
                 return number, f"the text has more than {what}", _SHORTEN
@@ -128,16 +142,26 @@ def _too_many(lines: list[str]) -> Refusal | None:
 def _endless_paragraph(lines: list[str]) -> Refusal | None:
     """Where a paragraph is longer than one is, or opens more than parsers find the ends of."""
     opened: dict[str, list[int]] = {}
-    length = 0
+    length = brackets = emphasis = looked_through = 0
     # By all paragraphs before this one.
     left: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
-        if not line.strip():
+        # What else is not seen, such as a form feed, parts no paragraph.
+        if not line.strip(" \t"):
             for begin, (_, still) in opened.items():
                 left[begin] = left.get(begin, 0) + still
-            opened, length = {}, 0
+            opened, length, brackets, emphasis = {}, 0, 0, 0
             continue
         length += len(line)
+        emphasis += sum(map(line.count, _EMPHASIS))
+        if emphasis > MOST_SIGNS:
+            what = f"the paragraph has more than {MOST_SIGNS} `*` and `_`, which parsers take minutes over"
+            return number, what, "part it by blank lines, or write less of it in italics and bold"
+        looked_through += brackets * len(line)
+        if _BRACKET in line:
+            places = [place for place, sign in enumerate(line) if sign == _BRACKET]
+            brackets += len(places)
+            looked_through += len(places) * len(line) - sum(places)
         if length > LONGEST_PARAGRAPH:
             what = f"the paragraph has more than {LONGEST_PARAGRAPH} characters"
             return number, what, "part it by blank lines, or say it in fewer words"
@@ -164,4 +188,7 @@ def _endless_paragraph(lines: list[str]) -> Refusal | None:
             if left.get(begin, 0) + count[1] > MOST_LEFT_OPEN:
                 what = f"the text has more than {MOST_LEFT_OPEN} `{begin}` that nothing closes"
                 return number, what, f"close each `{begin}`, or write it as code"
+        if looked_through > MOST_LOOKED_THROUGH:
+            what = f"the text has too many `{_BRACKET}` in long paragraphs, which parsers take minutes over"
+            return number, what, f"part them by blank lines, or leave out `{_BRACKET}`"
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -27,7 +27,9 @@ _LONGEST_ENTRY = 2**16
 
 
 @dataclass(frozen=True)
-class _Blob:
+class Blob:
+    """A plain file of a commit: its path from the root, what git calls its content, and its bytes."""
+
     path: PurePosixPath
     name: str
     size: int
@@ -89,14 +91,14 @@ def _put(target: Path, content: bytes) -> None:
 
 
 def _lay_out(root: Path, commit: str, folder: Path) -> None:
-    blobs = list(_blobs(root, commit))
+    blobs = list(listed_files(root, commit))
     if sum(blob.size for blob in blobs) > LARGEST:
         what = f"holds more than {LARGEST >> 20} MiB of pages and records"
         raise BenchbookError(Problem(commit, 1, what, "leave out what belongs elsewhere"))
     asked = "".join(f"{blob.name}\n" for blob in blobs).encode()
     answer = git_answer(root, "cat-file", "--batch", send=asked)
     if answer is None:
-        raise BenchbookError(Problem(commit, 1, "cannot be read", "fetch its files: the clone is partial"))
+        raise BenchbookError(_unreadable(commit))
     at = 0
     for blob in blobs:
         # "<name> blob <size>\n<content>\n"
@@ -105,13 +107,13 @@ def _lay_out(root: Path, commit: str, folder: Path) -> None:
         _put(folder / blob.path, answer[start : at - 1])
 
 
-def _blobs(root: Path, commit: str) -> Iterator[_Blob]:
-    """The plain files below `PLACES`: no links, no submodules, nothing whose path leaves the folder.
+def listed_files(root: Path, commit: str, places: Sequence[str] = PLACES) -> Iterator[Blob]:
+    """The plain files below `places`: no links, no submodules, nothing whose path leaves the folder.
 
     Raises:
-        BenchbookError: There are more, or deeper, than any checkout here has.
+        BenchbookError: There are more, or deeper, than any checkout here has; or git cannot list them.
     """
-    for count, entry in enumerate(_entries(root, commit), start=1):
+    for count, entry in enumerate(_entries(root, commit, places), start=1):
         head, _, name = entry.partition(b"\t")
         mode, _, blob, size = head.decode().split()
         shown = PurePosixPath(name.decode("utf-8", "replace"))
@@ -133,16 +135,16 @@ def _blobs(root: Path, commit: str) -> Iterator[_Blob]:
         except UnicodeDecodeError:
             continue
         if mode in FILES and not path.is_absolute() and ".." not in path.parts:
-            yield _Blob(path, blob, int(size))
+            yield Blob(path, blob, int(size))
 
 
-def _entries(root: Path, commit: str) -> Iterator[bytes]:
-    """What git lists below `PLACES` while it lists: of few objects, a commit can be made that has no end.
+def _entries(root: Path, commit: str, places: Sequence[str]) -> Iterator[bytes]:
+    """What git lists below `places` while it lists: of few objects, a commit can be made that has no end.
 
     Folders too, for one that holds nothing would be walked through without a word.
     """
     command = ["git", "-C", str(root), "ls-tree", "-r", "-t", "-l", "-z", "--full-tree", commit, "--"]
-    with subprocess.Popen([*command, *PLACES], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as listing:
+    with subprocess.Popen([*command, *places], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as listing:
         assert listing.stdout is not None
         try:
             left = b""
@@ -151,8 +153,14 @@ def _entries(root: Path, commit: str) -> Iterator[bytes]:
                 yield from entries
             if left:
                 yield left
+            elif listing.wait():
+                raise BenchbookError(_unreadable(commit))
         finally:
             listing.kill()
+
+
+def _unreadable(commit: str) -> Problem:
+    return Problem(commit, 1, "cannot be read", "fetch its files: the clone is partial")
 
 
 def git_answer(root: Path, *arguments: str, send: bytes = b"") -> bytes | None:
