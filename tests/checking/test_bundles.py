@@ -1138,14 +1138,24 @@ def test_variants_of_two_campaigns_of_a_timed_script_are_refused(project: Projec
     import_bundles(project, [of("steps=2", "one", 8)], replacing=True)
 
 
-def test_a_series_where_other_machines_have_one_number_is_refused(project: Project, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("value", "kind"), [([6, 7], "a series"), (True, "yes or no")])
+def test_another_kind_of_value_where_other_machines_have_one_number_is_refused(
+    project: Project, tmp_path: Path, value: Any, kind: str
+) -> None:
     import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle_of()))])
-    series = renamed(later(bundle_of()), OTHER, "Bob")
-    for run in variant(series)["runs"]:
-        run["metrics"]["total"] = [6, 7]
-    path = write(tmp_path / "series.json", packed(series))
-    with pytest.raises(BenchbookError, match="total is a series, and one number on other machines"):
+    other = renamed(later(bundle_of()), OTHER, "Bob")
+    for run in variant(other)["runs"]:
+        run["metrics"]["total"] = value
+    path = write(tmp_path / "other.json", packed(other))
+    with pytest.raises(BenchbookError, match=f"total is {kind}, and one number on other machines"):
         import_bundles(project, [path])
+
+
+def test_a_count_that_is_yes_in_one_run_is_refused(project: Project, tmp_path: Path) -> None:
+    bundle = bundle_of()
+    variant(bundle)["runs"][0]["metrics"]["total"] = True
+    said = refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
+    assert "total is yes or no in some of its runs, and a number in others" in said
 
 
 def test_a_series_where_a_page_asks_for_one_number_is_refused(project: Project, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchbook.checking.memory_bounds import odd_peaks, zero_peaks
+from benchbook.checking.memory_bounds import odd_host_bytes, odd_peaks, zero_peaks
 from benchbook.content.metadata import Metric
 from running import parsed
 
@@ -83,3 +83,19 @@ def test_a_peak_is_not_0_where_the_device_was_used(name: str, value: Any) -> Non
 def test_a_part_of_what_is_held_at_the_peak_may_be_0() -> None:
     run = {"metrics": {"copies_at_peak": 0}, "cells": {"run": {"allocated_peak": GB}}}
     assert list(zero_peaks([run], declared("copies_at_peak"))) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "what"),
+    [
+        ("peak_resident", 64 * GB, None),
+        ("peak_resident", 70 * GB, "peak_resident is 70000000000 B, more than the machine's 67200000000 B"),
+        ("formula", 70 * GB, None),
+        ("formula", [1, 10**6 * GB], "formula is 1000000000000000 B, more than 100 times the machine's "),
+    ],
+)
+def test_no_process_holds_more_bytes_than_its_host(name: str, value: Any, what: str | None) -> None:
+    metrics = dict(parsed("pass", f'[tool.benchbook.metrics]\n{name} = {{ unit = "B" }}').metadata.metrics)
+    machine = {"published": False, "memory_bytes": 64 * GB}
+    found = list(odd_host_bytes([{"metrics": {name: value}}], metrics, machine))
+    assert [one.startswith(what or "") for one in found] == ([True] if what else [])

@@ -18,6 +18,8 @@ SHARED_PAGES = 1.05
 # What a rule of thumb says of the bytes of a training is here at most 1.3 times what was held; and
 # pages to which nothing was written are counted as a tensor's, and not as the process's.
 OF_WHAT_WAS_HELD = 2
+# What a script computes, tries or reads in all may be more than the machine holds at once: here 1.3 times it.
+MOST_TIMES_THE_HOST = 100
 # The metric by which a script tells how many bytes its model's parameters take on the device.
 PARAMETER_BYTES = "parameter_bytes"
 DEVICE_PEAKS = ("allocated_peak", "reserved_peak", "device_memory_peak")
@@ -170,6 +172,24 @@ def odd_bytes(
             if 0 < most * OF_WHAT_WAS_HELD < largest:
                 yield f"{name} is {largest:.0f} B, and the process held {most} B at most"
                 break
+
+
+def odd_host_bytes(
+    runs: Sequence[Mapping[str, Any]], declared: Mapping[str, Metric], machine: Mapping[str, Any]
+) -> Iterator[str]:
+    """Bytes that no device held and no host can have: peaks above its memory, others far above it."""
+    if machine["published"]:
+        return
+    host = (machine.get("memory_bytes") or MOST_HOST_BYTES) * SHARED_PAGES
+    for name, metric in declared.items():
+        unit = UNITS[metric.unit]
+        if unit.dimension != "memory" or metric.memory == "device":
+            continue
+        most = host if PEAK.search(name) else host * MOST_TIMES_THE_HOST
+        largest = max(items_of(runs, name), default=0) * unit.factor
+        if largest > most:
+            than = "" if PEAK.search(name) else f"{MOST_TIMES_THE_HOST} times "
+            yield f"{name} is {largest:.0f} B, more than {than}the machine's {host:.0f} B"
 
 
 def odd_peaks(runs: Sequence[Mapping[str, Any]], declared: Mapping[str, Metric]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from benchbook.checking.memory_bounds import (
     items_of,
     odd_bytes,
     odd_device,
+    odd_host_bytes,
     odd_memory,
     odd_parameters,
     odd_peaks,
@@ -141,6 +142,7 @@ def plausibility_problems(
             *(odd_device(variant, script, machine) if is_current else ()),
             *odd_parameters(variant["runs"]),
             *odd_bytes(variant["runs"], known, machine),
+            *odd_host_bytes(variant["runs"], known, machine),
             *odd_peaks(variant["runs"], known),
             *zero_peaks(variant["runs"], known),
             *_odd_seeds(variant["runs"], known),
@@ -426,7 +428,7 @@ def speed_problems(
 def kind_problems(
     table: Mapping[str, Any], others: Iterable[Mapping[str, Any]], path: str, text: str = ""
 ) -> Iterator[Problem]:
-    """Metrics that are a series here and a number on every other machine, or the other way round.
+    """Metrics that are of another kind here than on every other machine: a series, one number, or yes or no.
 
     What a page says of a metric, it says of all machines.
 
@@ -437,14 +439,20 @@ def kind_problems(
         text: Its content, to find lines in.
     """
     runs = (run for other in others for variant in other["variants"].values() for run in variant["runs"][:1])
-    known = {name: isinstance(value, list) for run in runs for name, value in run["metrics"].items()}
+    known = {name: _kind(value) for run in runs for name, value in run["metrics"].items()}
     for name, variant in table["variants"].items():
         for metric, value in (variant["runs"][0]["metrics"] if variant["runs"] else {}).items():
-            series = isinstance(value, list)
-            if known.get(metric, series) != series:
-                here, there = ("a series", "one number") if series else ("one number", "a series")
+            here = _kind(value)
+            if (there := known.get(metric, here)) != here:
                 what = f"variant {name}: {metric} is {here}, and {there} on other machines"
                 yield Problem(path, json_line(text, ("variants", name)), what, RECORD_AGAIN)
+
+
+def _kind(value: Any) -> str:
+    """What a value of a metric is: Python itself takes True for 1."""
+    if isinstance(value, list):
+        return "a series"
+    return "yes or no" if isinstance(value, bool) else "one number"
 
 
 def cell_seconds(run: Mapping[str, Any]) -> float:
@@ -461,8 +469,13 @@ def _odd_seeds(runs: Sequence[Mapping[str, Any]], declared: Mapping[str, Metric]
 
 
 def _odd_numbers(runs: Sequence[Mapping[str, Any]], declared: Mapping[str, Metric]) -> Iterator[str]:
-    """What no number of its unit is, the first of each metric: words, crumbs, more than there is anywhere."""
+    """What no number of its unit is, the first of each metric: words, crumbs, more than there is anywhere.
+
+    A metric is yes or no in every run or in none, though Python takes True for 1.
+    """
     for name, metric in declared.items():
+        if len({isinstance(item, bool) for item in items_of(runs, name)}) > 1:
+            yield f"{name} is yes or no in some of its runs, and a number in others"
         if what := next(filter(None, (_odd_number(item, metric) for item in items_of(runs, name))), None):
             yield f"{name} is {what}"
 
