@@ -282,7 +282,7 @@ def guest_with(quantity: str, value: Any, variants: str = "") -> Any:
 def test_what_is_compared_with_nothing_on_another_machine_is_a_dash_with_the_reason(
     project: Project, tmp_path: Path
 ) -> None:
-    assert accepted(project, guest_with("same_weights", 0), tmp_path)
+    assert accepted(project, guest_with("same_weights", False), tmp_path)
     build = start(Project(project.root))
     render(build, f"`#!value {FOUR}#same_weights / {ONE}#same_weights x`")
     ((_, tree),) = build.here.data[GUEST]["values"].items()
