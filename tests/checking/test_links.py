@@ -69,6 +69,7 @@ def problems(text: str, folder: Path) -> list[str]:
         ("![x](sums.md)", "docs/ja/index.md:1: the picture `sums.md` is no file of the site"),
         ("![x](../../outside.svg)", "docs/ja/index.md:1: there is no file `../../outside.svg` to link to"),
         ("![x](picture.svg)", "docs/ja/index.md:1: there is no file `picture.svg` to link to; add it"),
+        ("One,\n[x](&#115;ums.md).", "docs/ja/index.md:2: `&#115;ums.md` holds `&`, which the build takes"),
     ],
 )
 def test_a_dead_link_is_named_with_its_line(text: str, problem: str, tmp_path: Path) -> None:
@@ -84,7 +85,7 @@ def test_a_dead_link_is_named_with_its_line(text: str, problem: str, tmp_path: P
     [
         "[x](sums.md), [y](sums.md#adding), [z](#start) and [w](./sums.md)",
         "[x](https://example.org/sum.md#a), [y](mailto:a@example.org)",
-        "`[x](sum.md)`",
+        "`[x](sum.md)` and `[x](a&b.md)`, [y](https://example.org/?a=1&b=2)",
         '<a href="#start">x</a>, <a href="https://example.org/">y</a> and <a href="mailto:a@example.org">z</a>',
         "![x](there.svg)",
         "```table\nlinks: {a: /sums.md#adding, b: index.md}\n```",

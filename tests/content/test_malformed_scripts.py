@@ -97,6 +97,13 @@ def test_what_compiling_would_take_minutes_over_is_a_problem(work: str) -> None:
     assert "compiles to more than 500000 parts" in said
 
 
+@pytest.mark.parametrize("blank", ["\f", "  ", "\t", "total = 1\f"])
+def test_lines_of_white_space_which_no_digest_has_are_a_problem(blank: str) -> None:
+    source = script_text("# %% work\ntotal = 0\n# here\ntotal += 1\n\n# %% checks\nassert total")
+    with pytest.raises(BenchbookError, match="holds white space alone, or ends a page"):
+        parse_script(source.replace("# here", blank), "snippets/guide/small.py", "guide/small.py")
+
+
 @pytest.mark.parametrize("hidden", ["\u202e", "\u2066", "\u200b", "\x1b"])
 def test_an_invisible_character_is_a_problem_in_a_comment_too(hidden: str) -> None:
     source = script_text(f"# %% work\nx = 1\n# not{hidden} slow\n\n# %% checks\nassert x")

@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown import Markdown
 
+from benchbook.content.cleaning import clean
 from benchbook.content.page_source import parse_page
 from benchbook.content.problems import Problem
 from benchbook.content.safe_html import ATTRIBUTES, MADE, WRITTEN, unsafe_address, unsafe_parts
@@ -21,7 +22,7 @@ from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
 from benchbook.languages.language import load_language
 from benchbook.languages.prose import prose_problems
 from benchbook.languages.style import style_problems
-from benchbook.rendering.security import clean, content_security_policy, inline_script
+from benchbook.rendering.security import content_security_policy, inline_script
 from benchbook.translations.leftovers import foreign_problems, front_matter_problems, preamble_problems
 from benchbook.translations.sections import sections_of
 from builders import make_project, write

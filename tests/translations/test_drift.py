@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from benchbook.content.page_source import parse_page
+from benchbook.content.page_source import PageSource, parse_page
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.languages.language import load_language
 from benchbook.rendering.notices import with_notices
+from benchbook.translations import documents
 from benchbook.translations.accept import accept, translation_states
 from benchbook.translations.drift import section_digest
 from benchbook.translations.front_matter import line_of_entry, with_entry
@@ -192,6 +193,29 @@ def test_a_section_is_told_to_be_new_although_a_page_was_once_no_text(tree: Tree
     assert {one.path for one in warnings if "`#more`: the English section is new" in one.what} == {
         f"docs/{code}/{PAGE}" for code in OTHERS
     }
+
+
+def test_an_earlier_revision_that_no_check_would_have_read_is_not_parsed(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tree.project.docs / "en" / PAGE
+    before = page.read_text("utf-8")
+    commit_all(tree.project.root)
+    page.write_text(before + "\n# Much { #much }\n" * 1000, "utf-8")
+    commit_all(tree.project.root)
+    page.write_text(before, "utf-8")
+    edit(page, "Divide the batch by", "First divide the batch by")
+    commit_all(tree.project.root)
+    parsed: list[str] = []
+
+    def watched(text: str, inline: bool = True) -> PageSource:
+        parsed.append(text)
+        return parse_page(text, inline=inline)
+
+    monkeypatch.setattr(documents, "parse_page", watched)
+    assert tree.new()[0] == set()
+    assert before in parsed
+    assert not [text for text in parsed if "# Much" in text]
 
 
 def of_drift(warnings: Iterable[Problem]) -> list[Problem]:

@@ -91,6 +91,13 @@ def test_what_only_one_parser_finds_is_named_with_its_line(text: str) -> None:
     assert found in reading_problems(parse_page(whole), whole, "a.md", ())
 
 
+@pytest.mark.parametrize("tag", ["td", "th", "tr", "tbody"])
+def test_a_tag_that_cleaning_drops_is_named_before_a_build_stops_at_it(tag: str) -> None:
+    whole = HEAD + f"In HTML, a cell is a <{tag}>word</{tag}> of a row.\n"
+    (found,) = reading_problems(parse_page(whole), whole, "a.md", ())
+    assert (found.line, "both parsers must read a page alike" in found.what) == (LINE, True)
+
+
 def test_every_section_that_reads_otherwise_is_named() -> None:
     parts = "".join(f"## Part {{ #{key} }}\n\n<p>12</p>\n\nWords.\n\n" for key in "abc")
     found = list(reading_problems(parse_page(HEAD + parts), HEAD + parts, "a.md", ()))

@@ -17,6 +17,9 @@ from benchbook.content.site_files import ASSETS
 
 # A full address, or one of another host: not ours to follow.
 _SCHEME = re.compile(r"(?:[a-z][a-z0-9+.-]*:|//)", re.IGNORECASE)
+# An address within the site that holds the begin of an entity, and code, which leads nowhere.
+_ENTITY = re.compile(r"\]\(\s*<?(?!//)(?P<address>[^\s:)>&]*&[^\s)>]*)")
+_CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 # What needs no resolving; with another scheme it is refused elsewhere.
 _LEFT = re.compile(r"#.|[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
 _IMAGE = "image"
@@ -49,6 +52,7 @@ def link_problems(page: PageSource, name: str, folder: Path, path: str, known: A
         known: The pages there are, which every language shows, and their sections.
     """
     yield from _raw_problems(page, path)
+    yield from _entity_problems(page, path)
     for line, address, kind in _links(page):
         of_row = kind == ROW
         target, mark, anchor = address.partition("#")
@@ -80,6 +84,17 @@ def link_problems(page: PageSource, name: str, folder: Path, path: str, known: A
         elif anchor and anchor not in known[target]:
             fix = did_you_mean(anchor, known[target], "heading id")
             yield Problem(path, line, f"`{target}` has no section `#{anchor}` to link to", fix)
+
+
+def _entity_problems(page: PageSource, path: str) -> Iterator[Problem]:
+    """Addresses of the site that are written with entities: the build resolves none of them."""
+    for token in page.inlines():
+        assert token.map is not None
+        said = _CODE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), token.content)
+        for found in _ENTITY.finditer(said):
+            line = token.map[0] + 1 + said.count("\n", 0, found.start())
+            what = f"`{found['address']}` holds `&`, which the build takes for itself"
+            yield Problem(path, line, what, "write the address as it is")
 
 
 def _target(address: str, name: str) -> str:

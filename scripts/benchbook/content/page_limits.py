@@ -80,6 +80,11 @@ def unreadable_pages(project: Project) -> Iterator[Problem]:
             yield Problem(shown, *found)
 
 
+def is_readable(text: str) -> bool:
+    """Whether parsers read a text in good time: an earlier one of a page need never have passed a check."""
+    return len(text) <= MOST_BYTES and endless(text) is None
+
+
 def too_deep(path: str) -> Problem:
     """What to say of a page, called `path`, in which a parser ran out of its stack all the same."""
     return Problem(path, 1, "nests deeper than parsers follow", _NEST_LESS)

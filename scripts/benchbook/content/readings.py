@@ -166,8 +166,10 @@ class _Collector:
         if self._buffer:
             # An address that is text, too, is decoded by one parser.
             buffer, self._buffer = unquote(self._buffer), ""
+            line, place = self._start, 0
             for word in _WORD.finditer(buffer):
-                line = self._start + buffer.count("\n", 0, word.start())
+                line += buffer.count("\n", place, word.start())
+                place = word.start()
                 self._add(Item(self._kind, word[0]), line)
 
     def put(self, kind: str, text: str) -> None:

@@ -45,6 +45,8 @@ _MORE_THAN_WORDS = re.compile(r"\]\(|\]:|://|www\.|mailto:|```|~~~|[$\\]", re.IG
 MOST_COMPILED = 500_000
 _BLOCKS = ast.stmt | ast.excepthandler | ast.match_case
 # Where Python looks for the encoding of a file: https://peps.python.org/pep-0263/
+# No digest has these, and what highlights code takes minutes over thousands of them.
+_BLANK = re.compile(r"\f|^[^\S\n]+$", re.MULTILINE)
 _ENCODING = re.compile(r"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 
 
@@ -294,6 +296,9 @@ def parse_script(source: str, path: str, reference: str) -> Script:
         what = f"holds an invisible character (U+{ord(hidden[0]):04X})"
         line = source.count("\n", 0, hidden.start()) + 1
         raise BenchbookError(Problem(path, line, what, "remove it, or write it as an escape in a string"))
+    if (blank := _BLANK.search(source)) is not None:
+        line = source.count("\n", 0, blank.start()) + 1
+        raise BenchbookError(Problem(path, line, "holds white space alone, or ends a page", "remove it"))
     # Python reads it as the file it is then: a comment in UTF-7 is code to a reader who runs it.
     for number, said in enumerate(source.split("\n", 2)[:2], start=1):
         if (named := _ENCODING.match(said)) and named[1].lower() not in ("utf-8", "utf8"):

@@ -10,6 +10,7 @@ from html import escape
 from markdown import Markdown
 from markdown_exec import base_format
 
+from benchbook.content.cleaning import clean
 from benchbook.content.parameters import axis_text, parameters_text
 from benchbook.content.problems import few_known
 from benchbook.content.references import (
@@ -28,7 +29,6 @@ from benchbook.query.measurements import RecordedVariant, missing_fix, recorded,
 from benchbook.rendering.context import Build, Rendering
 from benchbook.rendering.labels import OUTCOMES
 from benchbook.rendering.provenance import details_element, render_details
-from benchbook.rendering.security import clean
 
 PLACES = ("above", "below", "block", "tabbed-left", "tabbed-right", "none")
 MAX_LINES, MAX_CHARACTERS = 60, 20_000

@@ -17,6 +17,7 @@ from benchbook.content.claims import (
     claim_anchor,
     claim_parts,
 )
+from benchbook.content.cleaning import clean
 from benchbook.content.references import UnresolvedError
 from benchbook.content.units import Unit, shared_unit, unit_beside
 from benchbook.languages.formatting import NO_BREAK_SPACE
@@ -35,7 +36,6 @@ from benchbook.rendering.provenance import (
     repeats_text,
     result_rows,
 )
-from benchbook.rendering.security import clean
 from benchbook.statistics.comparison import Doubt
 
 # An outcome as readers are told it: what runs that are too few show may be anything but close.

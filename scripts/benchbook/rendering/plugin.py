@@ -26,12 +26,12 @@ from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 from mkdocs.utils.templates import TemplateContext
 
+from benchbook.content.cleaning import clean
 from benchbook.content.problems import Problem
 from benchbook.content.safe_html import FRONT_MATTER
 from benchbook.content.unforeseen import limit_time
 from benchbook.rendering.frame import SiteFrame
 from benchbook.rendering.replay import Replay, is_nested
-from benchbook.rendering.security import clean
 
 if TYPE_CHECKING:
     from mkdocs.livereload import LiveReloadServer

@@ -8,6 +8,7 @@ from pathlib import Path
 from markdown import Markdown
 from mkdocs.config import load_config
 
+from benchbook.content.cleaning import clean
 from benchbook.content.project import Project
 from benchbook.languages.language import Language, load_languages
 from benchbook.languages.markup import finish
@@ -16,7 +17,6 @@ from benchbook.rendering.context import Build, PageContext, activate
 from benchbook.rendering.fences import fill
 from benchbook.rendering.provenance import Commits
 from benchbook.rendering.replay import register_fences
-from benchbook.rendering.security import clean
 from benchbook.rendering.templates import template
 from benchbook.translations.documents import Document
 from benchbook.translations.drift import drift_of

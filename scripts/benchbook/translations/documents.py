@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from benchbook.content.page_limits import is_readable
 from benchbook.content.page_source import PageSource, parse_page
 from benchbook.content.project import Project
 from benchbook.content.revisions import git_answer, has_whole_history
 from benchbook.languages.language import FALLBACK
 from benchbook.translations.drift import Drift, drift_of, section_digest
 from benchbook.translations.sections import Section, sections_of
+
+# How many characters of a page's history are read, four times those of the longest here: a million take 6 s.
+LONGEST_HISTORY = 12_000_000
 
 
 @dataclass(frozen=True)
@@ -94,11 +98,17 @@ def _keys_at(commit: str, path: Path) -> set[str]:
     """The sections that a file had in a commit; none where it was not there."""
     content = git_answer(path.parent, "cat-file", "blob", f"{commit}:./{path.name}") or b""
     text = content.decode("utf-8", "replace")
+    if not is_readable(text):
+        return set()
     return {section.key for section in sections_of(parse_page(text, inline=False), text)}
 
 
 def _revisions(path: Path) -> list[str] | None:
-    """Every text that a file has had, the newest first; None where git does not know it, or not all of it."""
+    """Every text that a file has had, the newest first; None where git does not know it, or not all of it.
+
+    Texts that no check would have read are left out, and so are the oldest where all are longer than
+    `LONGEST_HISTORY` together.
+    """
     if not has_whole_history(path.parent):
         return None
     # Merges too, and what the file was called before.
@@ -106,10 +116,19 @@ def _revisions(path: Path) -> list[str] | None:
         path.parent, "log", "--follow", "-m", "--raw", "--no-abbrev", "--format=", "--", path.name
     )
     blobs = dict.fromkeys(line.split()[3] for line in (history or b"").splitlines() if line[:1] == b":")
-    texts = [git_answer(path.parent, "cat-file", "blob", blob.decode()) for blob in blobs if blob.strip(b"0")]
-    if not texts or None in texts:
-        return None
-    return [text.decode("utf-8", "replace") for text in texts if text is not None]
+    texts = []
+    length = 0
+    for blob in blobs:
+        if not blob.strip(b"0"):
+            continue
+        if (content := git_answer(path.parent, "cat-file", "blob", blob.decode())) is None:
+            return None
+        if not is_readable(text := content.decode("utf-8", "replace")):
+            continue
+        if (length := length + len(text)) > LONGEST_HISTORY:
+            break
+        texts.append(text)
+    return texts or None
 
 
 def read_documents(project: Project, pages: Mapping[Path, PageSource] | None = None) -> Iterator[Document]:

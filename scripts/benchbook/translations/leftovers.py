@@ -150,12 +150,15 @@ def reading_problems(page: PageSource, text: str, path: str, known: Collection[P
         path: For messages.
         known: What is wrong with the page besides.
     """
+    # Loads a library that only pages need.
+    from benchbook.content.cleaning import clean
+
     try:
         html, slots = site_reading(text)
     except RecursionError:
         yield too_deep(path)
         return
-    yield from differences(page_items(page), html_items(html, slots), path)
+    yield from differences(page_items(page), html_items(clean(html), slots), path)
     said = {problem.what for problem in known}
     lines = text.lower().split("\n")
     for what in dict.fromkeys(what for _, what in unsafe_parts(html)):
