@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -147,14 +146,16 @@ def sections_of(page: PageSource, text: str) -> tuple[Section, ...]:
     description = page.front_matter.get("description")
     if isinstance(description, str):
         found.append(plain_section(DESCRIPTION, description, text))
-    words = sorted((token for token in page.tokens if is_word(token)), key=_line)
-    lines = [_line(token) for token in words]
     blocks = [token for token in page.tokens if not is_word(token)]
     starts = [place for place, token in enumerate(blocks) if token.type == "heading_open"]
-    for heading, start, end in zip(page.headings(), starts, [*starts[1:], len(blocks)], strict=False):
+    lines = [_line(blocks[start]) for start in starts]
+    # One list more, for what stands above the first heading.
+    words: list[list[Token]] = [[] for _ in range(len(lines) + 1)]
+    for token in filter(is_word, page.tokens):
+        words[bisect_right(lines, _line(token))].append(token)
+    parts = zip(page.headings(), starts, [*starts[1:], len(blocks)], words[1:], strict=False)
+    for heading, start, end, inside in parts:
         if heading.id is not None:
-            last = _line(blocks[end]) if end < len(blocks) else sys.maxsize
-            inside = words[bisect_left(lines, heading.line) : bisect_left(lines, last)]
             tokens = blocks[start:end]
             found.append(Section(heading.id, heading.level, heading.line, heading.text, tokens, inside))
     return tuple(found)
