@@ -11,15 +11,14 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from benchbook.content.claims import claim_anchor
-from benchbook.content.page_source import ROW, PageSource, claim_sentences
+from benchbook.content.page_source import CODE_SPAN, ROW, PageSource, claim_sentences
 from benchbook.content.problems import Problem, did_you_mean
 from benchbook.content.site_files import ASSETS
 
 # A full address, or one of another host: not ours to follow.
 _SCHEME = re.compile(r"(?:[a-z][a-z0-9+.-]*:|//)", re.IGNORECASE)
-# An address within the site that holds the begin of an entity, and code, which leads nowhere.
+# An address within the site that holds the begin of an entity.
 _ENTITY = re.compile(r"\]\(\s*<?(?!//)(?P<address>[^\s:)>&]*&[^\s)>]*)")
-_CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 # What needs no resolving; with another scheme it is refused elsewhere.
 _LEFT = re.compile(r"#.|[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
 _IMAGE = "image"
@@ -90,7 +89,7 @@ def _entity_problems(page: PageSource, path: str) -> Iterator[Problem]:
     """Addresses of the site that are written with entities: the build resolves none of them."""
     for token in page.inlines():
         assert token.map is not None
-        said = _CODE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), token.content)
+        said = CODE_SPAN.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), token.content)
         for found in _ENTITY.finditer(said):
             line = token.map[0] + 1 + said.count("\n", 0, found.start())
             what = f"`{found['address']}` holds `&`, which the build takes for itself"

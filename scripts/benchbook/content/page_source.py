@@ -37,6 +37,8 @@ FENCES: Mapping[str, Literal["yaml", "words", "reference"]] = {
 VALUE = "#!value "
 
 TAB = re.compile(r'^(\s*)===([!+]?) (?=")', re.MULTILINE)
+# Code in a line as it is written, which leads nowhere.
+CODE_SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 # One id, and classes: of several ids, an element has the last.
 HEADING_ID = re.compile(r"\{:? *#(?P<id>[^\s{}#.=]+)(?: +\.[A-Za-z0-9_-]+)* *\}\s*$")
 # A list of attributes as a page may have one, which is no text of it: ids, classes, the size of a picture.

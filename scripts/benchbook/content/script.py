@@ -44,9 +44,9 @@ _MORE_THAN_WORDS = re.compile(r"\]\(|\]:|://|www\.|mailto:|```|~~~|[$\\]", re.IG
 # A hundred times our longest. A `finally` in a `finally` doubles it, each `return` in its `try` adds to it.
 MOST_COMPILED = 500_000
 _BLOCKS = ast.stmt | ast.excepthandler | ast.match_case
-# Where Python looks for the encoding of a file: https://peps.python.org/pep-0263/
 # No digest has these, and what highlights code takes minutes over thousands of them.
 _BLANK = re.compile(r"\f|^[^\S\n]+$", re.MULTILINE)
+# Where Python looks for the encoding of a file: https://peps.python.org/pep-0263/
 _ENCODING = re.compile(r"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from markdown_it.token import Token
 
 from benchbook.content.page_limits import too_deep
-from benchbook.content.page_source import CLAIM, FENCES, PageSource, fence_name
+from benchbook.content.page_source import CLAIM, CODE_SPAN, FENCES, PageSource, fence_name
 from benchbook.content.problems import Problem, did_you_mean
 from benchbook.content.readings import differences, html_items, page_items, site_reading
 from benchbook.content.safe_html import (
@@ -40,10 +40,9 @@ from benchbook.translations.settings import Rules, words_of
 _CONFUSABLE = frozenset(
     "\u060c\u061b\u061f\u066a\u066b\u066c\u2018\u2019\u201c\u201d\u2013\u2014\u2212\u00a0\u00ad"
 )
-# What stands where an address does, and code, which leads nowhere.
+# What stands where an address does.
 _ADDRESS = re.compile(r"(?:\]\(|^ {0,3}\[[^\]]+\]:|<)\s*<?([^\s)>]*)")
 _AUTOLINK = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*:[^\s<>]*>")
-_CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 # A list of attributes behind an element, of which texts in quotes may hold braces, and the names in it.
 _ATTRIBUTES = re.compile(r"\{:?([^{}\n]*|[^{}\n]*?=[\"'][^\n]*)\}")
 _ATTRIBUTE = re.compile(r"([^\s=}]+)=")
@@ -132,7 +131,7 @@ def syntax_problems(page: PageSource, text: str, path: str) -> Iterator[Problem]
     for number, line in enumerate(text.split("\n")[front_matter_lines(text) :], front_matter_lines(text)):
         if number in code:
             continue
-        if found := _FOOTNOTE.search(_CODE.sub("", line)):
+        if found := _FOOTNOTE.search(CODE_SPAN.sub("", line)):
             yield Problem(
                 path, number + 1, f"`{found[0]}` is a footnote", "say it in the text, or leave it out"
             )
@@ -236,7 +235,7 @@ def _unsafe_html(html: str, line: int, path: str) -> Iterator[Problem]:
 
 def _unsafe_text(text: str, line: int, path: str) -> Iterator[Problem]:
     """What Markdown would make of a text as it is written: two parsers do not agree on what is HTML."""
-    text = _CODE.sub(lambda found: "\n" * found[0].count("\n"), text)
+    text = CODE_SPAN.sub(lambda found: "\n" * found[0].count("\n"), text)
     yield from _unsafe_html(_AUTOLINK.sub("", text), line, path)
     for place, one in enumerate(text.split("\n")):
         # Which element a list of attributes belongs to, the text does not tell.
