@@ -24,6 +24,7 @@ from benchbook.content.records import MOST_CAMPAIGNS, Campaign, HistoryLine, Rec
 from benchbook.content.script import Variant
 from benchbook.content.unfinished import alone
 from benchbook.machines import circumstances
+from benchbook.machines.accelerators import Accelerators, accelerator_table
 from benchbook.machines.circumstances import deciding_variables, differ
 from benchbook.machines.description import describe
 from benchbook.recording import campaign as campaigns
@@ -624,12 +625,12 @@ def test_a_later_campaign_that_comes_in_while_a_recording_runs_stays(
 # A clock that is set back
 
 
-def stopped(project: Project, monkeypatch: pytest.MonkeyPatch, runs: int) -> None:
+def stopped(project: Project, monkeypatch: pytest.MonkeyPatch, runs: int, **options: Any) -> None:
     """Record until so many runs are done, and have no more time."""
     asked = iter(range(runs + 1))
     with monkeypatch.context() as patch:
         patch.setattr(Session, "_time_left", lambda _: 60.0 if next(asked, None) is not None else 0.0)
-        assert record(project) == 0
+        assert record(project, **options) == 0
 
 
 def only_campaign(project: Project) -> Campaign:
@@ -810,6 +811,26 @@ def test_a_campaign_is_not_gone_on_with_on_other_hardware(
     stopped(project, monkeypatch, 2)
     on_another(monkeypatch, **OTHERS[changed])
     stopped(project, monkeypatch, 2)
+    said = capsys.readouterr().err
+    assert "is of other code, parameters, packages or circumstances; a new campaign begins" in said
+
+
+@pytest.mark.parametrize(
+    "changed", [{"name": "Another GPU"}, {"memory_bytes": 2**34}, {"count": 2}, {"partition": "1g.10gb"}]
+)
+def test_a_campaign_is_not_gone_on_with_on_another_accelerator(
+    project: Project,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    changed: dict[str, Any],
+) -> None:
+    add_script(project.root, PLAIN, TIMED.replace('"cpu"', '"accelerator"'))
+    table = accelerator_table(name="A GPU", vendor="NVIDIA", memory_bytes=2**35, count=1)
+    for description in (table, table, table | changed):
+        assert "new campaign" not in capsys.readouterr().err
+        found = Accelerators("cuda", description, ())
+        monkeypatch.setattr(recording, "find_accelerators", lambda *_, found=found: found)
+        stopped(project, monkeypatch, 2, machine="a-box")
     said = capsys.readouterr().err
     assert "is of other code, parameters, packages or circumstances; a new campaign begins" in said
 

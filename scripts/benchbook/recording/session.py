@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from benchbook.content.claims import predicates_about
-from benchbook.content.machines import MachineDescription
+from benchbook.content.machines import HARDWARE, MachineDescription
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import CLOCK_SKEW, FIRST_DAY, Campaign, UnwritableError, writing
@@ -256,11 +256,13 @@ class Session:
             "state": state | {FOREIGN: watch.foreign()},
             "predicates": predicates_about(self.project, task.script.reference),
         }
+        accelerator = self.machine.accelerator
         key = {
             "machine": self.machine.name,
             # Machines of one name are lent with other processors, and updated.
             "processor": asdict(self.machine.cpu),
             "memory": gigabytes(self.machine.memory_bytes),
+            "accelerator": accelerator and {name: getattr(accelerator, name) for name in HARDWARE},
             "kernel": self.machine.system.get("kernel"),
             "packages": packages,
             "device": [state["driver"], state["power_limit_watts"]],
