@@ -23,6 +23,8 @@ from benchbook.content.project import Project
 from benchbook.content.records import MOST_CAMPAIGNS, Campaign, HistoryLine, Record, load_record
 from benchbook.content.script import Variant
 from benchbook.content.unfinished import alone
+from benchbook.machines import circumstances
+from benchbook.machines.accelerators import Accelerators, accelerator_table
 from benchbook.machines.circumstances import deciding_variables, differ
 from benchbook.machines.description import describe
 from benchbook.recording import campaign as campaigns
@@ -623,12 +625,12 @@ def test_a_later_campaign_that_comes_in_while_a_recording_runs_stays(
 # A clock that is set back
 
 
-def stopped(project: Project, monkeypatch: pytest.MonkeyPatch, runs: int) -> None:
+def stopped(project: Project, monkeypatch: pytest.MonkeyPatch, runs: int, **options: Any) -> None:
     """Record until so many runs are done, and have no more time."""
     asked = iter(range(runs + 1))
     with monkeypatch.context() as patch:
         patch.setattr(Session, "_time_left", lambda _: 60.0 if next(asked, None) is not None else 0.0)
-        assert record(project) == 0
+        assert record(project, **options) == 0
 
 
 def only_campaign(project: Project) -> Campaign:
@@ -813,6 +815,26 @@ def test_a_campaign_is_not_gone_on_with_on_other_hardware(
     assert "is of other code, parameters, packages or circumstances; a new campaign begins" in said
 
 
+@pytest.mark.parametrize(
+    "changed", [{"name": "Another GPU"}, {"memory_bytes": 2**34}, {"count": 2}, {"partition": "1g.10gb"}]
+)
+def test_a_campaign_is_not_gone_on_with_on_another_accelerator(
+    project: Project,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    changed: dict[str, Any],
+) -> None:
+    add_script(project.root, PLAIN, TIMED.replace('"cpu"', '"accelerator"'))
+    table = accelerator_table(name="A GPU", vendor="NVIDIA", memory_bytes=2**35, count=1)
+    for description in (table, table, table | changed):
+        assert "new campaign" not in capsys.readouterr().err
+        found = Accelerators("cuda", description, ())
+        monkeypatch.setattr(recording, "find_accelerators", lambda *_, found=found: found)
+        stopped(project, monkeypatch, 2, machine="a-box")
+    said = capsys.readouterr().err
+    assert "is of other code, parameters, packages or circumstances; a new campaign begins" in said
+
+
 def test_a_campaign_is_not_gone_on_with_under_variables_that_decide_its_numbers(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -933,6 +955,72 @@ def test_a_bundle_that_is_nested_thousands_deep_is_not_gone_on_with(project: Pro
         Bundle(path, Checkout(project, HERE), HERE)
 
 
+# A git that does not answer
+
+
+def hide_git(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(root / "nothing"))
+
+
+def give_to_another(_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+
+
+def damage_index(root: Path, _monkeypatch: pytest.MonkeyPatch) -> None:
+    write(root / ".git/index", "damaged")
+
+
+def slow_down(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = f'#!/bin/sh\ncase "$*" in *status*) exec sleep 60;; esac\nexec {shutil.which("git")} "$@"\n'
+    write(root / "slow/git", slow).chmod(0o755)
+    monkeypatch.setenv("PATH", str(root / "slow"), prepend=os.pathsep)
+    monkeypatch.setattr(circumstances, "GIT_SECONDS", 2.0)
+
+
+@pytest.mark.parametrize(
+    ("silence", "known", "why", "fix"),
+    [
+        (hide_git, False, "names no commit, .* does not start", "install git"),
+        (
+            give_to_another,
+            False,
+            "names no commit, .* dubious",
+            "`git config --global --add safe.directory .*`",
+        ),
+        (damage_index, True, "does not tell what is edited, .* index", "record in a clone where .* answers"),
+        (slow_down, True, "does not tell what is edited, .* 2 seconds", "see what keeps it from ending"),
+    ],
+)
+def test_code_counts_as_modified_where_git_does_not_tell_that_it_is_not(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    silence: Callable[..., None],
+    known: bool,
+    why: str,
+    fix: str,
+) -> None:
+    head = commit_all(tmp_path)
+    assert circumstances.commit(tmp_path) == (head, False)
+    silence(tmp_path, monkeypatch)
+    warnings: list[str] = []
+    assert circumstances.commit(tmp_path, warnings.append) == (head if known else None, True)
+    [line] = warnings
+    assert re.fullmatch(f"git {why}.*; .*{fix}", line)
+
+
+def test_a_recording_warns_once_that_git_does_not_tell_which_code_it_is_of(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, PLAIN, SWEEP)
+    commit_all(project.root)
+    give_to_another(project.root, monkeypatch)
+    assert record(project) == 0
+    [line] = [line for line in capsys.readouterr().err.splitlines() if "git" in line]
+    assert line.startswith("warning: git names no commit, so every record says that its code was modified: ")
+    assert line.endswith(f"; run `git config --global --add safe.directory {project.root}`")
+    assert (only_campaign(project).commit, only_campaign(project).modified) == (None, True)
+
+
 # An environment or a checkout that changes meanwhile
 
 
@@ -1004,6 +1092,24 @@ def test_runs_of_two_commits_are_not_kept_and_no_further_script_is_run(
     assert line.endswith("leave the checkout as it is until it is recorded, and record it again")
     assert not project.records.exists()
     assert record(project) == 0
+
+
+def test_code_that_is_committed_once_it_was_read_is_not_recorded_as_of_that_commit(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, PLAIN, SWEEP)
+    write(project.root / ".gitignore", ".benchbook\n")
+    commit_all(project.root)
+
+    def commit_meanwhile(_store: Checkout) -> None:
+        add_script(project.root, PLAIN.replace("2.0", "3.0"), SWEEP)
+        commit_all(project.root)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkout, "hold_machine", commit_meanwhile)
+        assert record(project) == 1
+    assert "the checkout went from" in capsys.readouterr().err
+    assert not project.records.exists()
 
 
 def test_a_commit_of_pages_and_records_costs_no_run(

@@ -614,7 +614,7 @@ def test_the_commit_of_a_packed_checkout_is_what_its_kit_says(
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     for text, found in (("a" * 40, "a" * 40), ("main", None), ("", None)):
         monkeypatch.setenv(PACKED_COMMIT, text)
-        assert commit(tmp_path) == (found, False)
+        assert commit(tmp_path) == (found, found is None)
 
 
 def test_a_bundle_in_a_folder_is_named_after_the_machine(

@@ -1037,7 +1037,7 @@ def test_the_commit_and_whether_the_tree_differs_from_it_are_noted(tmp_path: Pat
     def git(*arguments: str) -> None:
         subprocess.run(["git", "-C", str(tmp_path), *arguments], check=True, capture_output=True)
 
-    assert commit(tmp_path) == (None, False)
+    assert commit(tmp_path) == (None, True)
     (tmp_path / "snippets/records").mkdir(parents=True)
     (tmp_path / "snippets/a.py").write_text("1\n")
     git("init")

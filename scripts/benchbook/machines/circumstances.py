@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from benchbook.machines.nvml import Identity, Nvml, find_all
 PACKED_COMMIT = "BENCHBOOK_COMMIT"
 # More than a driver keeps on an idle device, less than any context.
 EMPTY_BYTES = 256 * 2**20
+# How long git may take to answer.
+GIT_SECONDS = 60.0
 # Records and predictions are what is being made; pages change no number.
 CHANGES_NUMBERS = ("snippets", "scripts", ":!snippets/records", ":!snippets/predictions")
 # How variables begin that decide a script's numbers: by threads and where they run, allocators, libraries,
@@ -38,13 +40,26 @@ NOT_DECIDING = frozenset(
 STATE_FIELDS = ("driver", "power_limit_watts", "clocks_mhz", "temperature_celsius")
 
 
-def commit(root: Path) -> tuple[str | None, bool]:
-    """The commit that is checked out, and whether what could change a number differs from it."""
-    head = _git(root, "rev-parse", "HEAD")
+def commit(root: Path, warn: Callable[[str], None] = lambda _: None) -> tuple[str | None, bool]:
+    """The commit that is checked out, and whether what could change a number differs from it.
+
+    It counts as differing where nothing tells that it does not.
+
+    Parameters:
+        root: The checkout.
+        warn: Told in one line why git does not answer, and what to do.
+    """
+    head, why = _answer(root, "rev-parse", "HEAD")
     if head is None:
         packed = os.environ.get(PACKED_COMMIT, "")
-        return (packed if re.fullmatch("[0-9a-f]{40}", packed) else None), False
-    return head, bool(_git(root, "status", "--porcelain", "--", *CHANGES_NUMBERS))
+        if re.fullmatch("[0-9a-f]{40}", packed):
+            return packed, False
+        warn(f"git names no commit, so every record says that its code was modified: {why}")
+        return None, True
+    changed, why = _answer(root, "status", "--porcelain", "--", *CHANGES_NUMBERS)
+    if changed is None:
+        warn(f"git does not tell what is edited, so every record says that its code was modified: {why}")
+    return head, changed != ""
 
 
 def made(root: Path, commit: str | None) -> datetime | None:
@@ -87,13 +102,26 @@ def deciding_variables(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _git(root: Path, *arguments: str) -> str | None:
+    return _answer(root, *arguments)[0]
+
+
+def _answer(root: Path, *arguments: str) -> tuple[str | None, str]:
+    """What git says; where it does not answer None, and then why and what to do about it."""
     # What is asked while others may commit takes no lock from them.
     command = ["git", "--no-optional-locks", "-C", str(root), *arguments]
+    shown = f"`git {arguments[0]}`"
     try:
-        answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    except OSError:
-        return None
-    return answer.stdout.strip() if answer.returncode == 0 else None
+        answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=GIT_SECONDS)
+    except OSError as error:
+        return None, f"it does not start ({error.strerror}); install git"
+    except subprocess.TimeoutExpired:
+        return None, f"{shown} takes longer than {GIT_SECONDS:g} seconds; see what keeps it from ending"
+    if answer.returncode == 0:
+        return answer.stdout.strip(), ""
+    said = answer.stderr.strip().splitlines() or [f"exit code {answer.returncode}"]
+    # Where the checkout is another owner's, it ends with the command that lets it be read.
+    command_for_it = f"run `{said[-1].strip()}`" if "safe.directory" in said[-1] else ""
+    return None, f"{said[0]}; {command_for_it or f'record in a clone where {shown} answers'}"
 
 
 class DeviceWatch:

@@ -111,6 +111,19 @@ def record_command(
             store = Bundle(bundle, Checkout(project, here), here, begun)
             for line in store.left_out:
                 console.print(line, markup=False, soft_wrap=True)
+        session = Session(
+            project=project,
+            machine=here,
+            found=found,
+            store=store,
+            console=console,
+            ends=None if budget_seconds is None else time.monotonic() + budget_seconds,
+            shared=shared,
+            recorded_by=recorded_by or MAINTAINERS,
+            environment=HIDDEN if here.kind == "cpu" and machine is not None else {},
+        )
+        if not (plan or smallest or venvs or verify):
+            session.note_checkout()
         chosen = make_plan(
             project,
             scripts,
@@ -134,17 +147,6 @@ def record_command(
                 chosen = _with_what_is_kept(chosen, project, here, console)
             _print_plan(chosen, here, plan_json, runners)
             return _report(console, chosen.problems)
-        session = Session(
-            project=project,
-            machine=here,
-            found=found,
-            store=store,
-            console=console,
-            ends=None if budget_seconds is None else time.monotonic() + budget_seconds,
-            shared=shared,
-            recorded_by=recorded_by or MAINTAINERS,
-            environment=HIDDEN if here.kind == "cpu" and machine is not None else {},
-        )
         before = _interrupt_once()
         try:
             if verify:

@@ -166,8 +166,8 @@ def why_not_resumed(journal: Journal, new: Mapping[str, Any], now: datetime) -> 
     old: Mapping[str, Any] = journal.header
     try:
         started = datetime.strptime(old["campaign"]["started"], MOMENT).replace(tzinfo=UTC)
-        # An older journal does not tell of variables.
-        keys = [{"environment": {}, **header["key"]} for header in (old, new)]
+        # An older journal does not tell of variables, nor of an accelerator.
+        keys = [{"environment": {}, "accelerator": None, **header["key"]} for header in (old, new)]
         same = is_same(*keys)
         before, after = (key["environment"].items() for key in keys)
         variables = sorted({name for name, _ in before ^ after})

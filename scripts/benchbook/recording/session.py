@@ -16,9 +16,10 @@ from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 from rich.console import Console
+from rich.markup import escape
 
 from benchbook.content.claims import predicates_about
-from benchbook.content.machines import MachineDescription
+from benchbook.content.machines import HARDWARE, MachineDescription
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import CLOCK_SKEW, FIRST_DAY, Campaign, UnwritableError, writing
@@ -72,11 +73,22 @@ class Session:
     recorded_by: str
     environment: Mapping[str, str]
     _idle: bool = field(default=True, init=False)
-    # When the files of the checkout that could change a number had changed, as it began.
+    # When the files of the checkout that could change a number had changed, as it began, and its commit then.
     _files: dict[str, int | None] = field(default_factory=dict, init=False)
+    _at_commit: tuple[str | None, bool] = field(default=(None, True), init=False)
+    # Why git does not tell it.
+    _silence: list[str] = field(default_factory=list, init=False)
+
+    def note_checkout(self) -> None:
+        """Note which code is about to be recorded, before any of it is read: what changes later differs."""
+        # In this order: what is edited in between differs from both.
+        self._files = changes(self.project.root)
+        self._at_commit = commit(self.project.root, self._silence.append)
 
     def record(self, tasks: Sequence[Task]) -> list[Problem]:
         """Record every task; the problems met. A task that cannot be recorded does not keep the next from it.
+
+        The checkout was noted before the tasks were planned.
 
         Raises:
             BenchbookError: Others use the device, and that was not asked for.
@@ -146,9 +158,8 @@ class Session:
         if load > 0.5:
             busy = f"the machine is busy (load average {load:.1f}), which spoils every time"
             self._warn(busy)
-        # In this order: what is edited in between differs from both.
-        self._files = changes(self.project.root)
-        at_commit = commit(self.project.root)
+        for why in self._silence:
+            self._warn(why)
         problems: list[Problem] = []
         unfinished: dict[str, int] = {}
         # What once used up a budget goes last, or it would do so each time.
@@ -160,7 +171,7 @@ class Session:
                     unfinished[task.script.reference] = runs_left(task, begun[task.script.reference])
                     continue
                 try:
-                    found, missing = self._record_task(task, hosts, watch, at_commit)
+                    found, missing = self._record_task(task, hosts, watch, self._at_commit)
                 except (UnwritableError, WrongClockError, MovedCheckoutError) as error:
                     problems += error.problems
                     break
@@ -222,7 +233,7 @@ class Session:
         )
 
     def _warn(self, what: str) -> None:
-        self.console.print(f"[yellow]warning:[/] {what}", soft_wrap=True)
+        self.console.print(f"[yellow]warning:[/] {escape(what)}", soft_wrap=True)
 
     def _record_task(
         self, task: Task, hosts: Hosts, watch: DeviceWatch, at_commit: tuple[str | None, bool]
@@ -245,11 +256,13 @@ class Session:
             "state": state | {FOREIGN: watch.foreign()},
             "predicates": predicates_about(self.project, task.script.reference),
         }
+        accelerator = self.machine.accelerator
         key = {
             "machine": self.machine.name,
             # Machines of one name are lent with other processors, and updated.
             "processor": asdict(self.machine.cpu),
             "memory": gigabytes(self.machine.memory_bytes),
+            "accelerator": accelerator and {name: getattr(accelerator, name) for name in HARDWARE},
             "kernel": self.machine.system.get("kernel"),
             "packages": packages,
             "device": [state["driver"], state["power_limit_watts"]],
