@@ -213,9 +213,11 @@ def test_what_main_has_stays_under_another_name_and_with_other_code(project: Pro
     table = table_of(project) | {"script": "sums/plus.py"}
     (project.root / RECORD).unlink()
     table["variants"]["default"]["runs"][0]["metrics"].update(total=9)
+    table["variants"]["default"]["code"] = OTHER_CODE
     table["history"][0]["medians"]["default"].update(total=9)
     path = write(project.record_path(MACHINE, "sums/plus.py"), json.dumps(table))
-    assert {EDITS["runs"][1], EDITS["a line of the history"][1]} <= set(on(project, path))
+    what = "variant default is otherwise on `main`, of the same campaign (its code, runs differs)"
+    assert {what, EDITS["a line of the history"][1]} <= set(on(project, path))
 
 
 def test_a_new_record_beside_one_that_is_gone_has_a_commit_with_its_script(project: Project) -> None:
