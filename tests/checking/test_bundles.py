@@ -1005,7 +1005,9 @@ def test_the_times_of_one_script_are_not_those_of_another_in_a_bundle(
     beside = json.dumps(bundle["records"][0]).replace("Z-test", "Z-more").replace("add.py", "sub.py")
     bundle["records"].append(json.loads(beside))
     path = write(tmp_path / "bundle.json", packed(bundle))
-    with pytest.raises(BenchbookError, match=r"its times of cells are those of sums/add\.py on cpu-test--ada"):
+    with pytest.raises(
+        BenchbookError, match=r"its times of cells are those of sums/add\.py on cpu-test--ada"
+    ):
         import_bundles(project, [path])
 
 
