@@ -994,6 +994,23 @@ def test_times_that_are_those_of_another_machine_are_refused(project: Project, t
     assert any(f"{OTHER}/sums/add.json" in one and "its times are those of" in one for one in problems)
 
 
+def test_the_times_of_one_script_are_not_those_of_another_in_a_bundle(
+    project: Project, tmp_path: Path
+) -> None:
+    write(project.snippets / "sums/sub.py", SCRIPT)
+    bundle = bundle_of()
+    for place, run in enumerate(variant(bundle)["runs"]):
+        for number, cell in enumerate(run["cells"].values()):
+            cell["seconds"] *= 1.01234567 + place / 97 + number / 89
+    beside = json.dumps(bundle["records"][0]).replace("Z-test", "Z-more").replace("add.py", "sub.py")
+    bundle["records"].append(json.loads(beside))
+    path = write(tmp_path / "bundle.json", packed(bundle))
+    with pytest.raises(
+        BenchbookError, match=r"its times of cells are those of sums/add\.py on cpu-test--ada"
+    ):
+        import_bundles(project, [path])
+
+
 def test_runs_that_are_those_of_another_variant_are_refused(project: Project, tmp_path: Path) -> None:
     write(project.snippets / "sums/add.py", SWEEP)
     bundle = bundle_of(SWEEP)
@@ -1957,7 +1974,7 @@ def further(bundle: dict[str, Any], **system: str) -> dict[str, Any]:
 BESIDE: dict[str, tuple[dict[str, Any], str]] = {
     "a session of another script": (
         further(bundle_of()),
-        f"it would add sums/sub.py on {GUEST}: to campaign 20260102T030405Z-test, which is here of another",
+        f"sums/sub.py on {GUEST}: campaign 20260102T030405Z-test is of sums/add.py, and a session is of one",
     ),
     "another description": (
         further(later(bundle_of()), kernel="6.8"),

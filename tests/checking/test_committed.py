@@ -15,7 +15,7 @@ import pytest
 
 from benchbook.checking.checks import check_project
 from benchbook.content.project import Project
-from benchbook.content.records import Campaign, HistoryLine, write_record
+from benchbook.content.records import MOST_CAMPAIGNS, Campaign, HistoryLine, write_record
 from builders import MACHINE, MACHINE_JSON, SCRIPT, SWEEP, make_project, make_record, write
 from repositories import commit_all, git
 
@@ -132,6 +132,138 @@ def test_a_record_that_main_has_goes_only_with_what_its_script_was(project: Proj
     assert said(project) == ["lacks variant default, which `main` has, and which sums/add.py measures still"]
     write(project.snippets / "sums/add.py", SCRIPT.replace("range(steps)", "range(1, steps)"))
     assert said(project) == []
+    lacks = f"lacks variant default of sums/add.py on {MACHINE}, which `main` has"
+    assert record_warned(project) == [lacks]
+    (project.snippets / "sums/add.py").unlink()
+    assert record_warned(project) == [lacks]
+
+
+def test_a_variant_that_goes_with_the_code_of_its_script_is_a_warning(tmp_path: Path) -> None:
+    project = swept(tmp_path)
+    table = table_of(project)
+    del table["variants"]["steps=2"]
+    put(project, table)
+    write(project.snippets / "sums/add.py", SWEEP.replace("range(steps)", "range(1, steps)"))
+    assert record_warned(project) == [f"lacks variant steps=2 of sums/add.py on {MACHINE}, which `main` has"]
+
+
+def record_warned(project: Project) -> list[str]:
+    warnings = check_project(Project(project.root)).warnings
+    return [one.what for one in warnings if one.path == RECORD and "main" in one.what]
+
+
+GUEST = f"{MACHINE}--ada"
+
+
+def test_what_is_gone_from_one_machine_is_not_put_under_another(telling: Project) -> None:
+    table = table_of(telling)
+    (telling.root / RECORD).unlink()
+    write(telling.snippets / "sums/add.py", SCRIPT.replace("range(steps)", "range(1, steps)"))
+    described = MACHINE_JSON | {"name": GUEST, "owner": "Ada"}
+    write(telling.records / GUEST / "machine.json", json.dumps(described))
+    path = write(telling.record_path(GUEST, "sums/add.py"), json.dumps(table | {"machine": GUEST}))
+    assert f"variant default: its times are those of {MACHINE}" in on(telling, path)
+
+
+@pytest.fixture
+def telling(project: Project) -> Project:
+    """The checkout, whose `main` has times of many digits."""
+    table = table_of(project)
+    for place, run in enumerate(table["variants"]["default"]["runs"]):
+        for number, cell in enumerate(run["cells"].values()):
+            cell["seconds"] *= 1.01234567 + place / 97 + number / 89
+    put(project, table)
+    commit_all(project.root)
+    git(project.root, "branch", "--force", "main")
+    return project
+
+
+def copied(project: Project, **changes: Any) -> Path:
+    """The record as of another script, and of a machine."""
+    path = project.record_path(changes.get("machine", MACHINE), "sums/plus.py")
+    write(project.snippets / "sums/plus.py", SCRIPT)
+    return write(path, json.dumps(table_of(project) | changes | {"script": "sums/plus.py"}))
+
+
+def test_a_campaign_is_of_one_script(project: Project) -> None:
+    path = copied(project)
+    what = "campaign 20260102T030405Z-test is of sums/add.py, and a session is of one script"
+    assert what in on(project, path)
+
+
+def test_a_campaign_of_main_stays_with_its_script(project: Project) -> None:
+    path = copied(project)
+    put(project, renewed(project, None))
+    what = "campaign 20260102T030405Z-test is of sums/add.py on `main`, and a session is of one script"
+    assert what in on(project, path)
+
+
+@pytest.mark.parametrize("cell", ["add", "sum"])
+def test_the_times_of_one_script_are_not_those_of_another(telling: Project, cell: str) -> None:
+    table = renewed(telling, None)
+    for run in table["variants"]["default"]["runs"]:
+        run["cells"] = {cell if name == "add" else name: one for name, one in run["cells"].items()}
+    path = copied(telling, campaigns=table["campaigns"], variants=table["variants"])
+    assert f"variant default: its times of cells are those of sums/add.py on {MACHINE}" in on(telling, path)
+
+
+def test_what_main_has_stays_under_another_name_and_with_other_code(project: Project) -> None:
+    git(project.root, "mv", "snippets/sums/add.py", "snippets/sums/plus.py")
+    write(project.snippets / "sums/plus.py", SCRIPT.replace("range(steps)", "range(1, steps)"))
+    table = table_of(project) | {"script": "sums/plus.py"}
+    (project.root / RECORD).unlink()
+    table["variants"]["default"]["runs"][0]["metrics"].update(total=9)
+    table["variants"]["default"]["code"] = OTHER_CODE
+    table["history"][0]["medians"]["default"].update(total=9)
+    path = write(project.record_path(MACHINE, "sums/plus.py"), json.dumps(table))
+    what = "variant default is otherwise on `main`, of the same campaign (its code, runs differs)"
+    assert {what, EDITS["a line of the history"][1]} <= set(on(project, path))
+
+
+def test_a_new_record_beside_one_that_is_gone_has_a_commit_with_its_script(project: Project) -> None:
+    commit = git(project.root, "rev-parse", "HEAD")
+    write(project.snippets / "sums/plus.py", SCRIPT.replace("range(steps)", "range(1, steps)"))
+    table = renewed(project, commit) | {"script": "sums/plus.py", "history": []}
+    table["variants"]["default"]["code"] = OTHER_CODE
+    (project.root / RECORD).unlink()
+    path = write(project.record_path(MACHINE, "sums/plus.py"), json.dumps(table))
+    what = f"variant default was recorded from commit {commit[:12]}, which has no sums/plus.py"
+    assert what in on(project, path)
+
+
+@pytest.mark.parametrize("name", ["20260101T000000Z-dead", "20260102T030404Z-zzzz", "zzz"])
+def test_a_line_that_main_lacks_is_of_a_later_campaign(project: Project, name: str) -> None:
+    table = table_of(project)
+    table["history"].insert(0, table["history"][0] | {"campaign": name})
+    put(project, table)
+    assert said(project) == [f"the history of campaign {name} is otherwise on `main`"]
+
+
+def test_only_the_oldest_lines_go_where_there_are_too_many(project: Project) -> None:
+    table = table_of(project)
+    first = table["history"][0]
+    names = [f"20260103T{n // 60:02}{n % 60:02}00Z-test" for n in range(MOST_CAMPAIGNS)]
+    lines = [first | {"campaign": name, "date": "2026-01-03"} for name in names]
+    put(project, table | {"history": [first, *lines[:-1]]})
+    commit_all(project.root)
+    git(project.root, "branch", "--force", "main")
+    put(project, table | {"history": lines})
+    assert said(project) == []
+    put(project, table | {"history": [first, lines[0], *lines[2:]]})
+    assert said(project) == [f"the history of campaign {names[1]} is otherwise on `main`"]
+
+
+def test_a_variant_that_joins_a_campaign_of_main_is_a_warning(tmp_path: Path) -> None:
+    project = swept(tmp_path)
+    whole = table_of(project)
+    table = table_of(project)
+    del table["variants"]["steps=2"]
+    put(project, table)
+    commit_all(project.root)
+    git(project.root, "branch", "--force", "main")
+    put(project, whole)
+    what = f"adds variant steps=2 of sums/add.py on {MACHINE} to a campaign that `main` has"
+    assert record_warned(project) == [what]
 
 
 def test_a_variant_that_main_has_goes_only_once_it_is_measured_no_longer(tmp_path: Path) -> None:

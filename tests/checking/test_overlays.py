@@ -319,14 +319,13 @@ def test_a_variant_cannot_have_run_where_another_of_its_campaign_did(project: Pr
     assert f"variant steps=2 ran in places of campaign {LINE['campaign']} that others have here" in said
 
 
-def test_a_campaign_of_another_script_is_joined_only_if_that_is_meant(project: Project) -> None:
+def test_a_campaign_of_another_script_is_joined_in_no_case(project: Project) -> None:
     write(project.snippets / "sums/sub.py", SWEEP)
     bundle = bundle_of("steps=1")
     bundle["records"][0]["script"] = "sums/sub.py"
-    said, _ = refused(project, bundle)
-    assert (
-        f"it would add sums/sub.py on {ADA}: to campaign {LINE['campaign']}, which is here of another" in said
-    )
+    for replacing in (False, True):
+        said = " ".join(refused(project, bundle, replacing=replacing))
+        assert f"campaign {LINE['campaign']} is of sums/add.py, and a session is of one script" in said
 
 
 def posing(name: str, owner: str | None) -> Table:

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from benchbook.checking.copies import Samples, copied_run_problems, copy_problems, samples_of
+from benchbook.checking.copies import Known, copied_run_problems, copy_problems, known_samples
 from benchbook.checking.origins import (
     changed_fields,
     commit_problems,
@@ -49,6 +49,7 @@ from benchbook.content.project import Project
 from benchbook.content.records import (
     LARGEST_BUNDLE,
     MOST_CAMPAIGNS,
+    Campaign,
     Record,
     bundle_digest,
     campaigns_of,
@@ -337,7 +338,7 @@ def _laid_over(project: Project, path: str, bundle: dict[str, Any], before: Sequ
     found.refused += [(problem.what, problem.fix) for problem in strange]
     is_here = description_here(project, machine.name) is not None
     scripts, here = project.scripts(), _records_of(project, machine.name, before)
-    known = {name: record.script for record in here.values() for name in record.campaigns}
+    known = {name: record.script for record in here.values() for name in _measured_in(record)}
     for table in bundle["records"]:
         target = project.record_path(table["machine"], table["script"])
         old, new = here.get(target), record_from(table)
@@ -358,15 +359,20 @@ def _laid_over(project: Project, path: str, bundle: dict[str, Any], before: Sequ
         elif is_here:
             whose = machine.owner or "the maintainers"
             found.joined.append(f"{title}, a machine of {whose} that is here already")
-        # A session is of one script; those that are of one are compared with each other.
-        unknown = new.campaigns.keys() - (old.campaigns.keys() if old is not None else set())
-        if borrowed := sorted(name for name in unknown if known.get(name, new.script) != new.script):
-            found.added.append(f"{title}: to campaign {few(borrowed)}, which is here of another script")
+        for name in sorted(_measured_in(new)):
+            if (whose := known.setdefault(name, new.script)) != new.script:
+                what = f"{title}: campaign {name} is of {whose}, and a session is of one script"
+                found.refused.append((what, "record again, in a campaign of its own"))
     sizes: dict[str, int] = {}
     for record in (here | records).values():
         add_sizes(sizes, record_table(record))
     found.refused += [(problem.what, problem.fix) for problem in guide_problems(sizes, machine.name, path)]
     return _Placed(path, machine, records, found, bundle["traces"])
+
+
+def _measured_in(record: Record) -> list[str]:
+    """The campaigns that a record has, but for those that are quoted."""
+    return [name for name, one in record.campaigns.items() if isinstance(one, Campaign)]
 
 
 def _description(project: Project, name: str, before: Sequence[_Placed]) -> Mapping[str, Any] | None:
@@ -516,6 +522,7 @@ def _refusals(
         if times > 1:
             what = f"it holds {times} records of {reference}"
             yield Problem(path, 1, what, "pass the file that `record --bundle` wrote")
+    known = _samples_known(project, before)
     for table in records:
         reference = table["script"]
         if table["machine"] != machine["name"]:
@@ -535,7 +542,8 @@ def _refusals(
         yield from plausibility_problems(table, machine, script, path)
         yield from entry_problems(table, script, path)
         elsewhere = _records_elsewhere(project, table["machine"], reference, before)
-        yield from copy_problems(table, _samples_in(elsewhere, script), path, script=script)
+        yield from copy_problems(table, known, path, script=script)
+        known |= known_samples(table, script)
         yield from kind_problems(table, map(record_table, elsewhere), path)
         yield from _speed_problems(project, script, machine, table, elsewhere, before, path)
     sizes: dict[str, int] = {}
@@ -581,14 +589,15 @@ def _records_elsewhere(
     return [record for record in found if record.machine != machine and record.script == script]
 
 
-def _samples_in(records: Sequence[Record], script: Script) -> dict[tuple[str, Samples], str]:
-    """Whose the times and the memory of some records of a script are."""
-    tables = [record_table(record) for record in records]
-    return {
-        (table["script"], found): table["machine"]
-        for table in tables
-        for _, found in samples_of(table, script)
-    }
+def _samples_known(project: Project, before: Sequence[_Placed]) -> Known:
+    """Whose the times and the memory of all records are: those that are here, and of the bundles before."""
+    scripts = {name: read_script(path, project.root) for name, path in project.scripts().items()}
+    machines = dict.fromkeys((*project.machines, *(one.machine.name for one in before)))
+    found: Known = {}
+    for machine in machines:
+        for record in _records_of(project, machine, before).values():
+            found |= known_samples(record_table(record), scripts.get(record.script))
+    return found
 
 
 def _merge(old: Record | None, new: Record) -> Record:

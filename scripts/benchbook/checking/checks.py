@@ -12,6 +12,7 @@ from benchbook.calculator.checking import coefficient_problems
 from benchbook.checking.claims import claim_problems
 from benchbook.checking.committed import (
     Committed,
+    changed_samples,
     committed_records,
     edited_machine_problems,
     edited_problems,
@@ -21,8 +22,9 @@ from benchbook.checking.committed import (
     undeclared_variants,
     vanished_problems,
     withdrawn_machines,
+    withdrawn_variants,
 )
-from benchbook.checking.copies import Samples, copy_problems, samples_of
+from benchbook.checking.copies import Known, copy_problems, known_samples
 from benchbook.checking.earlier_checks import codes_of_other_checks, earlier_checks_problems
 from benchbook.checking.environments import (
     dependency_problems,
@@ -151,11 +153,11 @@ def _look(
     problems += own_folder_problems(project) or unfinished_problems(project)
     problems += tracked_problems(project)
     problems += kept_drawing_problems(project)
-    samples: dict[tuple[str, Samples], str] = {}
     described: dict[str, dict[str, object]] = {}
     measured: list[_Measured] = []
     recorded = _recorded(project)
     committed = committed_records(project)
+    samples = changed_samples(project, committed, scripts) if committed is not None else {}
     if (project.root / ".git").exists() and git_answer(project.root, "rev-parse", "--git-dir") is None:
         what = "cannot be read by git, so that nothing is held to what was committed"
         warnings.append(Problem(".git", 1, what, "run `git status` there, which says why"))
@@ -176,6 +178,7 @@ def _look(
         problems += vanished_problems(project, committed, scripts)
         warnings += replaced_records(project, committed)
         warnings += withdrawn_machines(project, committed)
+        warnings += withdrawn_variants(project, committed, scripts)
         warnings += rearranged_scripts(project, committed, scripts)
     for one in measured:
         warnings += undeclared_variants(scripts[one.table["script"]], one.table, one.machine["name"])
@@ -258,7 +261,7 @@ def _machine_problems(
     project: Project,
     machine: str,
     scripts: dict[str, Script],
-    samples: dict[tuple[str, Samples], str],
+    samples: Known,
     described: dict[str, dict[str, object]],
     measured: list[_Measured],
     committed: Committed | None,
@@ -286,9 +289,10 @@ def _machine_problems(
     if committed is not None:
         yield from edited_machine_problems(project, committed, description, shown, text)
     sizes: dict[str, int] = {}
+    sessions: dict[str, str] = {}
     for record in sorted(folder.glob("*/*.json")):
         yield from _record_problems(
-            project, record, description, scripts, samples, measured, sizes, committed
+            project, record, description, scripts, samples, measured, sizes, sessions, committed
         )
     yield from guide_problems(sizes, machine, shown)
 
@@ -298,15 +302,16 @@ def _record_problems(
     path: Path,
     machine: dict[str, object],
     scripts: dict[str, Script],
-    samples: dict[tuple[str, Samples], str],
+    samples: Known,
     measured: list[_Measured],
     sizes: dict[str, int],
+    sessions: dict[str, str],
     committed: Committed | None,
 ) -> Iterator[Problem]:
     """What is wrong with a record.
 
-    `measured` takes it in, as far as it is of the script as it stands, and `sizes` the bytes of its traces,
-    by guide.
+    `measured` takes it in, as far as it is of the script as it stands, `sizes` the bytes of its traces, by
+    guide, and `sessions` the script of each of its campaigns that was measured.
     """
     shown = project.relative(path)
     table, text, unreadable = read_json(path, shown)
@@ -345,8 +350,12 @@ def _record_problems(
             yield from moved_region_problems(project, committed, table, script, text)
     yield from committed_problems(project, table, script, path, text)
     add_sizes(sizes, table)
+    for name, campaign in table["campaigns"].items():
+        if "source" not in campaign and sessions.setdefault(name, table["script"]) != table["script"]:
+            what = f"campaign {name} is of {sessions[name]}, and a session is of one script"
+            yield Problem(shown, json_line(text, ("campaigns", name)), what, RECORD_AGAIN)
     yield from copy_problems(table, samples, shown, text, script)
-    samples.update({(table["script"], one): str(table["machine"]) for _, one in samples_of(table, script)})
+    samples.update(known_samples(table, script))
     if not os.path.isfile(project.snippets / table["script"]):
         yield Problem(shown, 1, f"its script {table['script']} is not there", "remove the record")
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from benchbook.checking.copies import Known, known_samples
 from benchbook.checking.origins import changed_fields, recorded_code_problems, script_in
 from benchbook.checking.overlays import continues, session_differences
 from benchbook.content.formats import from_table, has_same, is_same
@@ -79,6 +80,17 @@ class Committed:
         """The record that `main` has at a path; None where it has none there, or one of another form."""
         table = self.table(path)
         return None if record_problems(table, path) else table
+
+    @cached_property
+    def sessions(self) -> dict[tuple[str, str], str]:
+        """The script of each measured campaign, by machine and name, of records that are gone or changed."""
+        return {
+            (record["machine"], name): record["script"]
+            for path in self._changed
+            if path.endswith(".json") and (record := self.record(path)) is not None
+            for name, campaign in record["campaigns"].items()
+            if "source" not in campaign
+        }
 
     def same_code(self, script: Script) -> Script | None:
         """The script as `main` has it; None where that is of other code, or not there."""
@@ -152,6 +164,9 @@ def edited_problems(
     if not is_published(table["machine"]):
         yield from _history_problems(before, table, grown, shown, text)
     for name in sorted(measured.keys() - before["campaigns"].keys()):
+        if (whose := committed.sessions.get((table["machine"], name))) is not None:
+            what = f"campaign {name} is of {whose} on `main`, and a session is of one script"
+            yield Problem(shown, json_line(text, ("campaigns", name)), what, RESTORE)
         begun = measured[name]["started"].translate(_NO_MARKS)
         if not name.startswith(begun):
             what = f"campaign {name} does not have its start in its name ({begun}-...)"
@@ -180,7 +195,8 @@ def edited_problems(
                 f"variant {name} is otherwise on `main`, of the same campaign (its {', '.join(odd)} differs)"
             )
             yield Problem(shown, json_line(text, ("variants", name)), what, RESTORE)
-    yield from recorded_code_problems(project.root, table, added, shown, text, may_be_renamed=committed.gone)
+    renamed = before.get("script", table["script"]) != table["script"]
+    yield from recorded_code_problems(project.root, table, added, shown, text, may_be_renamed=renamed)
 
 
 def _before(project: Project, committed: Committed, table: Mapping[str, Any], shown: str) -> Any:
@@ -209,7 +225,7 @@ def _odd_commit(root: Path, commit: str | None) -> str | None:
 
 
 def replaced_records(project: Project, committed: Committed) -> Iterator[Problem]:
-    """The variants that `main` has and that a new campaign takes the place of, a line for each campaign."""
+    """What new campaigns take the place of in `main`, a line for each, and what joins one of its own."""
     changed = set(committed.changed(project.relative(project.records)))
     for path in sorted(project.records.glob("*/*/*.json")):
         shown = project.relative(path)
@@ -223,18 +239,35 @@ def replaced_records(project: Project, committed: Committed) -> Iterator[Problem
             what = f"replaces variant {few(names)} of {where}, which `main` has, by campaign {campaign}"
             fix = "say in the pull request who measured it again, and why"
             yield Problem(shown, json_line(text, ("campaigns", campaign)), what, fix)
+        joining = [
+            name
+            for name, variant in table["variants"].items()
+            if variant["campaign"] in before["campaigns"]
+            and before["variants"].get(name, {}).get("campaign") != variant["campaign"]
+        ]
+        if joining:
+            what = f"adds variant {few(joining)} of {table['script']} on {table['machine']} to a campaign "
+            fix = "say in the pull request who measured it, and when"
+            yield Problem(shown, json_line(text, ("variants", joining[0])), f"{what}that `main` has", fix)
 
 
 def _renamed(project: Project, committed: Committed, table: Mapping[str, Any]) -> Any:
-    """The record that `main` has of this machine and code under a name that is gone; else an empty one."""
+    """The record that `main` has of this machine, and of a session or the code, under a name that is gone.
+
+    Else an empty one.
+    """
     codes = {variant["code"] for variant in table["variants"].values()} - {None}
+    sessions = {name for name, one in table["campaigns"].items() if "source" not in one}
+    found: dict[str, Any] = {"campaigns": {}, "variants": {}, "history": []}
     folder = project.relative(project.records / table["machine"])
     for path in committed.changed(folder) if committed.gone else ():
         if (project.root / path).is_file() or (before := committed.record(path)) is None:
             continue
-        if codes & {variant["code"] for variant in before["variants"].values()}:
+        if sessions & before["campaigns"].keys():
             return before
-    return {"campaigns": {}, "variants": {}, "history": []}
+        if codes & {variant["code"] for variant in before["variants"].values()}:
+            found = before
+    return found
 
 
 def vanished_problems(
@@ -247,6 +280,41 @@ def vanished_problems(
         committed: What `main` has.
         scripts: Those here, by their reference.
     """
+    for shown, before, names in _vanished(project, committed):
+        script = scripts.get(before["script"])
+        if gone := [name for name in names if _measures(script, before, name)]:
+            what = f"lacks variant {few(gone)}, which `main` has, and which {before['script']} measures still"
+            yield Problem(shown, 1, what, RESTORE)
+
+
+def withdrawn_variants(
+    project: Project, committed: Committed, scripts: Mapping[str, Script]
+) -> Iterator[Problem]:
+    """What records of a machine lack that `main` has, and that their script does not measure so any more.
+
+    Parameters:
+        project: The checkout.
+        committed: What `main` has.
+        scripts: Those here, by their reference.
+    """
+    for shown, before, names in _vanished(project, committed):
+        script = scripts.get(before["script"])
+        if gone := [name for name in names if not _measures(script, before, name)]:
+            where = f"{before['script']} on {before['machine']}"
+            what = f"lacks variant {few(gone)} of {where}, which `main` has"
+            yield Problem(shown, 1, what, "restore it from `main`, or say in the pull request why it goes")
+
+
+def _measures(script: Script | None, table: Mapping[str, Any], variant: str) -> bool:
+    """Whether a script is there and measures a variant of a record still, by the same code."""
+    if script is None:
+        return False
+    declared = {one.name for one in script.variants(())}
+    return variant in declared and table["variants"][variant]["code"] in script.codes
+
+
+def _vanished(project: Project, committed: Committed) -> Iterator[tuple[str, Any, list[str]]]:
+    """The records of `main` that lack variants here, with these: by path, on machines that are here."""
     for shown in committed.changed(project.relative(project.records)):
         there = (project.root / shown).is_file()
         table = read_json(project.root / shown, shown)[0]
@@ -254,19 +322,30 @@ def vanished_problems(
         if there and record_problems(table, shown):
             continue
         before = committed.record(shown)
-        script = scripts.get(before["script"]) if before is not None else None
-        if before is None or script is None or before["machine"] not in project.machines:
+        if before is None or before["machine"] not in project.machines:
             continue
-        declared = {one.name for one in script.variants(())}
-        here = table["variants"] if there else {}
-        gone = [
-            name
-            for name, variant in before["variants"].items()
-            if variant["code"] in script.codes and name in declared and name not in here
-        ]
-        if gone:
-            what = f"lacks variant {few(gone)}, which `main` has, and which {script.reference} measures still"
-            yield Problem(shown, 1, what, RESTORE)
+        here = table["variants"] if there else _moved(project, before)
+        if gone := [name for name in before["variants"] if name not in here]:
+            yield shown, before, gone
+
+
+def changed_samples(project: Project, committed: Committed, scripts: Mapping[str, Script]) -> Known:
+    """Whose samples those of the records of `main` are that are gone here, or otherwise."""
+    found: Known = {}
+    for shown in committed.changed(project.relative(project.records)):
+        if (before := committed.record(shown)) is not None:
+            found |= known_samples(before, scripts.get(before["script"]))
+    return found
+
+
+def _moved(project: Project, before: Mapping[str, Any]) -> set[str]:
+    """The variants of a record that is gone which are in another of its machine, of the same campaign."""
+    found: set[str] = set()
+    for path in sorted((project.records / before["machine"]).glob("*/*.json")):
+        table = read_json(path, project.relative(path))[0]
+        if not record_problems(table, str(path)) and before["campaigns"].keys() & table["campaigns"].keys():
+            found |= table["variants"].keys()
+    return found
 
 
 def withdrawn_machines(project: Project, committed: Committed) -> Iterator[Problem]:
@@ -331,16 +410,27 @@ def _history_problems(
     """
     old, new = ([from_table(HistoryLine, one) for one in side["history"]] for side in (before, table))
     first, last = measured_days(datetime.now(UTC))
+    known = {*before["campaigns"], *(line.campaign for line in old)}
+    added = [line.campaign for line in new if line.campaign not in known]
+    # Of too many lines the oldest went.
+    over = max(0, len(old) + len(added) - MOST_CAMPAIGNS)
     odd = [
         line.campaign
-        for line in old
-        # A line that a wrong clock dated goes, and the first of too many.
+        for line in old[over:]
+        # A line that a wrong clock dated goes.
         if first <= line.date <= last
-        and len(new) < MOST_CAMPAIGNS
         and not any(is_same(line, one) or (line.campaign in grown and continues(line, one)) for one in new)
     ]
-    done = {*before["campaigns"], *(line.campaign for line in old)} - set(grown)
+    done = known - set(grown)
     odd += [line.campaign for line in new if line.campaign in done and not has_same(old, line)]
+    # Campaigns are called by their start, and a line has the day of their end.
+    dated = (line.campaign for line in old if first <= line.date <= last)
+    latest = max((*before["campaigns"], *dated), default="")
+    odd += [
+        line.campaign
+        for line in new
+        if line.campaign not in known and not latest < line.campaign <= f"{line.date.translate(_NO_MARKS)}Z"
+    ]
     if odd:
         what = f"the history of campaign {few(list(dict.fromkeys(odd)))} is otherwise on `main`"
         yield Problem(shown, json_line(text, ("history",)), what, RESTORE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from benchbook.checking.memory_bounds import items_of, ranks_of
@@ -22,6 +23,27 @@ TELLING_SHARE = 0.001
 HELD = ("process_memory", "process_memory_peak")
 # What they are of, for messages, and each of them, in an order that does not depend on that of the runs.
 Samples = tuple[str, ...]
+# Of whatever script and cell they are: times of many digits.
+OF_ANY_SCRIPT = "times of cells"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Where samples were measured.
+
+    Parameters:
+        machine: Where.
+        script: Of which script.
+        campaign: In which session.
+    """
+
+    machine: str
+    script: str
+    campaign: str
+
+
+# Whose samples are, by their script, which is empty where they are of any.
+Known = dict[tuple[str, Samples], Measured]
 
 
 def samples_of(table: Mapping[str, Any], script: Script | None = None) -> Iterator[tuple[str, Samples]]:
@@ -67,9 +89,26 @@ def samples_of(table: Mapping[str, Any], script: Script | None = None) -> Iterat
             some = sorted(set(told))
             for end in range(SAMPLES_THAT_SCATTER, len(some) + 1):
                 yield name, (f"{words} in part", *some[end - SAMPLES_THAT_SCATTER : end])
+        # Whoever copies them into another script may have called its cells otherwise.
+        some = sorted({f"{took:.8g}" for _, took in seconds if took > TELLING_SECONDS and _is_telling(took)})
+        for end in range(SAMPLES_THAT_SCATTER, len(some) + 1):
+            yield name, (OF_ANY_SCRIPT, *some[end - SAMPLES_THAT_SCATTER : end])
         for of_run in taken:
             if shares := _shares(of_run):
                 yield name, ("times of a run, but for one factor,", *shares)
+
+
+def known_samples(table: Mapping[str, Any], script: Script | None = None) -> Known:
+    """Whose the samples of a record are; see `samples_of`."""
+    return {_key(table, samples): _measured(table, name) for name, samples in samples_of(table, script)}
+
+
+def _key(table: Mapping[str, Any], samples: Samples) -> tuple[str, Samples]:
+    return "" if samples[0] == OF_ANY_SCRIPT else table["script"], samples
+
+
+def _measured(table: Mapping[str, Any], variant: str) -> Measured:
+    return Measured(table["machine"], table["script"], table["variants"][variant]["campaign"])
 
 
 def _seconds_of(run: Mapping[str, Any]) -> list[tuple[str, float]]:
@@ -109,26 +148,32 @@ def _shares(values: Sequence[tuple[str, float]]) -> list[str]:
 
 def copy_problems(
     table: Mapping[str, Any],
-    others: Mapping[tuple[str, Samples], str],
+    others: Known,
     path: str,
     text: str = "",
     script: Script | None = None,
 ) -> Iterator[Problem]:
-    """Variants whose times, or readings of memory, are those of another machine.
+    """Variants whose times, or readings of memory, are those of another machine or script.
 
     Parameters:
         table: The record, already of the right shape.
-        others: The machine, by script and samples.
+        others: Whose samples are known.
         path: The file, for messages.
         text: Its content, to find lines in.
         script: The script as it stands.
     """
     told: set[str] = set()
     for name, samples in samples_of(table, script):
-        other = others.get((table["script"], samples), table["machine"])
-        if other != table["machine"] and name not in told:
+        here = _measured(table, name)
+        other = others.get(_key(table, samples), here)
+        # A script that is called otherwise now keeps its sessions.
+        same = other.machine == here.machine and (
+            other.script == here.script or other.campaign == here.campaign
+        )
+        if not same and name not in told:
             told.add(name)
-            what = f"variant {name}: its {samples[0]} are those of {other}"
+            whose = other.machine if other.script == here.script else f"{other.script} on {other.machine}"
+            what = f"variant {name}: its {samples[0]} are those of {whose}"
             yield Problem(path, json_line(text, ("variants", name)), what, RECORD_AGAIN)
 
 
