@@ -1731,6 +1731,18 @@ def test_bundles_of_several_runners_are_put_in_place_together(project: Project, 
     ]
 
 
+def measured_of(bundle: dict[str, Any], script: str) -> dict[str, Any]:
+    """The first record of a bundle as one of another script, in a session of its own."""
+    record = copy.deepcopy(bundle["records"][0]) | {"script": script}
+    (campaign,) = record["campaigns"].values()
+    session = f"of-{Path(script).parent}"
+    record["campaigns"] = {session: campaign}
+    record["variants"]["default"]["campaign"] = session
+    for place, run in enumerate(record["variants"]["default"]["runs"]):
+        run["cells"]["add"]["seconds"] *= 1 + ord(session[-1]) * (place + 1) / 1e5
+    return record
+
+
 def contents(project: Project) -> dict[Path, bytes | None]:
     """Whatever lies among the records, with what is not to be seen, and the folders."""
     found = sorted(project.records.rglob("*"))
@@ -1754,8 +1766,7 @@ def test_a_disk_that_fills_up_while_an_import_writes_leaves_everything_as_it_was
     committed(project, "2026-01-01")
     before = contents(project)
     further = later(bundle_of())
-    (first,) = further["records"]
-    further["records"] += [copy.deepcopy(first) | {"script": name} for name in ("sums/sub.py", "more/sub.py")]
+    further["records"] += [measured_of(further, name) for name in ("sums/sub.py", "more/sub.py")]
     path = write(tmp_path / "further.json", packed(further))
     writes, real = itertools.count(), getattr(os, refused)
 
@@ -1838,8 +1849,7 @@ def test_an_import_that_is_killed_is_named_by_check_and_finished_by_the_next(
     import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle_of()))])
     before = contents(project)
     further = later(bundle_of())
-    (first,) = further["records"]
-    further["records"] += [copy.deepcopy(first) | {"script": name} for name in ("sums/sub.py", "more/sub.py")]
+    further["records"] += [measured_of(further, name) for name in ("sums/sub.py", "more/sub.py")]
     path = write(tmp_path / "further.json", packed(further))
     command = [sys.executable, "-c", KILLED, str(project.root), str(path), called, str(after)]
     assert subprocess.run(command, capture_output=True, check=False).returncode == -signal.SIGKILL

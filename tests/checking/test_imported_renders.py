@@ -49,18 +49,20 @@ def made_up() -> dict[str, Any]:
     for path in sorted(folder.rglob("*.json.gz")):
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         traces[f"sha256:{digest}"] = base64.b64encode(path.read_bytes()).decode("ascii")
-    for script in SCRIPTS:
+    for share, script in enumerate(SCRIPTS):
         record = json.loads((folder / script).with_suffix(".json").read_text("utf-8")) | {"machine": GUEST}
-        for campaign in record["campaigns"].values():
-            campaign["recorded_by"] = "Ada"
+        ((_, campaign),) = record["campaigns"].items()
+        session = f"ada-{Path(script).stem}"
+        record["campaigns"] = {session: campaign | {"recorded_by": "Ada"}}
         for order, variant in enumerate(record["variants"].values()):
+            variant["campaign"] = session
             runs = variant["runs"]
             # As many as are asked for of what scatters, no two alike.
             variant["runs"] = [copy.deepcopy(runs[number % len(runs)]) for number in range(8 if runs else 0)]
             for number, run in enumerate(variant["runs"]):
                 run["place"] = 8 * order + number
                 for meters in run["cells"].values():
-                    meters["seconds"] *= 1.01 + number / 100
+                    meters["seconds"] *= 1.01 + number / 100 + share / 1000
                 if "step_time" in run["metrics"]:
                     run["metrics"]["step_time"] *= 1.01 + number / 100
         records.append(record)

@@ -889,14 +889,6 @@ def test_hosts_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     temporary.rmdir()  # which only an empty folder lets happen
 
 
-def test_a_form_feed_ends_no_line(host: Host, tmp_path: Path) -> None:
-    result = run_in(
-        host, tmp_path, "# %% work\nx = 1\n\x0c\ny = 2\n# %% checks\nassert x == 1\nassert y == 3"
-    )
-    assert result.failure is not None
-    assert "assert y == 3" in result.failure.what
-
-
 def test_a_signal_without_a_name_is_a_crash(host: Host, tmp_path: Path) -> None:
     result = run_in(host, tmp_path, "import os\nos.kill(os.getpid(), 40)")
     assert (result.outcome, result.failure and result.failure.what) == (
