@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchbook.checking.checks import check_project
+from benchbook.checking.environments import package_problems, pin_problems
 from benchbook.content.project import Project
 from benchbook.content.script import read_script
 from benchbook.content.tracked import beside_script_problems, tracked_problems
@@ -131,7 +132,7 @@ def test_a_file_of_pins_holds_pins_alone(project: Project, name: str, line: str)
         ('[build-system]\nrequires = ["a @ https://example.org/a.zip"]\n', "is installed from an address"),
         (
             '[build-system]\nrequires = []\nbackend-path = ["."]\nbuild-backend = "x"\n',
-            "builds with other code",
+            "`build-system.backend-path` may have other code run",
         ),
         ('[project]\nname = "a"\nversion = "1"\ndependencies = ["b @ file:///b"]\n', "from an address"),
         ('[project]\nname = "a"\nversion = "1"\ndependencies = ["b=="]\n', "`b==` is no requirement"),
@@ -142,6 +143,52 @@ def test_pip_installs_from_the_index_alone(project: Project, text: str, what: st
     write(settings, text + settings.read_text("utf-8"))
     (problem,) = (one for one in check_project(Project(project.root)).problems if what in one.what)
     assert problem.path == "pyproject.toml"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what"),
+    [
+        (
+            '[tool.setuptools]\npackage-dir = { "a" = "snippets/a" }\n',
+            2,
+            "`tool.setuptools.package-dir` is {'a",
+        ),
+        (
+            '[tool.setuptools.dynamic]\nversion = { attr = "a.b" }\n',
+            1,
+            "`tool.setuptools.dynamic` is {'version': {'attr': 'a.b'}}",
+        ),
+        ('[tool.setuptools]\ncmdclass = { build = "a.b" }\n', 2, "`tool.setuptools.cmdclass` may"),
+        ('[project]\nname = "a"\ngui-scripts = { a = "b:c" }\n', 3, "`project.gui-scripts` may"),
+        ('[project.entry-points.pytest11]\na = "b"\n', 1, "`project.entry-points` is {'pytest11'"),
+        ('[tool.pytest.ini_options]\naddopts = "-p a"\n', 2, "`tool.pytest.ini_options.addopts` is -p a"),
+        ('[tool.mypy]\nstrict = true\nplugins = ["a.py"]\n', 3, "`tool.mypy.plugins` may"),
+        ('[tool.poe.tasks]\na = "b"\n', 1, "`tool.poe` may"),
+        ('[build-system]\nrequires = ["hatchling"]\n', 2, "`hatchling` is no setuptools"),
+    ],
+)
+def test_the_settings_of_the_package_have_only_code_run_that_is_reviewed(
+    project: Project, text: str, line: int, what: str
+) -> None:
+    settings = project.root / "pyproject.toml"
+    write(settings, text + settings.read_text("utf-8"))
+    (problem,) = (one for one in check_project(Project(project.root)).problems if what in one.what)
+    assert (problem.path, problem.line) == ("pyproject.toml", line)
+
+
+def test_the_settings_of_this_package_are_those_that_are_held() -> None:
+    assert list(package_problems(Project(ROOT))) == []
+    assert list(pin_problems(Project(ROOT))) == []
+
+
+@pytest.mark.parametrize("place", [1, 2])
+@pytest.mark.parametrize("name", ["constraints.txt", "constraints-more.txt"])
+def test_a_file_of_pins_is_read_by_pip_as_it_is_checked(project: Project, name: str, place: int) -> None:
+    said = ["# pins", "# more", "# +AAo---index-url http://127.0.0.1:9/simple/+AAo-#"]
+    said[place - 1] = "# The coding: utf-7 is theirs."
+    write(project.root / name, "\n".join(said) + "\na==1.0\n")
+    (problem,) = (one for one in check_project(Project(project.root)).problems if "encoding" in one.what)
+    assert (problem.path, problem.line) == (name, place)
 
 
 @pytest.mark.parametrize("line", ["# without: a --log=x", "# without: -r list.txt", "# extras: a[b] -e c"])

@@ -97,6 +97,13 @@ def test_what_compiling_would_take_minutes_over_is_a_problem(work: str) -> None:
     assert "compiles to more than 500000 parts" in said
 
 
+@pytest.mark.parametrize("scope", ["lambda: 0", "[0 for _ in ()]", "def g(): pass", "class C: pass"])
+def test_more_scopes_and_names_than_compiling_takes_seconds_over_are_a_problem(scope: str) -> None:
+    names = "".join(f" a{number} = 0\n" for number in range(1000))
+    said = problems_of(f"# %% work\ndef f():\n{names}" + f" {scope}\n" * 1001 + "# %% checks\nassert f")
+    assert "functions, classes and comprehensions, and 100" in said
+
+
 @pytest.mark.parametrize("blank", ["\f", "  ", "\t", "total = 1\f"])
 def test_lines_of_white_space_which_no_digest_has_are_a_problem(blank: str) -> None:
     source = script_text("# %% work\ntotal = 0\n# here\ntotal += 1\n\n# %% checks\nassert total")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from benchbook.content.positions import parse_toml
+from benchbook.content.positions import parse_toml, toml_line
 from benchbook.content.problems import Problem
 from benchbook.content.project import Project
 from benchbook.content.script import Script
@@ -17,7 +18,41 @@ from benchbook.content.script import Script
 BEGINNING, ENDING = "constraints-", ".txt"
 # What pins the packages of all other environments.
 SHARED = "constraints.txt"
-_BACKEND = "setuptools.build_meta"
+# What alone builds the package.
+_BACKEND = "setuptools"
+# Where pip looks for the encoding of a file, in its first two lines: a comment is options in some.
+_ENCODING = re.compile(r"coding[:=]")
+# What of `pyproject.toml` decides which code runs whenever the package is installed, tested or typed: it is
+# this, or not there.
+_HELD: Mapping[str, object] = {
+    "build-system.build-backend": "setuptools.build_meta",
+    "project.dynamic": ["version"],
+    "project.scripts": {"benchbook": "benchbook.cli.main:main"},
+    "project.entry-points": {"mkdocs.plugins": {"benchbook": "benchbook.rendering.plugin:BenchbookPlugin"}},
+    "tool.setuptools.package-dir": {"": "scripts"},
+    "tool.setuptools.packages": {"find": {"where": ["scripts"], "include": ["benchbook*"]}},
+    "tool.setuptools.dynamic": {"version": {"attr": "benchbook.__version__"}},
+    "tool.pytest.ini_options.testpaths": ["tests"],
+    "tool.pytest.ini_options.addopts": "-q --strict-markers --import-mode=importlib",
+    "tool.pytest.ini_options.pythonpath": ["scripts", "scripts/benchmarks", "tests"],
+}
+# And what else its tables may hold.
+_KEYS: Mapping[str, frozenset[str]] = {
+    "build-system": frozenset({"requires"}),
+    "project": frozenset(
+        (
+            *("name", "version", "description", "readme", "requires-python", "license", "license-files"),
+            *("authors", "keywords", "classifiers", "urls", "dependencies", "optional-dependencies"),
+        )
+    ),
+    "tool": frozenset({"setuptools", "benchbook", "ruff", "mypy", "pytest"}),
+    "tool.setuptools": frozenset({"package-data"}),
+    "tool.mypy": frozenset(
+        ("python_version", "strict", "untyped_calls_exclude", "mypy_path", "packages", "overrides")
+    ),
+    "tool.pytest": frozenset({"ini_options"}),
+    "tool.pytest.ini_options": frozenset({"filterwarnings", "markers"}),
+}
 # A comment that names a package with the extras that scripts may ask of it: pip knows none in a constraint.
 _EXTRAS = "# extras: "
 # Packages that pip is told to take out again.
@@ -61,6 +96,8 @@ def pin_problems(project: Project) -> Iterator[Problem]:
     """
     for path in (project.root / SHARED, *sorted(project.root.glob(f"{BEGINNING}*{ENDING}"))):
         for number, line in enumerate(path.read_text("utf-8").splitlines() if path.is_file() else (), 1):
+            if number <= 2 and _ENCODING.search(line):
+                yield Problem(path.name, number, "names an encoding, which pip would read it in", "remove it")
             if line.strip() and not line.startswith("#") and _PIN.fullmatch(line) is None:
                 yield Problem(path.name, number, "is no pin", "write name==version, or a comment")
             for begins, form in _WORDS.items():
@@ -81,21 +118,42 @@ def package_problems(project: Project) -> Iterator[Problem]:
         return
     text = path.read_text("utf-8")
     table = parse_toml(text, path.name)
-    build = table.get("build-system", {})
-    if build.keys() - {"requires", "build-backend"} or build.get("build-backend", _BACKEND) != _BACKEND:
-        yield Problem(path.name, 1, "builds with other code than setuptools'", f"name {_BACKEND} alone")
-    described = table.get("project", {})
+    for name, keys in _KEYS.items():
+        held = {one.rpartition(".")[2] for one in _HELD if one.rpartition(".")[0] == name}
+        for key in _at(table, name).keys() - keys - held:
+            what = f"`{name}.{key}` may have other code run than this project's"
+            yield Problem(path.name, toml_line(text, (*name.split("."), key)), what, "remove it")
+    for name, value in _HELD.items():
+        above, _, key = name.rpartition(".")
+        if (said := _at(table, above).get(key, value)) != value:
+            what = f"`{name}` is {said}, and may have other code run than this project's"
+            yield Problem(path.name, toml_line(text, tuple(name.split("."))), what, f"write {value}")
+    build, described = _at(table, "build-system"), _at(table, "project")
     asked = [*build.get("requires", ()), *described.get("dependencies", ())]
     for extra in described.get("optional-dependencies", {}).values():
         asked += extra
     for one in map(str, asked):
+        odd: str | None = None
         try:
-            what = "is installed from an address" if Requirement(one).url is not None else None
+            wanted = Requirement(one)
         except InvalidRequirement:
-            what = "is no requirement that pip can read"
-        if what is not None:
+            odd = "is no requirement that pip can read"
+        else:
+            if wanted.url is not None:
+                odd = "is installed from an address"
+            elif one in build.get("requires", ()) and wanted.name != _BACKEND:
+                odd = f"is no {_BACKEND}, and would run whenever the package is installed"
+        if odd is not None:
             line = text[: text.find(one)].count("\n") + 1
-            yield Problem(path.name, line, f"`{one}` {what}", "name the package and its version")
+            yield Problem(path.name, line, f"`{one}` {odd}", "name the package and its version")
+
+
+def _at(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The table called `name`; empty where there is none."""
+    for key in name.split("."):
+        found = table.get(key)
+        table = found if isinstance(found, Mapping) else {}
+    return table
 
 
 def dependency_problems(project: Project, scripts: Iterable[Script]) -> Iterator[Problem]:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from benchbook.content.page_source import FENCES
 from benchbook.content.problems import Problem
 from benchbook.content.project import Project
 
@@ -54,6 +55,14 @@ _MARK = "`"
 _WITHIN = re.compile(r"(?:[ \t>]|(?:[-+*]|\d+[.)])(?=[ \t]))*")
 _FENCE = re.compile(r"`{3}|~{3}")
 _HEADING = re.compile(r"#|=+\s*\Z|-+\s*\Z|<h[1-6]\b", re.IGNORECASE)
+# The language that code is highlighted in, as `pymdownx.superfences` and `pymdownx.inlinehilite` read it: of
+# what they hand to Pygments, many a lexer looks at each character as often as there are characters.
+_LANGUAGE = re.compile(r"(?:`{3,}|~{3,})[ \t]*(\{|[\w#.+-]+)[^`]*\Z")
+_INLINE_LANGUAGE = re.compile(r"`(?::{3,}|#!)([\w#.+-]*)(?:\s|\Z)")
+LANGUAGES = ("bash", "diff", "json", "python", "text")
+_HIGHLIGHTED = frozenset((*FENCES, *LANGUAGES))
+# What stands for a value.
+_INLINE = "value"
 _MARKS = re.compile(r"`+")
 _LONG_MARK = re.compile(rf"`{{{LONGEST_MARK + 1},}}|~{{{LONGEST_MARK + 1},}}")
 _SHORTEN = "make several pages of it"
@@ -106,6 +115,11 @@ def endless(text: str) -> Refusal | None:
             return number, what, _NEST_LESS
         if _LONG_MARK.search(line):
             return number, f"a mark of code has at most {LONGEST_MARK} characters", "shorten it"
+        if (found := _LANGUAGE.match(line[len(_within(line)) :])) and found[1] not in _HIGHLIGHTED:
+            what = f"code begins with `{found[1]}`, and is none of {', '.join(LANGUAGES)}"
+            return number, what, "call it `text` where none of these is its language"
+        if any(name != _INLINE for name in _INLINE_LANGUAGE.findall(line)):
+            return number, "code in a line has a language", "remove what stands before the code"
         if line.count("|") > MOST_CELLS:
             what = f"the line has {line.count('|')} `|`, and {MOST_CELLS} are the most"
             return number, what, "give the table fewer columns"

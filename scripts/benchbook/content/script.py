@@ -44,6 +44,10 @@ _MORE_THAN_WORDS = re.compile(r"\]\(|\]:|://|www\.|mailto:|```|~~~|[$\\]", re.IG
 # A hundred times our longest. A `finally` in a `finally` doubles it, each `return` in its `try` adds to it.
 MOST_COMPILED = 500_000
 _BLOCKS = ast.stmt | ast.excepthandler | ast.match_case
+# A hundred times our most. Compiling tells each scope all names around it.
+MOST_SEEN = 1_000_000
+_FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+_SCOPES = _FUNCTIONS | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 # No digest has these, and what highlights code takes minutes over thousands of them.
 _BLANK = re.compile(r"\f|^[^\S\n]+$", re.MULTILINE)
 # Where Python looks for the encoding of a file: https://peps.python.org/pep-0263/
@@ -341,6 +345,11 @@ def _parse(source: str, path: str) -> ast.Module:
                     f"compiles to more than {MOST_COMPILED} parts: each way out of a `try` has its `finally`"
                 )
                 raise BenchbookError(Problem(path, 1, what, "write what a `finally` does as a function"))
+            scopes, names = _scopes(tree)
+            if scopes * names > MOST_SEEN:
+                what = f"has {scopes} functions, classes and comprehensions, and {names} names"
+                fix = f"write fewer: {MOST_SEEN} is the most that one times the other may be"
+                raise BenchbookError(Problem(path, 1, what, fix))
             # Only compiling finds a `return` outside a function, or a `__future__` that comes too late.
             compile(source, path, "exec", dont_inherit=True)
         return tree
@@ -369,6 +378,16 @@ def _compiled(node: ast.AST) -> tuple[int, int]:
     for within, left in map(_compiled, last):
         parts, ways = parts + copies * within, ways + copies * left
     return parts, 0 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) else ways
+
+
+def _scopes(tree: ast.Module) -> tuple[int, int]:
+    """How many scopes of their own a script has within it, and how many names, which each may see."""
+    scopes, names = 0, set()
+    for node in ast.walk(tree):
+        scopes += isinstance(node, _SCOPES)
+        if isinstance(node, ast.Name | ast.arg):
+            names.add(node.id if isinstance(node, ast.Name) else node.arg)
+    return scopes, len(names)
 
 
 def _cells(source: str) -> Iterator[Cell]:
