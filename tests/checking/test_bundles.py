@@ -1034,6 +1034,39 @@ def test_runs_that_are_those_of_another_variant_are_refused(project: Project, tm
     assert any(said in str(problem) for problem in check_project(Project(project.root)).problems)
 
 
+def test_a_variant_that_joins_has_no_runs_of_another_with_one_cell_altered(
+    project: Project, tmp_path: Path
+) -> None:
+    write(project.snippets / "sums/add.py", SWEEP)
+    bundle = bundle_of(SWEEP)
+    (record,) = bundle["records"]
+    first, second = (record["variants"][name] for name in ("steps=1", "steps=2"))
+    for place, (run, other) in enumerate(zip(first["runs"], second["runs"], strict=True)):
+        run["cells"]["add"]["seconds"] *= 1.01234567 + place / 97
+        other["cells"] = copy.deepcopy(run["cells"])
+        other["cells"]["parameters"]["seconds"] *= 1.5 + place / 89
+    said = "variant steps=2: its times in part are those of variant steps=1"
+    assert said in refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
+    record["variants"] = {"steps=1": first}
+    import_bundles(project, [write(tmp_path / "first.json", packed(bundle))])
+    record["variants"] = {"steps=2": second}
+    with pytest.raises(BenchbookError, match=said):
+        import_bundles(project, [write(tmp_path / "second.json", packed(bundle))], replacing=True)
+
+
+def test_what_is_replaced_is_not_imported_again_as_a_new_campaign(project: Project, tmp_path: Path) -> None:
+    project = make_project(tmp_path / "own")
+    measured = renamed(bundle_of(), MACHINE, None)
+    said = f"variant default: its times are those of campaign {variant(measured)['campaign']}"
+    again = later(copy.deepcopy(measured))
+    variant(again)["runs"] = variant(measured)["runs"]
+    path = write(tmp_path / "again.json", packed(again))
+    with pytest.raises(BenchbookError, match=said):
+        import_bundles(project, [path], replacing=True, reviewed=True)
+    write(path, packed(later(measured)))
+    assert import_bundles(project, [path], replacing=True, reviewed=True).replaced
+
+
 def test_variants_that_ran_in_the_same_places_are_refused(project: Project, tmp_path: Path) -> None:
     write(project.snippets / "sums/add.py", SWEEP)
     bundle = bundle_of(SWEEP)
@@ -1144,14 +1177,14 @@ def test_variants_of_two_campaigns_of_a_timed_script_are_refused(project: Projec
         runs += [json.loads(json.dumps(runs[place % 3])) for place in range(5)]
         for place, run in enumerate(runs):
             run["place"] = first + place
-            run["metrics"]["total"] = 1 + place / 100
+            run["metrics"]["total"] = 1 + (first + place) / 100
             for meters in run["cells"].values():
                 meters["seconds"] = 0.1 + (first + place) / 100
         return write(tmp_path / f"{name}.json", packed(bundle))
 
     import_bundles(project, [of("steps=1", "one")])
     with pytest.raises(BenchbookError, match="its variants would be of 2 campaigns"):
-        import_bundles(project, [of("steps=2", "two")], replacing=True)
+        import_bundles(project, [of("steps=2", "two", 8)], replacing=True)
     import_bundles(project, [of("steps=2", "one", 8)], replacing=True)
 
 
@@ -1277,6 +1310,8 @@ def test_a_history_that_grows_too_long_loses_its_oldest_lines(project: Project, 
     again["records"][0]["campaigns"] = {"third": again["records"][0]["campaigns"].pop("another")}
     variant(again)["campaign"] = "third"
     again["records"][0]["history"] = [line | {"campaign": "third", "date": "2026-01-06"}]
+    for run in variant(again)["runs"]:
+        run["cells"]["add"]["seconds"] *= 1.01 + run["place"] / 97
     import_bundles(project, [write(tmp_path / "again.json", packed(again))], replacing=True)
     record = load_record(project.record_path(GUEST, "sums/add.py"))
     assert record is not None
@@ -1696,7 +1731,7 @@ def test_what_is_here_already_is_not_judged_again(project: Project, tmp_path: Pa
     newer = bundle_of(sweep)
     for run in newer["records"][0]["variants"]["steps=1"]["runs"]:
         run["place"] += 3
-        run["cells"]["add"]["seconds"] *= 1.01
+        run["cells"]["add"]["seconds"] *= 1 + run["place"] / 97
     newer["records"][0]["variants"] |= bundle["records"][0]["variants"]
     import_bundles(project, [write(tmp_path / "newer.json", packed(newer))], replacing=True)
     record = load_record(project.record_path(GUEST, "sums/add.py"))

@@ -178,6 +178,21 @@ def telling(project: Project) -> Project:
     return project
 
 
+def test_what_main_has_is_not_measured_again_by_another_date(telling: Project) -> None:
+    old, table = table_of(telling), measured_now(telling, git(telling.root, "rev-parse", "HEAD"))
+    put(telling, table)
+    assert said(telling) == []
+    (before,) = old["campaigns"]
+    table["variants"]["default"]["runs"] = old["variants"]["default"]["runs"]
+    write(telling.snippets / "sums/add.py", SCRIPT.replace("range(steps)", "range(1, steps)"))
+    put(telling, table)
+    assert f"variant default: its times are those of campaign {before}" in said(telling)
+    for place, run in enumerate(table["variants"]["default"]["runs"]):
+        run["cells"]["parameters"]["seconds"] *= 1.5 + place / 89
+    put(telling, table)
+    assert f"variant default: its times in part are those of campaign {before}" in said(telling)
+
+
 def copied(project: Project, **changes: Any) -> Path:
     """The record as of another script, and of a machine."""
     path = project.record_path(changes.get("machine", MACHINE), "sums/plus.py")
@@ -247,10 +262,36 @@ def test_only_the_oldest_lines_go_where_there_are_too_many(project: Project) -> 
     put(project, table | {"history": [first, *lines[:-1]]})
     commit_all(project.root)
     git(project.root, "branch", "--force", "main")
-    put(project, table | {"history": lines})
+    again = measured_now(project, git(project.root, "rev-parse", "HEAD"))
+    (name,) = again["campaigns"]
+    medians = {"default": {"total": 8}}
+    last = first | {"campaign": name, "date": campaign(again)["finished"][:10], "medians": medians}
+    put(project, again | {"history": [*lines[:-1], last]})
     assert said(project) == []
-    put(project, table | {"history": [first, lines[0], *lines[2:]]})
+    put(project, again | {"history": [first, lines[0], *lines[2:-1], last]})
     assert said(project) == [f"the history of campaign {names[1]} is otherwise on `main`"]
+
+
+def test_lines_of_main_stay_in_their_order_and_those_of_no_variant_are_told(project: Project) -> None:
+    table = table_of(project)
+    first = table["history"][0]
+    lines = [
+        first | {"campaign": f"20260103T00{n // 60:02}{n % 60:02}Z-test", "date": "2026-01-03"}
+        for n in range(MOST_CAMPAIGNS)
+    ]
+    put(project, table | {"history": [first, lines[0]]})
+    assert said(project) == []
+    what = f"adds campaign {lines[0]['campaign']} to the history, of which nothing stands in the record"
+    warnings = check_project(Project(project.root)).warnings
+    assert what in {one.what for one in warnings if one.path == RECORD}
+    put(project, table | {"history": lines})
+    assert said(project) == [f"the history of campaign {first['campaign']} is otherwise on `main`"]
+    put(project, table | {"history": [first, lines[0]]})
+    commit_all(project.root)
+    git(project.root, "branch", "--force", "main")
+    put(project, table | {"history": [lines[0], first]})
+    (told,) = said(project)
+    assert "is otherwise on `main`" in told
 
 
 def test_a_variant_that_joins_a_campaign_of_main_is_a_warning(tmp_path: Path) -> None:
@@ -342,6 +383,16 @@ def test_a_machine_is_described_anew_once_something_was_measured_there(project: 
     assert machine_said(project, system=system) == []
 
 
+def test_a_campaign_that_measured_no_variant_is_refused_and_unlocks_no_machine(project: Project) -> None:
+    table = table_of(project)
+    table["campaigns"] |= renewed(project, None)["campaigns"]
+    put(project, table)
+    assert said(project) == [f"campaign {LATER} measured no variant of the record"]
+    assert machine_said(project, system={"kernel": "6.12"}) == [
+        "is otherwise on `main` (system.kernel), and nothing was measured since"
+    ]
+
+
 def test_a_campaign_that_was_gone_on_with_has_more_than_on_main(tmp_path: Path) -> None:
     project = make_project(tmp_path / "checkout", SWEEP)
     whole, (first, second) = make_record(SWEEP), ("steps=1", "steps=2")
@@ -386,6 +437,8 @@ def measured_now(project: Project, commit: str | None) -> dict[str, Any]:
     campaign(table)["finished"] = f"{now + timedelta(seconds=2):%Y-%m-%dT%H:%M:%SZ}"
     for run in table["variants"]["default"]["runs"]:
         run["metrics"]["total"] += 1
+        for cell in run["cells"].values():
+            cell["seconds"] *= 1.01 + run["place"] / 97
     return table
 
 

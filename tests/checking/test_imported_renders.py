@@ -62,9 +62,9 @@ def made_up() -> dict[str, Any]:
             for number, run in enumerate(variant["runs"]):
                 run["place"] = 8 * order + number
                 for meters in run["cells"].values():
-                    meters["seconds"] *= 1.01 + number / 100 + share / 1000
+                    meters["seconds"] *= 1.01 + number / (97 + order) + share / 1000
                 if "step_time" in run["metrics"]:
-                    run["metrics"]["step_time"] *= 1.01 + number / 100
+                    run["metrics"]["step_time"] *= 1.01 + number / (97 + order)
         records.append(record)
     return {"schema": 1, "machine": machine, "records": records, "traces": traces}
 

@@ -105,6 +105,8 @@ def test_a_trace_that_is_replaced_goes(project: Project, tmp_path: Path) -> None
     campaign |= {"started": "2026-01-03T03:04:05Z", "finished": "2026-01-03T03:05:05Z"}
     record["campaigns"] = {"later": campaign}
     record["variants"]["default"]["campaign"] = "later"
+    for run in record["variants"]["default"]["runs"]:
+        run["cells"]["add"]["seconds"] *= 1.01 + run["place"] / 97
     done = imported(project, tmp_path, later, replacing=True, machine=GUEST)
     assert done.removed == (f"snippets/records/{GUEST}/sums/add/{before}",)
     assert [*files(project).values()] == [published(STEPS[:3])]

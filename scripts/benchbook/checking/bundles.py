@@ -354,7 +354,11 @@ def _laid_over(project: Project, path: str, bundle: dict[str, Any], before: Sequ
             found.refused.append((f"{title}: {what}", all_in_one(script)))
         if old is not None:
             compare_records(old, new, merged, found)
-            copied = copied_run_problems(record_table(merged), script, path)
+            table = record_table(merged)
+            copied = [
+                *copied_run_problems(table, script, path),
+                *copy_problems(table, {}, path, script=script),
+            ]
             found.refused += [(f"{title}: {problem.what}", problem.fix) for problem in copied]
         elif is_here:
             whose = machine.owner or "the maintainers"

@@ -350,7 +350,11 @@ def _record_problems(
             yield from moved_region_problems(project, committed, table, script, text)
     yield from committed_problems(project, table, script, path, text)
     add_sizes(sizes, table)
+    used = {variant["campaign"] for variant in table["variants"].values()}
     for name, campaign in table["campaigns"].items():
+        if "source" not in campaign and name not in used:
+            what = f"campaign {name} measured no variant of the record"
+            yield Problem(shown, json_line(text, ("campaigns", name)), what, "remove the campaign")
         if "source" not in campaign and sessions.setdefault(name, table["script"]) != table["script"]:
             what = f"campaign {name} is of {sessions[name]}, and a session is of one script"
             yield Problem(shown, json_line(text, ("campaigns", name)), what, RECORD_AGAIN)

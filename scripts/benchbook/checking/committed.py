@@ -239,6 +239,13 @@ def replaced_records(project: Project, committed: Committed) -> Iterator[Problem
             what = f"replaces variant {few(names)} of {where}, which `main` has, by campaign {campaign}"
             fix = "say in the pull request who measured it again, and why"
             yield Problem(shown, json_line(text, ("campaigns", campaign)), what, fix)
+        standing = {variant["campaign"] for variant in table["variants"].values()}
+        known = {*before["campaigns"], *(line["campaign"] for line in before["history"]), *standing}
+        strange = [line["campaign"] for line in table["history"] if line["campaign"] not in known]
+        if strange:
+            what = f"adds campaign {few(strange)} to the history, of which nothing stands in the record"
+            fix = "say in the pull request who measured it, and when"
+            yield Problem(shown, json_line(text, ("history",)), what, fix)
         joining = [
             name
             for name, variant in table["variants"].items()
@@ -412,8 +419,9 @@ def _history_problems(
     first, last = measured_days(datetime.now(UTC))
     known = {*before["campaigns"], *(line.campaign for line in old)}
     added = [line.campaign for line in new if line.campaign not in known]
-    # Of too many lines the oldest went.
-    over = max(0, len(old) + len(added) - MOST_CAMPAIGNS)
+    # Of too many lines the oldest went, for those of campaigns that stand in the record.
+    standing = {variant["campaign"] for variant in table["variants"].values()}
+    over = max(0, len(old) + len(standing.intersection(added)) - MOST_CAMPAIGNS)
     odd = [
         line.campaign
         for line in old[over:]
@@ -431,6 +439,10 @@ def _history_problems(
         for line in new
         if line.campaign not in known and not latest < line.campaign <= f"{line.date.translate(_NO_MARKS)}Z"
     ]
+    names = {line.campaign for line in new}
+    stay = list(dict.fromkeys(line.campaign for line in old if line.campaign in names))
+    here = dict.fromkeys(line.campaign for line in new if line.campaign in stay)
+    odd += [ours for ours, theirs in zip(here, stay, strict=True) if ours != theirs]
     if odd:
         what = f"the history of campaign {few(list(dict.fromkeys(odd)))} is otherwise on `main`"
         yield Problem(shown, json_line(text, ("history",)), what, RESTORE)
@@ -469,14 +481,14 @@ def edited_machine_problems(
 
 
 def _measured_anew(project: Project, committed: Committed, machine: str) -> bool:
-    """Whether a machine has a campaign that `main` does not have."""
+    """Whether a machine has a variant of a campaign that `main` does not have."""
     for path in sorted((project.records / machine).glob("*/*.json")):
         shown = project.relative(path)
         table, text, _ = read_json(path, shown)
         if committed.holds(shown, text) or record_problems(table, shown):
             continue
         known = (committed.record(shown) or {"campaigns": {}})["campaigns"]
-        if any(name not in known for name in table["campaigns"]):
+        if any(variant["campaign"] not in known for variant in table["variants"].values()):
             return True
     return False
 

@@ -25,6 +25,8 @@ HELD = ("process_memory", "process_memory_peak")
 Samples = tuple[str, ...]
 # Of whatever script and cell they are: times of many digits.
 OF_ANY_SCRIPT = "times of cells"
+# What two campaigns of one script on one machine may have alike.
+READINGS = "readings of memory"
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def samples_of(table: Mapping[str, Any], script: Script | None = None) -> Iterat
             ("times, but for one factor,", _shares(seconds)),
             ("metrics", telling["metrics"]),
             ("metrics, but for one factor,", _shares(said)),
-            ("readings of memory", [f"{where} {size}" for where, size in held if size]),
+            (READINGS, [f"{where} {size}" for where, size in held if size]),
         )
         for words, told in found:
             if len(set(told)) >= SAMPLES_THAT_SCATTER:
@@ -153,7 +155,10 @@ def copy_problems(
     text: str = "",
     script: Script | None = None,
 ) -> Iterator[Problem]:
-    """Variants whose times, or readings of memory, are those of another machine or script.
+    """Variants whose times, or readings of memory, are those of another machine, script, campaign or variant.
+
+    Readings of memory may repeat from one campaign or variant to the next of the same script on the same
+    machine, and so may what is quoted; times may not.
 
     Parameters:
         table: The record, already of the right shape.
@@ -163,18 +168,28 @@ def copy_problems(
         script: The script as it stands.
     """
     told: set[str] = set()
+    first: dict[Samples, str] = {}
     for name, samples in samples_of(table, script):
         here = _measured(table, name)
         other = others.get(_key(table, samples), here)
-        # A script that is called otherwise now keeps its sessions.
-        same = other.machine == here.machine and (
-            other.script == here.script or other.campaign == here.campaign
-        )
-        if not same and name not in told:
-            told.add(name)
+        sibling = first.setdefault(samples, name)
+        repeats = samples[0] == READINGS or "source" in table["campaigns"][here.campaign]
+        if name in told:
+            continue
+        if other.machine != here.machine:
             whose = other.machine if other.script == here.script else f"{other.script} on {other.machine}"
-            what = f"variant {name}: its {samples[0]} are those of {whose}"
-            yield Problem(path, json_line(text, ("variants", name)), what, RECORD_AGAIN)
+        # A script that is called otherwise now keeps its sessions.
+        elif other.script != here.script and other.campaign != here.campaign:
+            whose = f"{other.script} on {other.machine}"
+        elif other.campaign != here.campaign and not repeats:
+            whose = f"campaign {other.campaign}"
+        elif sibling != name and not repeats:
+            whose = f"variant {sibling}"
+        else:
+            continue
+        told.add(name)
+        what = f"variant {name}: its {samples[0]} are those of {whose}"
+        yield Problem(path, json_line(text, ("variants", name)), what, RECORD_AGAIN)
 
 
 def copied_run_problems(
