@@ -839,19 +839,142 @@ def test_a_campaign_is_not_gone_on_with_under_variables_that_decide_its_numbers(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     add_script(project.root, PLAIN, TIMED)
-    for name in ("OMP_NUM_THREADS", "MALLOC_ARENA_MAX"):
+    for name in ("LD_LIBRARY_PATH", "NCCL_SOCKET_IFNAME"):
         monkeypatch.delenv(name, raising=False)
     stopped(project, monkeypatch, 2)
-    monkeypatch.setenv("UNRELATED", "1")
+    # Scripts never see the second.
+    for name in ("UNRELATED", "RAYON_NUM_THREADS"):
+        monkeypatch.setenv(name, "1")
     stopped(project, monkeypatch, 2)
     assert "new campaign" not in capsys.readouterr().err
-    monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    monkeypatch.setenv("MALLOC_ARENA_MAX", "1")
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/nowhere")
+    monkeypatch.setenv("NCCL_SOCKET_IFNAME", "lo")
     assert record(project) == 0
     said = capsys.readouterr().err
-    other = "is of an environment with other variables (MALLOC_ARENA_MAX, OMP_NUM_THREADS)"
+    other = "is of an environment with other variables (LD_LIBRARY_PATH, NCCL_SOCKET_IFNAME)"
     assert f"guide/small.jsonl {other}; a new campaign begins" in said
     assert said.count(": ok") == 9
+
+
+def test_a_campaign_is_not_gone_on_with_where_a_package_that_no_script_declares_is_another(
+    project: Project,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    add_script(project.root, PLAIN, TIMED)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"), prepend=os.pathsep)
+    for version, goes_on in (("1.0", True), ("1.0", True), ("2.0", False)):
+        install(tmp_path / "site", version)
+        stopped(project, monkeypatch, 2)
+        assert ("a new campaign begins" not in capsys.readouterr().err) == goes_on
+    assert record(project) == 0
+    assert "gadget" not in only_campaign(project).packages
+
+
+MARKED = """
+# %% parameters
+n = 1
+
+# %% work
+doubled = 2.0 * n
+# region good
+if n > 100:
+    doubled = 200.0
+    doubled += 0
+# endregion
+
+# %% checks
+assert doubled
+"""
+MOVED = MARKED.replace("# region good\nif n > 100:", "if n > 100:\n    # region good")
+MOVED = MOVED.replace("# endregion", "    # endregion")
+CUT = MARKED.replace("    doubled += 0\n# endregion", "# endregion\n    doubled += 0")
+
+
+@pytest.mark.parametrize("moved", [MOVED, CUT])
+def test_a_campaign_is_not_gone_on_with_where_regions_stand_elsewhere(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], moved: str
+) -> None:
+    codes = {add_script(project.root, text, TIMED).code_digest for text in (moved, MARKED)}
+    assert len(codes) == 1
+    stopped(project, monkeypatch, 2)
+    add_script(project.root, MARKED.replace("# region", "# Why it is so.\n\n# region"), TIMED)
+    stopped(project, monkeypatch, 2)
+    assert "new campaign" not in capsys.readouterr().err
+    add_script(project.root, moved, TIMED)
+    assert record(project) == 0
+    assert "a new campaign begins" in capsys.readouterr().err
+    assert {variant.regions for variant in written(project).variants.values()} == {()}
+
+
+def test_a_journal_that_tells_neither_of_all_packages_nor_of_regions_is_gone_on_with(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, MARKED, TIMED)
+    stopped(project, monkeypatch, 2)
+    (path,) = project.journal.rglob("*.jsonl")
+    first, *runs = path.read_text("utf-8").splitlines(keepends=True)
+    table = json.loads(first)
+    del table["key"]["installed"], table["key"]["regions"]
+    path.write_text(json.dumps(table) + "\n" + "".join(runs), "utf-8")
+    capsys.readouterr()
+    assert record(project) == 0
+    said = capsys.readouterr().err
+    assert "new campaign" not in said
+    assert said.count(": ok") == 7
+
+
+SEES = """
+# %% work
+import os
+found = sorted({"OMP_NUM_THREADS", "PYTHONDEVMODE", "LD_LIBRARY_PATH", "UNRELATED"} & os.environ.keys())
+assert found == WANTED, found
+
+# %% checks
+assert True
+"""
+WITHHELD = (
+    "set here and not passed to the scripts, for no record would tell; where a script is to run under one"
+)
+
+
+@pytest.mark.parametrize("verify", [False, True])
+def test_scripts_are_measured_without_variables_that_no_record_would_tell_and_that_is_said(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verify: bool
+) -> None:
+    for name in ("OMP_NUM_THREADS", "PYTHONDEVMODE", "LD_LIBRARY_PATH", "UNRELATED"):
+        monkeypatch.setenv(name, "1")
+    add_script(project.root, SEES.replace("WANTED", '["LD_LIBRARY_PATH", "UNRELATED"]'))
+    assert record(project) == 0
+    if verify:
+        capsys.readouterr()
+        record(project, verify=True)
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "not passed" in line]
+    assert line.startswith(f"warning: OMP_NUM_THREADS, PYTHONDEVMODE: {WITHHELD}, name it in `environment`")
+
+
+def test_a_script_that_declares_a_variable_runs_under_it_and_none_is_said_to_be_kept_from_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("PYTHONDEVMODE", "LD_LIBRARY_PATH", "UNRELATED"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    body = SEES.replace("WANTED", '["OMP_NUM_THREADS"] and os.environ["OMP_NUM_THREADS"] == "3"')
+    add_script(project.root, body, 'needs = ["cpu"]\nenvironment = { OMP_NUM_THREADS = "3" }')
+    assert record(project) == 0
+    assert "not passed" not in capsys.readouterr().err
+
+
+def test_a_trial_that_measures_nothing_runs_under_every_variable(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("OMP_NUM_THREADS", "PYTHONDEVMODE", "LD_LIBRARY_PATH", "UNRELATED"):
+        monkeypatch.setenv(name, "1")
+    wanted = '["LD_LIBRARY_PATH", "OMP_NUM_THREADS", "PYTHONDEVMODE", "UNRELATED"]'
+    add_script(project.root, SEES.replace("WANTED", wanted))
+    assert record(project, smallest=True) == 0
+    assert "not passed" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("changed", "named"), [("model", "cpu model"), ("flags", "cpu instruction set")])
@@ -886,8 +1009,23 @@ def test_what_another_machine_of_the_name_measured_is_not_taken_over(
 
 
 def test_what_the_recorder_sets_itself_and_which_device_it_is_decide_no_numbers() -> None:
-    deciding = ["ACCELERATE_MIXED_PRECISION", "LD_PRELOAD", "TORCH_LOGS"]
-    names = (*deciding, "TORCHINDUCTOR_CACHE_DIR", "CUDA_VISIBLE_DEVICES", "HOME")
+    deciding = ["ACCELERATE_MIXED_PRECISION", "BLIS_NUM_THREADS", "GOTO_NUM_THREADS", "LD_PRELOAD"]
+    deciding += ["LRU_CACHE_CAPACITY", "MALLOC_ARENA_MAX", "ORT_DISABLE_ALL_OPTIMIZATION", "PYTHONDEVMODE"]
+    deciding += [
+        "PYTHONTRACEMALLOC",
+        "RAYON_NUM_THREADS",
+        "TBB_NUM_THREADS",
+        "TF_ENABLE_ONEDNN_OPTS",
+        "TORCH_LOGS",
+    ]
+    names = (
+        *deciding,
+        "TORCHINDUCTOR_CACHE_DIR",
+        "CUDA_VISIBLE_DEVICES",
+        "HOME",
+        "PYTHONUNBUFFERED",
+        "HF_HOME",
+    )
     assert list(deciding_variables(dict.fromkeys(names, "/home/ada"))) == deciding
 
 

@@ -22,19 +22,59 @@ EMPTY_BYTES = 256 * 2**20
 GIT_SECONDS = 60.0
 # Records and predictions are what is being made; pages change no number.
 CHANGES_NUMBERS = ("snippets", "scripts", ":!snippets/records", ":!snippets/predictions")
-# How variables begin that decide a script's numbers: by threads and where they run, allocators, libraries,
-# kernels and formats.
+# How variables begin that decide a script's numbers.
 DECIDING = (
-    *("OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "DNNL_", "ONEDNN_", "NUMEXPR_"),
-    *("PYTORCH_", "TORCH", "ATEN_", "TRITON_", "CUDA_", "CUBLAS_", "CUDNN_", "NCCL_", "NVIDIA_TF32_OVERRIDE"),
-    *("ACCELERATE_", "FSDP_", "BNB_", "VLLM_", "GGML_", "LLAMA_", "DISABLE_ADDMM_"),
-    *("HIP_", "HSA_", "LD_PRELOAD", "LD_LIBRARY_PATH", "MALLOC_", "GLIBC_TUNABLES", "PYTHONMALLOC"),
+    # Threads, and where they run.
+    *("OMP_", "GOMP_", "KMP_", "LIBOMP_", "TBB_", "RAYON_", "TOKENIZERS_PARALLELISM"),
+    # Linear algebra on processors, its kernels and their caches.
+    *("MKL_", "OPENBLAS_", "GOTO_", "BLIS_", "VECLIB_", "ACL_", "DNNL_", "ONEDNN_", "IDEEP_", "IPEX_"),
+    *("LRU_CACHE_CAPACITY", "XNNPACK_", "NUMEXPR_", "NPY_", "NUMBA_"),
+    # PyTorch, and what it compiles with.
+    *("PYTORCH_", "TORCH", "ATEN_", "C10_", "TRITON_", "INDUCTOR_", "GLOO_", "UCX_", "DISABLE_ADDMM_"),
+    *("TF_", "XLA_", "JAX_"),
+    # Accelerators.
+    *("CUDA_", "CUBLAS_", "CUBLASLT_", "CUDNN_", "NCCL_", "NVTE_", "NVIDIA_TF32_OVERRIDE"),
+    *("HIP_", "HSA_", "ROCR_", "ROCBLAS_", "HIPBLASLT_", "MIOPEN_", "RCCL_", "AMD_", "GPU_MAX_HW_QUEUES"),
+    *("ZE_", "SYCL_", "UR_", "CCL_", "IGC_", "ONEAPI_DEVICE_SELECTOR"),
+    # Libraries of models: kernels, formats, and how weights are loaded.
+    *("ACCELERATE_", "FSDP_", "DEEPSPEED_", "BNB_", "FLASH_ATTENTION_", "FLASHINFER_", "XFORMERS_"),
+    *("USE_HUB_KERNELS", "DISABLE_KERNEL_MAPPING", "SAFETENSORS_FAST_GPU", "HF_ENABLE_PARALLEL_LOADING"),
+    *("HF_PARALLEL_LOADING_WORKERS", "HF_DEACTIVATE_ASYNC_LOAD"),
+    # Engines.
+    *("VLLM_", "GGML_", "LLAMA_", "ORT_", "OV_", "OPENVINO_"),
+    # Memory, and which libraries are loaded how.
+    *("MALLOC_", "GLIBC_", "TCMALLOC_", "MIMALLOC_", "_RJEM_", "LD_"),
+    # The interpreter.
+    "PYTHON",
 )
-# What the recorder sets or removes itself, and the number of a device, which is another in each container.
+# What is harmless; what the recorder sets itself; places of caches; versions that images name; and the number
+# of a device, which is another in each container.
 NOT_DECIDING = frozenset(
     {
-        *("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TORCHELASTIC_RUN_ID"),
-        *("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"),
+        *(
+            "PYTHONPATH",
+            "PYTHONUNBUFFERED",
+            "PYTHONDONTWRITEBYTECODE",
+            "PYTHONPYCACHEPREFIX",
+            "PYTHONSAFEPATH",
+        ),
+        *("PYTHONIOENCODING", "PYTHONUTF8", "PYTHONCOERCECLOCALE", "PYTHONFAULTHANDLER", "PYTHONBREAKPOINT"),
+        *("PYTHONSTARTUP", "PYTHON_COLORS", "PYTHON_HISTORY", "PYTHON_BASIC_REPL"),
+        *("PYTHON_VERSION", "PYTHON_SHA256", "PYTHON_PIP_VERSION", "PYTHON_SETUPTOOLS_VERSION"),
+        *("CUDA_VERSION", "CUDNN_VERSION", "NCCL_VERSION", "PYTORCH_VERSION", "PYTORCH_BUILD_VERSION"),
+        *("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TORCHELASTIC_RUN_ID", "TORCH_HOME"),
+        *("TORCH_EXTENSIONS_DIR", "PYTORCH_KERNEL_CACHE_PATH", "CUDA_CACHE_PATH", "NUMBA_CACHE_DIR"),
+        *("TRITON_HOME", "VLLM_CACHE_ROOT", "VLLM_CONFIG_ROOT", "TF_CPP_MIN_LOG_LEVEL", "TF_CLI_CONFIG_FILE"),
+        *("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"),
+    }
+)
+# What decides numbers, and without which a script may not run, or not where it should.
+NEEDED = frozenset(
+    {
+        *("LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONNOUSERSITE"),
+        *("CUDA_HOME", "CUDA_PATH", "CUDA_DEVICE_ORDER", "CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY"),
+        *("HIP_PATH", "HSA_OVERRIDE_GFX_VERSION", "ONEAPI_DEVICE_SELECTOR"),
+        *("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TRITON_PTXAS_PATH", "TRITON_LIBCUDA_PATH"),
     }
 )
 STATE_FIELDS = ("driver", "power_limit_watts", "clocks_mhz", "temperature_celsius")
@@ -97,8 +137,17 @@ def deciding_variables(environment: Mapping[str, str]) -> dict[str, str]:
     return {
         name: hashlib.sha256(os.fsencode(value)).hexdigest()[:16]
         for name, value in sorted(environment.items())
-        if name.startswith(DECIDING) and name not in NOT_DECIDING
+        if _decides(name)
     }
+
+
+def passed_on(environment: Mapping[str, str]) -> dict[str, str]:
+    """Those of the variables that scripts inherit: of what decides numbers only what they need to run."""
+    return {name: value for name, value in environment.items() if not _decides(name) or name in NEEDED}
+
+
+def _decides(name: str) -> bool:
+    return name.startswith(DECIDING) and name not in NOT_DECIDING
 
 
 def _git(root: Path, *arguments: str) -> str | None:

@@ -27,6 +27,7 @@ from benchbook.content.records import (
     described_campaigns,
     measured_days,
 )
+from benchbook.content.regions import region_lines, regions_of
 from benchbook.content.script import Script, Variant
 from benchbook.query.freshness import all_in_one, input_digests
 from benchbook.recording.endings import MAKE_ROOM
@@ -582,7 +583,12 @@ def header(task: Task, campaign: dict[str, Any], key: dict[str, Any]) -> dict[st
     """The header of a campaign's journal: what must be as it was for its runs to count together."""
     return {
         "campaign": campaign,
-        "key": {**key, "code": task.script.code_digest, "inputs": task.inputs},
+        "key": {
+            **key,
+            "code": task.script.code_digest,
+            "inputs": task.inputs,
+            "regions": _places(task.script),
+        },
         "variants": {
             variant.name: {
                 "parameters": variant.parameters,
@@ -593,6 +599,19 @@ def header(task: Task, campaign: dict[str, Any], key: dict[str, Any]) -> dict[st
             }
             for variant in task.variants
         },
+    }
+
+
+def _places(script: Script) -> dict[str, list[int]]:
+    """Of each region the number of its cell, and how many lines of code stand before it there, and in it."""
+    return {
+        region.name: [
+            number,
+            len(region_lines("\n".join(cell.source.split("\n")[: region.first - 1]))),
+            len(region_lines(region.source)),
+        ]
+        for number, cell in enumerate(script.cells)
+        for region in regions_of(cell.source)
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import json
 import multiprocessing
@@ -93,7 +94,8 @@ def run_host() -> None:
     os.environ[NAMES] = json.dumps(configuration["preload"])
     context.set_forkserver_preload(["benchbook.recording.preload", "benchbook.recording.worker"])
     unfit = _start_server(context)
-    channel.send({"unfit": unfit, "packages": _packages(configuration["packages"])})
+    packages = _packages(configuration["packages"])
+    channel.send({"unfit": unfit, "packages": packages, "installed": _installed()})
     supervisor = Supervisor(
         context,
         processes.descendants(),
@@ -163,3 +165,9 @@ def _packages(names: Sequence[str]) -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue
     return found
+
+
+def _installed() -> str:
+    """A digest of the names and versions of all packages that are installed here."""
+    found = {f"{each.name}=={each.version}" for each in importlib.metadata.distributions()}
+    return hashlib.sha256("\n".join(sorted(found)).encode()).hexdigest()[:16]

@@ -22,6 +22,7 @@ from typing import Any
 import benchbook
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.records import NO_ROOM, writing
+from benchbook.machines.circumstances import passed_on
 from benchbook.machines.nvml import Identity
 from benchbook.recording.jobs import Job, Result, result_from
 from benchbook.recording.processes import MARK, end_marked, signal_name
@@ -82,23 +83,30 @@ class Host:
         package: A folder that holds the `benchbook` package and no other; it takes temporary files too.
         devices: The NVIDIA devices to watch.
         packages: Names whose versions are asked for.
+        inherited: The variables that it has beside those of its key.
     """
 
     def __init__(
-        self, key: HostKey, python: str, package: Path, devices: Sequence[Identity], packages: Sequence[str]
+        self,
+        key: HostKey,
+        python: str,
+        package: Path,
+        devices: Sequence[Identity],
+        packages: Sequence[str],
+        inherited: Mapping[str, str],
     ) -> None:
         self._mark = secrets.token_hex(8)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115
-        inherited = _path_of_scripts(os.environ.get("PYTHONPATH"))
+        path = _path_of_scripts(inherited.get("PYTHONPATH"))
         # A short name, for the sockets below it.
         temporary = package / str(sum(1 for _ in package.iterdir()))
         temporary.mkdir()
         self._python, self._names = python, packages
         self._environment = {
             # What libraries, and processes that a script starts, assert is part of what is measured.
-            **{name: value for name, value in os.environ.items() if name != "PYTHONOPTIMIZE"},
+            **{name: value for name, value in inherited.items() if name != "PYTHONOPTIMIZE"},
             **dict(key.environment),
-            "PYTHONPATH": os.pathsep.join(filter(None, (str(package), inherited))),
+            "PYTHONPATH": os.pathsep.join(filter(None, (str(package), path))),
             # Removed with the package's folder, even if the host does not live to tidy up.
             "TMPDIR": str(temporary),
             MARK: self._mark,
@@ -113,7 +121,7 @@ class Host:
             start_new_session=True,
         )
         self._waiting = b""
-        own = dict(key.environment).get("PYTHONPATH", inherited)
+        own = dict(key.environment).get("PYTHONPATH", path)
         try:
             self._send(
                 {
@@ -129,6 +137,8 @@ class Host:
             self.close()
             raise
         self.packages: dict[str, str] = ready["packages"]
+        # A digest of all that its environment holds.
+        self.installed: str = ready["installed"]
         self.unfit: str = ready["unfit"]
 
     def run(self, job: Job) -> Result:
@@ -219,6 +229,8 @@ class Hosts:
         packages: Names whose versions are recorded.
         environment: Variables for every script, under those that it declares itself.
         warn: Told what makes a session slower than it might be.
+        inherited: Variables that scripts have beside these; by default those of this process that decide no
+            numbers, or that scripts need (`passed_on`).
     """
 
     def __init__(
@@ -228,12 +240,14 @@ class Hosts:
         packages: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
         warn: Callable[[str], None] = lambda _: None,
+        inherited: Mapping[str, str] | None = None,
     ) -> None:
         self.python = python or interpreter()
         self._warn = warn
         self._devices = devices
         self._packages = packages
         self._environment = dict(environment or {})
+        self._inherited = passed_on(os.environ) if inherited is None else dict(inherited)
         self._hosts: dict[HostKey, Host] = {}
         self._folder: Path | None = None
 
@@ -318,7 +332,7 @@ class Hosts:
     def _fresh(self, key: HostKey, python: str, shown: str) -> Host:
         assert self._folder is not None
         try:
-            return Host(key, python, self._folder, self._devices, self._packages)
+            return Host(key, python, self._folder, self._devices, self._packages, self._inherited)
         except (HostError, SilentHostError, OSError) as error:
             if isinstance(error, OSError) and error.errno in NO_ROOM:
                 what = f"has no room left ({error.strerror})"

@@ -25,7 +25,15 @@ from benchbook.content.project import Project
 from benchbook.content.records import CLOCK_SKEW, FIRST_DAY, Campaign, UnwritableError, writing
 from benchbook.content.script import Script, Variant
 from benchbook.machines.accelerators import Accelerators
-from benchbook.machines.circumstances import DeviceWatch, changes, commit, deciding_variables, differ, made
+from benchbook.machines.circumstances import (
+    DeviceWatch,
+    changes,
+    commit,
+    deciding_variables,
+    differ,
+    made,
+    passed_on,
+)
 from benchbook.machines.description import gigabytes
 from benchbook.machines.nvml import Identity, open_nvml
 from benchbook.recording import campaign as campaigns
@@ -113,6 +121,7 @@ class Session:
             BenchbookError: Others use the device, and that was not asked for.
         """
         self._watch()
+        self._warn_of_variables(tasks)
         with self._hosts(tasks) as hosts:
             for task in tasks:
                 variants = {variant.name: variant for variant in task.variants}
@@ -160,6 +169,7 @@ class Session:
             self._warn(busy)
         for why in self._silence:
             self._warn(why)
+        self._warn_of_variables(tasks)
         problems: list[Problem] = []
         unfinished: dict[str, int] = {}
         # What once used up a budget goes last, or it would do so each time.
@@ -194,15 +204,16 @@ class Session:
     def smallest(self, tasks: Sequence[Task]) -> list[Problem]:
         """Run every variant once; what did not end well.
 
-        Nothing is measured: scripts of one environment share a host, which imports what any of them does; but
-        a script that leaves all imports to itself, to measure one, finds none made.
+        Nothing is measured: scripts have every variable that is set here. Those of one environment share a
+        host, which imports what any of them does; but a script that leaves all imports to itself, to measure
+        one, finds none made.
         """
         problems: list[Problem] = []
         imported = [preload_names(cell.source for cell in task.script.cells) for task in tasks]
         shared: dict[str, set[str]] = {}
         for task, names in zip(tasks, imported, strict=True):
             shared.setdefault(task.script.metadata.venv, set()).update(names)
-        with self._hosts(tasks) as hosts:
+        with self._hosts(tasks, os.environ) as hosts:
             for task, names in zip(tasks, imported, strict=True):
                 preload = tuple(sorted(shared[task.script.metadata.venv])) if names else ()
                 for variant in task.variants:
@@ -226,11 +237,29 @@ class Session:
     def _root(self) -> str:
         return str(self.project.root.resolve())
 
-    def _hosts(self, tasks: Sequence[Task]) -> Hosts:
+    def _hosts(self, tasks: Sequence[Task], inherited: Mapping[str, str] | None = None) -> Hosts:
         names = {name for task in tasks for name in _package_names(task.script)}
         return Hosts(
-            devices=self._devices, packages=sorted(names), environment=self.environment, warn=self._warn
+            devices=self._devices,
+            packages=sorted(names),
+            environment=self.environment,
+            warn=self._warn,
+            inherited=inherited,
         )
+
+    def _warn_of_variables(self, tasks: Sequence[Task]) -> None:
+        """Name the variables that are set here and that scripts run without, though they do not set them."""
+        environments = [variant.environment for task in tasks for variant in task.variants]
+        withheld = [
+            name
+            for name in sorted(os.environ.keys() - passed_on(os.environ).keys())
+            if not all(name in {**self.environment, **each} for each in environments)
+        ]
+        if withheld:
+            self._warn(
+                f"{', '.join(withheld)}: set here and not passed to the scripts, for no record would tell; "
+                "where a script is to run under one, name it in `environment` of its [tool.benchbook]"
+            )
 
     def _warn(self, what: str) -> None:
         self.console.print(f"[yellow]warning:[/] {escape(what)}", soft_wrap=True)
@@ -266,7 +295,8 @@ class Session:
             "kernel": self.machine.system.get("kernel"),
             "packages": packages,
             "device": [state["driver"], state["power_limit_watts"]],
-            "environment": deciding_variables({**os.environ, **self.environment}),
+            "installed": host.installed,
+            "environment": deciding_variables({**passed_on(os.environ), **self.environment}),
             "recorded_by": self.recorded_by,
             "shared": self.shared,
         }

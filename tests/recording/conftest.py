@@ -1,0 +1,15 @@
+"""What tests of recording share: no variable of whoever runs them that scripts would be kept from."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from benchbook.machines.circumstances import passed_on
+
+
+@pytest.fixture(autouse=True)
+def _only_what_scripts_inherit(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in os.environ.keys() - passed_on(os.environ).keys():
+        monkeypatch.delenv(name)
