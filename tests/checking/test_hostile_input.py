@@ -348,6 +348,8 @@ def nested(block: str, count: int) -> str:
         ("```autoit\nx  x\n```", 15, "code begins with `autoit`, and is none of bash, diff, json,"),
         ("> 1. ~~~  Make\n>    a\n>    ~~~", 15, "code begins with `Make`, and is none of"),
         ("``` {.make}\na\n```", 15, "code begins with `{`, and is none of"),
+        ("```bash\nprintf $'" + "\\1" * 26 + "\n```", 16, "`$'` is on no page"),
+        ("```bash\ncat <<\u4e00aaaa\n```", 16, "`<<` is on no page"),
         ("As `#!autoit x   x` is.", 15, "code in a line has a language"),
         ("As ``:::make\nx`` is.", 15, "code in a line has a language"),
         ("[a \f\n" * 101, 115, "the paragraph has more than 100 `[` that nothing closes"),

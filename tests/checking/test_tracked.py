@@ -162,6 +162,11 @@ def test_pip_installs_from_the_index_alone(project: Project, text: str, what: st
         ('[project]\nname = "a"\ngui-scripts = { a = "b:c" }\n', 3, "`project.gui-scripts` may"),
         ('[project.entry-points.pytest11]\na = "b"\n', 1, "`project.entry-points` is {'pytest11'"),
         ('[tool.pytest.ini_options]\naddopts = "-p a"\n', 2, "`tool.pytest.ini_options.addopts` is -p a"),
+        (
+            '[tool.pytest.ini_options]\nfilterwarnings = ["error::a.B"]\n',
+            2,
+            "`tool.pytest.ini_options.filterwarnings` is ['error::a.B']",
+        ),
         ('[tool.mypy]\nstrict = true\nplugins = ["a.py"]\n', 3, "`tool.mypy.plugins` may"),
         ('[tool.poe.tasks]\na = "b"\n', 1, "`tool.poe` may"),
         ('[build-system]\nrequires = ["hatchling"]\n', 2, "`hatchling` is no setuptools"),

@@ -104,6 +104,17 @@ def test_more_scopes_and_names_than_compiling_takes_seconds_over_are_a_problem(s
     assert "functions, classes and comprehensions, and 100" in said
 
 
+def test_a_line_of_a_script_that_highlighting_takes_minutes_over_is_a_problem() -> None:
+    said = problems_of("# %% work\nmatch = 1\nmatch" + " " * 300 + "= 2\n\n# %% checks\nassert match")
+    assert "has 100 blanks in a row" in said
+
+
+def test_a_cell_that_highlighting_takes_minutes_over_is_a_problem() -> None:
+    braces = "{a[\n" * 5001
+    said = problems_of(f"# %% work\nx = '''{braces}'''\n\n# %% checks\nassert x")
+    assert "the cell `work` has 20014 characters, and 20000 are the most" in said
+
+
 @pytest.mark.parametrize("blank", ["\f", "  ", "\t", "total = 1\f"])
 def test_lines_of_white_space_which_no_digest_has_are_a_problem(blank: str) -> None:
     source = script_text("# %% work\ntotal = 0\n# here\ntotal += 1\n\n# %% checks\nassert total")

@@ -34,6 +34,7 @@ _HELD: Mapping[str, object] = {
     "tool.setuptools.dynamic": {"version": {"attr": "benchbook.__version__"}},
     "tool.pytest.ini_options.testpaths": ["tests"],
     "tool.pytest.ini_options.addopts": "-q --strict-markers --import-mode=importlib",
+    "tool.pytest.ini_options.filterwarnings": ["error"],
     "tool.pytest.ini_options.pythonpath": ["scripts", "scripts/benchmarks", "tests"],
 }
 # And what else its tables may hold.
@@ -51,7 +52,7 @@ _KEYS: Mapping[str, frozenset[str]] = {
         ("python_version", "strict", "untyped_calls_exclude", "mypy_path", "packages", "overrides")
     ),
     "tool.pytest": frozenset({"ini_options"}),
-    "tool.pytest.ini_options": frozenset({"filterwarnings", "markers"}),
+    "tool.pytest.ini_options": frozenset({"markers"}),
 }
 # A comment that names a package with the extras that scripts may ask of it: pip knows none in a constraint.
 _EXTRAS = "# extras: "

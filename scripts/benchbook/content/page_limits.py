@@ -59,6 +59,8 @@ _HEADING = re.compile(r"#|=+\s*\Z|-+\s*\Z|<h[1-6]\b", re.IGNORECASE)
 # what they hand to Pygments, many a lexer looks at each character as often as there are characters.
 _LANGUAGE = re.compile(r"(?:`{3,}|~{3,})[ \t]*(\{|[\w#.+-]+)[^`]*\Z")
 _INLINE_LANGUAGE = re.compile(r"`(?::{3,}|#!)([\w#.+-]*)(?:\s|\Z)")
+# And that of Bash looks for the end of these again and again: twice as long for each letter, without one.
+_UNENDED = re.compile(r"\$'|<<")
 LANGUAGES = ("bash", "diff", "json", "python", "text")
 _HIGHLIGHTED = frozenset((*FENCES, *LANGUAGES))
 # What stands for a value.
@@ -118,6 +120,9 @@ def endless(text: str) -> Refusal | None:
         if (found := _LANGUAGE.match(line[len(_within(line)) :])) and found[1] not in _HIGHLIGHTED:
             what = f"code begins with `{found[1]}`, and is none of {', '.join(LANGUAGES)}"
             return number, what, "call it `text` where none of these is its language"
+        if found := _UNENDED.search(line):
+            what = f"`{found[0]}` is on no page: what highlights Bash may take minutes over it"
+            return number, what, "write the command with other quotes, or with a file"
         if any(name != _INLINE for name in _INLINE_LANGUAGE.findall(line)):
             return number, "code in a line has a language", "remove what stands before the code"
         if line.count("|") > MOST_CELLS:

@@ -48,7 +48,11 @@ _BLOCKS = ast.stmt | ast.excepthandler | ast.match_case
 MOST_SEEN = 1_000_000
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 _SCOPES = _FUNCTIONS | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
-# No digest has these, and what highlights code takes minutes over thousands of them.
+# What highlights the code of a cell looks at much of it anew, from each brace of a string and each blank of a
+# line: a cell has three times as many characters as our longest at most, and no code so much room in it.
+LONGEST_CELL = 20_000
+_ROOM = re.compile(r"[^\S\n]{100}")
+# No digest has these, and it takes minutes over thousands of them.
 _BLANK = re.compile(r"\f|^[^\S\n]+$", re.MULTILINE)
 # Where Python looks for the encoding of a file: https://peps.python.org/pep-0263/
 _ENCODING = re.compile(r"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
@@ -427,6 +431,12 @@ def _cell_problems(cells: Sequence[Cell], path: str) -> Iterator[Problem]:
         if not CELL_NAME.match(cell.name):
             fix = "name it with 80 lower-case letters, digits and underscores at most, a letter first"
             yield Problem(path, cell.line, f"the cell name `{cell.name}` cannot be referred to", fix)
+        if (size := len(cell.source)) > LONGEST_CELL:
+            what = f"the cell `{cell.name}` has {size} characters, and {LONGEST_CELL} are the most"
+            yield Problem(path, cell.line, what, "part it, or keep data in a file beside it")
+        if room := _ROOM.search(cell.source):
+            line = cell.start + cell.source.count("\n", 0, room.start())
+            yield Problem(path, line, "has 100 blanks in a row", "remove them")
         if cell.name in seen:
             what = f"the cell `{cell.name}` is there twice (first on line {seen[cell.name]})"
             yield Problem(path, cell.line, what, "rename one of the two")
