@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from benchbook.content.page_source import FENCES
+from benchbook.content.fence_names import FENCES
 from benchbook.content.problems import Problem
 from benchbook.content.project import Project
 

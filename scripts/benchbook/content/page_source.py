@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from mdit_py_plugins.admon import admon_plugin
 
+# Known by these names from here too.
+from benchbook.content.fence_names import CLAIM as CLAIM
+from benchbook.content.fence_names import FENCES as FENCES
 from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
 
 # The keys of a fence under which a page has words of its own: plain text, and the targets of links.
@@ -20,19 +23,6 @@ _LINKS = "links"
 ROW = "row"
 _MARKS = "marks"
 _NOTES = "notes"
-CLAIM = "claim"
-# Every fence that the site draws, and what stands in it: YAML, words of the page, or a reference.
-FENCES: Mapping[str, Literal["yaml", "words", "reference"]] = {
-    "cell": "reference",
-    "table": "yaml",
-    "chart": "yaml",
-    "tradeoff": "yaml",
-    "trace": "yaml",
-    CLAIM: "words",
-    "claims": "reference",
-    "calculator": "reference",
-    "error-field": "reference",
-}
 # How an inline value begins.
 VALUE = "#!value "
 
