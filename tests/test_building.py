@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchbook.content.page_source import FENCES
+from benchbook.content.fence_names import FENCES
 from benchbook.content.project import Project
 from benchbook.languages.language import load_language
 from benchbook.query.library import Library

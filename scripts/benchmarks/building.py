@@ -20,7 +20,7 @@ import tempfile
 from pathlib import Path
 from textwrap import dedent
 
-from benchbook.content.page_source import CLAIM
+from benchbook.content.fence_names import CLAIM
 from benchbook.content.project import Project, find_project
 from benchbook.content.revisions import BENCHMARKS
 from benchbook.contributing.benchmark_results import keep_results, result

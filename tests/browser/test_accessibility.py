@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, ViewportSize, expect
 
-from benchbook.content.page_source import FENCES
+from benchbook.content.fence_names import FENCES
 from browser.addresses import DESKTOP, PHONE, address
 from browser.building import FIXTURE
 

@@ -1011,21 +1011,10 @@ def test_what_another_machine_of_the_name_measured_is_not_taken_over(
 def test_what_the_recorder_sets_itself_and_which_device_it_is_decide_no_numbers() -> None:
     deciding = ["ACCELERATE_MIXED_PRECISION", "BLIS_NUM_THREADS", "GOTO_NUM_THREADS", "LD_PRELOAD"]
     deciding += ["LRU_CACHE_CAPACITY", "MALLOC_ARENA_MAX", "ORT_DISABLE_ALL_OPTIMIZATION", "PYTHONDEVMODE"]
-    deciding += [
-        "PYTHONTRACEMALLOC",
-        "RAYON_NUM_THREADS",
-        "TBB_NUM_THREADS",
-        "TF_ENABLE_ONEDNN_OPTS",
-        "TORCH_LOGS",
-    ]
-    names = (
-        *deciding,
-        "TORCHINDUCTOR_CACHE_DIR",
-        "CUDA_VISIBLE_DEVICES",
-        "HOME",
-        "PYTHONUNBUFFERED",
-        "HF_HOME",
-    )
+    deciding += ["PYTHONTRACEMALLOC", "RAYON_NUM_THREADS", "TBB_NUM_THREADS", "TF_ENABLE_ONEDNN_OPTS"]
+    deciding += ["TORCH_LOGS"]
+    others = ("TORCHINDUCTOR_CACHE_DIR", "CUDA_VISIBLE_DEVICES", "HOME", "PYTHONUNBUFFERED", "HF_HOME")
+    names = (*deciding, *others)
     assert list(deciding_variables(dict.fromkeys(names, "/home/ada"))) == deciding
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.content.page_source import FENCES, parse_page
+from benchbook.content.fence_names import FENCES
+from benchbook.content.page_source import parse_page
 from benchbook.content.problems import MOST, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import load_record, write_record

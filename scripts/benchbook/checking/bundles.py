@@ -526,7 +526,9 @@ def _refusals(
         if times > 1:
             what = f"it holds {times} records of {reference}"
             yield Problem(path, 1, what, "pass the file that `record --bundle` wrote")
-    known = _samples_known(project, before)
+    references = {table["script"] for table in records} & scripts.keys()
+    read = {one: read_script(scripts[one], project.root) for one in sorted(references)}
+    known = _samples_known(project, read, before)
     for table in records:
         reference = table["script"]
         if table["machine"] != machine["name"]:
@@ -536,7 +538,7 @@ def _refusals(
             fix = "check out the commit it was recorded from"
             yield Problem(path, 1, f"{reference} is not a script of this checkout", fix)
             continue
-        script = read_script(scripts[reference], project.root)
+        script = read[reference]
         if mixed := quotation_problems(table, machine, script, path):
             yield from mixed
             continue
@@ -593,9 +595,11 @@ def _records_elsewhere(
     return [record for record in found if record.machine != machine and record.script == script]
 
 
-def _samples_known(project: Project, before: Sequence[_Placed]) -> Known:
-    """Whose the times and the memory of all records are: those that are here, and of the bundles before."""
-    scripts = {name: read_script(path, project.root) for name, path in project.scripts().items()}
+def _samples_known(project: Project, scripts: Mapping[str, Script], before: Sequence[_Placed]) -> Known:
+    """Whose the times and the memory of all records are: those that are here, and of the bundles before.
+
+    Of a script that is not among `scripts` no metrics are known: they are compared with nothing.
+    """
     machines = dict.fromkeys((*project.machines, *(one.machine.name for one in before)))
     found: Known = {}
     for machine in machines:

@@ -20,9 +20,8 @@ from benchbook.checking.committed import (
     rearranged_scripts,
     replaced_records,
     undeclared_variants,
-    vanished_problems,
+    vanished_variants,
     withdrawn_machines,
-    withdrawn_variants,
 )
 from benchbook.checking.copies import Known, copy_problems, known_samples
 from benchbook.checking.earlier_checks import codes_of_other_checks, earlier_checks_problems
@@ -48,8 +47,9 @@ from benchbook.checking.quotations import quotation_problems
 from benchbook.checking.site_settings import site_setting_problems
 from benchbook.checking.status import StatusRow, is_lent, script_status
 from benchbook.checking.traces import add_sizes, committed_problems, guide_problems, unnamed_file_problems
+from benchbook.content.fence_names import CLAIM
 from benchbook.content.page_limits import too_deep, unreadable_pages
-from benchbook.content.page_source import CLAIM, PageSource, parse_page
+from benchbook.content.page_source import PageSource, parse_page
 from benchbook.content.positions import json_line
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
@@ -175,10 +175,11 @@ def _look(
                 blocks = machine in project.config.blocking_machines and not elsewhere
                 (problems if blocks else warnings).append(problem)
     if committed is not None:
-        problems += vanished_problems(project, committed, scripts)
+        vanished, withdrawn = vanished_variants(project, committed, scripts)
+        problems += vanished
         warnings += replaced_records(project, committed)
         warnings += withdrawn_machines(project, committed)
-        warnings += withdrawn_variants(project, committed, scripts)
+        warnings += withdrawn
         warnings += rearranged_scripts(project, committed, scripts)
     for one in measured:
         warnings += undeclared_variants(scripts[one.table["script"]], one.table, one.machine["name"])

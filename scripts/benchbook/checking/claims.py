@@ -10,7 +10,8 @@ from pathlib import Path
 from markdown_it.token import Token
 
 from benchbook.content.claims import FILE, Claims, claim_anchor
-from benchbook.content.page_source import CLAIM, PageSource, claim_sentences
+from benchbook.content.fence_names import CLAIM
+from benchbook.content.page_source import PageSource, claim_sentences
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.languages.language import unit_words
 from benchbook.languages.prose import typed_numbers

@@ -78,8 +78,15 @@ class Committed:
 
     def record(self, path: str) -> Any:
         """The record that `main` has at a path; None where it has none there, or one of another form."""
-        table = self.table(path)
-        return None if record_problems(table, path) else table
+        if path not in self._records:
+            table = self.table(path)
+            self._records[path] = None if record_problems(table, path) else table
+        return self._records[path]
+
+    @cached_property
+    def _records(self) -> dict[str, Any]:
+        """Those that were read."""
+        return {}
 
     @cached_property
     def sessions(self) -> dict[tuple[str, str], str]:
@@ -277,47 +284,35 @@ def _renamed(project: Project, committed: Committed, table: Mapping[str, Any]) -
     return found
 
 
-def vanished_problems(
+def vanished_variants(
     project: Project, committed: Committed, scripts: Mapping[str, Script]
-) -> Iterator[Problem]:
-    """What records of a machine lack that `main` has, and that their script measures still.
+) -> tuple[list[Problem], list[Problem]]:
+    """What records of a machine lack that `main` has: problems, and warnings.
+
+    A problem is what the script measures still by the same code, a warning what it does not.
 
     Parameters:
         project: The checkout.
         committed: What `main` has.
         scripts: Those here, by their reference.
     """
+    problems, warnings = [], []
     for shown, before, names in _vanished(project, committed):
         script = scripts.get(before["script"])
-        if gone := [name for name in names if _measures(script, before, name)]:
-            what = f"lacks variant {few(gone)}, which `main` has, and which {before['script']} measures still"
-            yield Problem(shown, 1, what, RESTORE)
-
-
-def withdrawn_variants(
-    project: Project, committed: Committed, scripts: Mapping[str, Script]
-) -> Iterator[Problem]:
-    """What records of a machine lack that `main` has, and that their script does not measure so any more.
-
-    Parameters:
-        project: The checkout.
-        committed: What `main` has.
-        scripts: Those here, by their reference.
-    """
-    for shown, before, names in _vanished(project, committed):
-        script = scripts.get(before["script"])
-        if gone := [name for name in names if not _measures(script, before, name)]:
+        declared = {one.name for one in script.variants(())} if script is not None else set()
+        codes = script.codes if script is not None else ()
+        still = [name for name in names if name in declared and before["variants"][name]["code"] in codes]
+        if still:
+            what = (
+                f"lacks variant {few(still)}, which `main` has, and which {before['script']} measures still"
+            )
+            problems.append(Problem(shown, 1, what, RESTORE))
+        if gone := [name for name in names if name not in still]:
             where = f"{before['script']} on {before['machine']}"
             what = f"lacks variant {few(gone)} of {where}, which `main` has"
-            yield Problem(shown, 1, what, "restore it from `main`, or say in the pull request why it goes")
-
-
-def _measures(script: Script | None, table: Mapping[str, Any], variant: str) -> bool:
-    """Whether a script is there and measures a variant of a record still, by the same code."""
-    if script is None:
-        return False
-    declared = {one.name for one in script.variants(())}
-    return variant in declared and table["variants"][variant]["code"] in script.codes
+            fix = "restore it from `main`, or say in the pull request why it goes"
+            warnings.append(Problem(shown, 1, what, fix))
+    return problems, warnings
 
 
 def _vanished(project: Project, committed: Committed) -> Iterator[tuple[str, Any, list[str]]]:

@@ -64,21 +64,18 @@ def samples_of(table: Mapping[str, Any], script: Script | None = None) -> Iterat
         if variant["outcome"] != "ok" or len(runs) < 2:
             continue
         cells = [(cell, meters) for run in runs for cell, meters in run["cells"].items()]
-        taken = [_seconds_of(run) for run in runs]
-        seconds = [one for of_run in taken for one in of_run]
+        seconds = [(cell, float(meters.get("seconds") or 0)) for cell, meters in cells]
         said = [(metric, float(item)) for metric in timed for item in items_of(runs, metric)]
         held = [(f"{cell} {key}", meters.get(key) or 0) for cell, meters in cells for key in HELD]
-        telling = {
-            "times": [
-                f"{cell} {took:.8g}" for cell, took in seconds if took > TELLING_SECONDS and _is_telling(took)
-            ],
-            "metrics": [f"{metric} {value:.8g}" for metric, value in said if _is_telling(value)],
-        }
+        telling = [
+            (cell, f"{took:.8g}") for cell, took in seconds if took > TELLING_SECONDS and _is_telling(took)
+        ]
+        metrics = [f"{metric} {value:.8g}" for metric, value in said if _is_telling(value)]
         found = (
             # Of nine digits rounding may move the last: times that agree so far were not measured twice.
             ("times", [f"{cell} {took:.8g}" for cell, took in seconds if took > TELLING_SECONDS]),
             ("times, but for one factor,", _shares(seconds)),
-            ("metrics", telling["metrics"]),
+            ("metrics", metrics),
             ("metrics, but for one factor,", _shares(said)),
             (READINGS, [f"{where} {size}" for where, size in held if size]),
         )
@@ -87,17 +84,16 @@ def samples_of(table: Mapping[str, Any], script: Script | None = None) -> Iterat
                 yield name, (words, *sorted(told))
         # Some of them as well, for a copy may be altered elsewhere; a few of memory, or of a clock that ticks
         # in milliseconds, may be alike by chance.
-        for words, told in telling.items():
+        in_part = {
+            "times in part": [f"{cell} {took}" for cell, took in telling],
+            "metrics in part": metrics,
+            # Whoever copies them into another script may have called its cells otherwise.
+            OF_ANY_SCRIPT: [took for _, took in telling],
+        }
+        for words, told in in_part.items():
             some = sorted(set(told))
             for end in range(SAMPLES_THAT_SCATTER, len(some) + 1):
-                yield name, (f"{words} in part", *some[end - SAMPLES_THAT_SCATTER : end])
-        # Whoever copies them into another script may have called its cells otherwise.
-        some = sorted({f"{took:.8g}" for _, took in seconds if took > TELLING_SECONDS and _is_telling(took)})
-        for end in range(SAMPLES_THAT_SCATTER, len(some) + 1):
-            yield name, (OF_ANY_SCRIPT, *some[end - SAMPLES_THAT_SCATTER : end])
-        for of_run in taken:
-            if shares := _shares(of_run):
-                yield name, ("times of a run, but for one factor,", *shares)
+                yield name, (words, *some[end - SAMPLES_THAT_SCATTER : end])
 
 
 def known_samples(table: Mapping[str, Any], script: Script | None = None) -> Known:
@@ -111,11 +107,6 @@ def _key(table: Mapping[str, Any], samples: Samples) -> tuple[str, Samples]:
 
 def _measured(table: Mapping[str, Any], variant: str) -> Measured:
     return Measured(table["machine"], table["script"], table["variants"][variant]["campaign"])
-
-
-def _seconds_of(run: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """How long each cell of a run took, in seconds."""
-    return [(cell, float(meters.get("seconds") or 0)) for cell, meters in run["cells"].items()]
 
 
 def timed_metrics(script: Script) -> tuple[str, ...]:

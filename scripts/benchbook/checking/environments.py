@@ -22,37 +22,37 @@ SHARED = "constraints.txt"
 _BACKEND = "setuptools"
 # Where pip looks for the encoding of a file, in its first two lines: a comment is options in some.
 _ENCODING = re.compile(r"coding[:=]")
-# What of `pyproject.toml` decides which code runs whenever the package is installed, tested or typed: it is
-# this, or not there.
-_HELD: Mapping[str, object] = {
-    "build-system.build-backend": "setuptools.build_meta",
-    "project.dynamic": ["version"],
-    "project.scripts": {"benchbook": "benchbook.cli.main:main"},
-    "project.entry-points": {"mkdocs.plugins": {"benchbook": "benchbook.rendering.plugin:BenchbookPlugin"}},
-    "tool.setuptools.package-dir": {"": "scripts"},
-    "tool.setuptools.packages": {"find": {"where": ["scripts"], "include": ["benchbook*"]}},
-    "tool.setuptools.dynamic": {"version": {"attr": "benchbook.__version__"}},
-    "tool.pytest.ini_options.testpaths": ["tests"],
-    "tool.pytest.ini_options.addopts": "-q --strict-markers --import-mode=importlib",
-    "tool.pytest.ini_options.filterwarnings": ["error"],
-    "tool.pytest.ini_options.pythonpath": ["scripts", "scripts/benchmarks", "tests"],
-}
-# And what else its tables may hold.
-_KEYS: Mapping[str, frozenset[str]] = {
-    "build-system": frozenset({"requires"}),
-    "project": frozenset(
-        (
-            *("name", "version", "description", "readme", "requires-python", "license", "license-files"),
-            *("authors", "keywords", "classifiers", "urls", "dependencies", "optional-dependencies"),
-        )
+# What `pyproject.toml` may hold: keys that are free, and those that decide which code runs whenever the
+# package is installed, tested or typed, which are this or not there.
+_FREE = object()
+_SETTINGS: Mapping[str, Mapping[str, object]] = {
+    "build-system": {"requires": _FREE, "build-backend": "setuptools.build_meta"},
+    "project": {
+        **dict.fromkeys(("name", "version", "description", "readme", "requires-python", "license"), _FREE),
+        **dict.fromkeys(("license-files", "authors", "keywords", "classifiers", "urls"), _FREE),
+        **dict.fromkeys(("dependencies", "optional-dependencies"), _FREE),
+        "dynamic": ["version"],
+        "scripts": {"benchbook": "benchbook.cli.main:main"},
+        "entry-points": {"mkdocs.plugins": {"benchbook": "benchbook.rendering.plugin:BenchbookPlugin"}},
+    },
+    "tool": dict.fromkeys(("setuptools", "benchbook", "ruff", "mypy", "pytest"), _FREE),
+    "tool.setuptools": {
+        "package-data": _FREE,
+        "package-dir": {"": "scripts"},
+        "packages": {"find": {"where": ["scripts"], "include": ["benchbook*"]}},
+        "dynamic": {"version": {"attr": "benchbook.__version__"}},
+    },
+    "tool.mypy": dict.fromkeys(
+        ("python_version", "strict", "untyped_calls_exclude", "mypy_path", "packages", "overrides"), _FREE
     ),
-    "tool": frozenset({"setuptools", "benchbook", "ruff", "mypy", "pytest"}),
-    "tool.setuptools": frozenset({"package-data"}),
-    "tool.mypy": frozenset(
-        ("python_version", "strict", "untyped_calls_exclude", "mypy_path", "packages", "overrides")
-    ),
-    "tool.pytest": frozenset({"ini_options"}),
-    "tool.pytest.ini_options": frozenset({"markers"}),
+    "tool.pytest": {"ini_options": _FREE},
+    "tool.pytest.ini_options": {
+        "markers": _FREE,
+        "testpaths": ["tests"],
+        "addopts": "-q --strict-markers --import-mode=importlib",
+        "filterwarnings": ["error"],
+        "pythonpath": ["scripts", "scripts/benchmarks", "tests"],
+    },
 }
 # A comment that names a package with the extras that scripts may ask of it: pip knows none in a constraint.
 _EXTRAS = "# extras: "
@@ -119,16 +119,17 @@ def package_problems(project: Project) -> Iterator[Problem]:
         return
     text = path.read_text("utf-8")
     table = parse_toml(text, path.name)
-    for name, keys in _KEYS.items():
-        held = {one.rpartition(".")[2] for one in _HELD if one.rpartition(".")[0] == name}
-        for key in _at(table, name).keys() - keys - held:
-            what = f"`{name}.{key}` may have other code run than this project's"
-            yield Problem(path.name, toml_line(text, (*name.split("."), key)), what, "remove it")
-    for name, value in _HELD.items():
-        above, _, key = name.rpartition(".")
-        if (said := _at(table, above).get(key, value)) != value:
-            what = f"`{name}` is {said}, and may have other code run than this project's"
-            yield Problem(path.name, toml_line(text, tuple(name.split("."))), what, f"write {value}")
+    for name, keys in _SETTINGS.items():
+        for key, said in _at(table, name).items():
+            if (value := keys.get(key)) is _FREE or said == value:
+                continue
+            line = toml_line(text, (*name.split("."), key))
+            if value is None:
+                what, fix = f"`{name}.{key}` may have other code run than this project's", "remove it"
+            else:
+                what = f"`{name}.{key}` is {said}, and may have other code run than this project's"
+                fix = f"write {value}"
+            yield Problem(path.name, line, what, fix)
     build, described = _at(table, "build-system"), _at(table, "project")
     asked = [*build.get("requires", ()), *described.get("dependencies", ())]
     for extra in described.get("optional-dependencies", {}).values():

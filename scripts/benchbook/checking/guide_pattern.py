@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchbook.checking.guide_reviews import review_problems
-from benchbook.content.page_source import CLAIM, VALUE, PageSource, fence_name, fence_options
+from benchbook.content.fence_names import CLAIM
+from benchbook.content.page_source import VALUE, PageSource, fence_name, fence_options
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.references import UnresolvedError, parse_reference

@@ -11,9 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from mdit_py_plugins.admon import admon_plugin
 
-# Known by these names from here too.
-from benchbook.content.fence_names import CLAIM as CLAIM
-from benchbook.content.fence_names import FENCES as FENCES
+from benchbook.content.fence_names import CLAIM, FENCES
 from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
 
 # The keys of a fence under which a page has words of its own: plain text, and the targets of links.

@@ -17,10 +17,9 @@ from urllib.parse import unquote
 from markdown_it.token import Token
 
 from benchbook.content.claims import claim_parts
+from benchbook.content.fence_names import CLAIM, FENCES
 from benchbook.content.page_source import (
     ATTRIBUTE_LIST,
-    CLAIM,
-    FENCES,
     HEADING_ID,
     VALUE,
     PageSource,

@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchbook.content.page_source import (
-    CLAIM,
-    FENCES,
-    VALUE,
-    PageSource,
-    fence_name,
-    fence_options,
-    parse_page,
-)
+from benchbook.content.fence_names import CLAIM, FENCES
+from benchbook.content.page_source import VALUE, PageSource, fence_name, fence_options, parse_page
 from benchbook.content.problems import MOST, BenchbookError, Problem
 from benchbook.content.references import UnfitError, UnresolvedError
 from benchbook.languages.language import Language, load_language

@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 
 from markdown_it.token import Token
 
+from benchbook.content.fence_names import CLAIM, FENCES
 from benchbook.content.page_limits import too_deep
-from benchbook.content.page_source import CLAIM, CODE_SPAN, FENCES, PageSource, fence_name
+from benchbook.content.page_source import CODE_SPAN, PageSource, fence_name
 from benchbook.content.problems import Problem, did_you_mean
 from benchbook.content.readings import differences, html_items, page_items, site_reading
 from benchbook.content.safe_html import (

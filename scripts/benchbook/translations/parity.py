@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
 
-from benchbook.content.page_source import CLAIM
+from benchbook.content.fence_names import CLAIM
 from benchbook.content.problems import Problem
 from benchbook.languages.telling import folded
 from benchbook.translations.numbers import aligned

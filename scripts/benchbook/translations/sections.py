@@ -11,7 +11,8 @@ from typing import Any, Literal
 import yaml
 from markdown_it.token import Token
 
-from benchbook.content.page_source import ATTRIBUTE_LIST, FENCES, VALUE, WORDS, PageSource, is_word
+from benchbook.content.fence_names import FENCES
+from benchbook.content.page_source import ATTRIBUTE_LIST, VALUE, WORDS, PageSource, is_word
 from benchbook.content.yaml_text import InvalidYamlError, parse_nodes, parse_yaml
 from benchbook.translations.front_matter import line_of_entry
 
