@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import symtable
+import ast
 from collections.abc import Iterator, Mapping
 
 from benchbook.checking.origins import script_in
@@ -13,6 +13,28 @@ from benchbook.content.revisions import git_answer, has_whole_history
 from benchbook.content.script import Script
 
 KEY = "earlier_checks"
+# What an assertion may call, of Python and PyTorch: each looks at a result and leaves it as it is.
+_LOOKS = frozenset(
+    {
+        *(
+            "abs",
+            "all",
+            "any",
+            "bool",
+            "dict",
+            "enumerate",
+            "float",
+            "int",
+            "isinstance",
+            "len",
+            "list",
+            "max",
+        ),
+        *("min", "range", "round", "set", "sorted", "str", "sum", "tuple", "type", "zip"),
+        *("endswith", "issubset", "items", "keys", "split", "splitlines", "startswith", "strip", "values"),
+        *("allclose", "equal", "isclose", "isfinite", "isinf", "isnan", "item", "numel", "tolist"),
+    }
+)
 
 
 def earlier_checks_problems(project: Project, scripts: Mapping[str, Script]) -> Iterator[Problem]:
@@ -27,9 +49,6 @@ def earlier_checks_problems(project: Project, scripts: Mapping[str, Script]) -> 
     for script in scripts.values():
         if not script.metadata.earlier_checks:
             continue
-        if ours := _results_set(script):
-            what = f"its `checks` set {ours}, which records hold"
-            yield Problem(script.path, script.cells[-1].line, what, f"only ask in it, or leave `{KEY}` away")
         recorded = _recorded_codes(project, script)
         past = _past(project, script) if has_whole_history(project.root) else None
         for digest in script.metadata.earlier_checks:
@@ -64,8 +83,9 @@ def _why_not(past: Script | None, script: Script) -> str | None:
         return "no commit here has it"
     if past.measuring_lines != script.measuring_lines:
         return "it differs by more than the cell `checks`"
-    theirs = _results_set(past)
-    return f"its checks set {theirs}, which records hold" if theirs else None
+    if _beside_assertions(past) != _beside_assertions(script):
+        return "its checks differ by more than what they assert"
+    return None
 
 
 def _recorded_codes(project: Project, script: Script) -> set[str | None]:
@@ -95,18 +115,32 @@ def _past(project: Project, script: Script) -> dict[str, Script]:
     return found
 
 
-def _results_set(script: Script) -> str:
-    """The metrics and traces of a script to which its `checks` cell gives a value, as a list in words."""
-    top = symtable.symtable(script.cells[-1].source, script.path, "exec")
-    results = {*script.metadata.metrics, *script.metadata.traces}
-    return ", ".join(sorted(results.intersection(_globals_set(top))))
+def _beside_assertions(script: Script) -> str:
+    """What the `checks` of a script do but assert, which may change what is recorded after them."""
+    return ast.dump(_WithoutAssertions().visit(ast.parse(script.cells[-1].source)))
 
 
-def _globals_set(table: symtable.SymbolTable) -> Iterator[str]:
-    """The global names that a piece of Python, or a function in it, binds."""
-    for symbol in table.get_symbols():
-        binds = symbol.is_assigned() or symbol.is_imported()
-        if binds and (table.get_type() == "module" or symbol.is_declared_global()):
-            yield symbol.get_name()
-    for inner in table.get_children():
-        yield from _globals_set(inner)
+class _WithoutAssertions(ast.NodeTransformer):
+    """Leaves out assertions that only look, and conditions of nothing else."""
+
+    def visit_Assert(self, node: ast.Assert) -> ast.Assert | None:
+        return None if _only_looks(node) else node
+
+    def visit_If(self, node: ast.If) -> ast.If | None:
+        self.generic_visit(node)
+        return node if node.body or node.orelse or not _only_looks(node.test) else None
+
+
+def _only_looks(node: ast.AST) -> bool:
+    """Whether an assertion or condition names nothing and calls only what leaves alone what it is given."""
+    return all(_leaves_alone(call) for call in ast.walk(node) if isinstance(call, ast.Call)) and not any(
+        isinstance(inner, ast.NamedExpr) for inner in ast.walk(node)
+    )
+
+
+def _leaves_alone(call: ast.Call) -> bool:
+    match call.func:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            # A function behind a keyword is called too.
+            return name in _LOOKS and all(isinstance(given.value, ast.Constant) for given in call.keywords)
+    return False

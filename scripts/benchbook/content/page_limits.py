@@ -14,12 +14,12 @@ from benchbook.content.fence_names import FENCES
 from benchbook.content.problems import Problem
 from benchbook.content.project import Project
 
-# Six times the longest page, in bytes and in lines, ten times the longest line.
-MOST_BYTES = 500_000
-MOST_LINES = 8000
-LONGEST_LINE = 10_000
-# Eight times the longest: what stands between two marks is looked for among all of a paragraph, mark by mark.
-LONGEST_PARAGRAPH = 20_000
+# Nearly three times the longest page, in bytes and in lines, three times the longest line.
+MOST_BYTES = 250_000
+MOST_LINES = 4000
+LONGEST_LINE = 4000
+# Three times the longest: what stands between two marks is looked for among all of a paragraph, mark by mark.
+LONGEST_PARAGRAPH = 8000
 # Some ten times what any paragraph opens.
 MOST_SIGNS = 1000
 # No paragraph here has more than two open at once.

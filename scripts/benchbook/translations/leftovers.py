@@ -44,8 +44,8 @@ _CONFUSABLE = frozenset(
 # What stands where an address does.
 _ADDRESS = re.compile(r"(?:\]\(|^ {0,3}\[[^\]]+\]:|<)\s*<?([^\s)>]*)")
 _AUTOLINK = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*:[^\s<>]*>")
-# A list of attributes behind an element, of which texts in quotes may hold braces, and the names in it.
-_ATTRIBUTES = re.compile(r"\{:?([^{}\n]*|[^{}\n]*?=[\"'][^\n]*)\}")
+# Where lists of attributes stand, whose texts in quotes may hold braces, and the names in them.
+_ATTRIBUTES = re.compile(r"\{[^\n]*\}")
 _ATTRIBUTE = re.compile(r"([^\s=}]+)=")
 _NAMED = re.compile(r"(?<!\S)[:{]*([.#])([^\s{}=]+)(?![^\s{}]*=)")
 # What pages do without, and what the other parser finds in places where this one does not.
@@ -240,9 +240,10 @@ def _unsafe_text(text: str, line: int, path: str) -> Iterator[Problem]:
     yield from _unsafe_html(_AUTOLINK.sub("", text), line, path)
     for place, one in enumerate(text.split("\n")):
         # Which element a list of attributes belongs to, the text does not tell.
-        names = (name.lower() for listed in _ATTRIBUTES.findall(one) for name in _ATTRIBUTE.findall(listed))
+        listed = found[0] if (found := _ATTRIBUTES.search(one)) else ""
+        names = (name.lower() for name in _ATTRIBUTE.findall(listed))
         wrong = [f"{name}=" for name in names if unsafe_attribute("", name, written=True)]
-        for mark, name in (found for listed in _ATTRIBUTES.findall(one) for found in _NAMED.findall(listed)):
+        for mark, name in _NAMED.findall(listed):
             if unsafe_class(name, written=True) if mark == "." else unsafe_id(name):
                 wrong.append(mark + name)
         wrong += [scheme for address in _ADDRESS.findall(one) if (scheme := unsafe_address(address))]
