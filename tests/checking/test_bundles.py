@@ -129,7 +129,7 @@ def test_a_good_bundle_is_put_in_place(project: Project, tmp_path: Path, zipped:
 
 def test_variants_that_the_bundle_does_not_hold_stay(project: Project, tmp_path: Path) -> None:
     write(project.snippets / "sums/add.py", SWEEP)
-    for kept, name in (("steps=1", "one"), ("steps=2", "two")):
+    for kept, name in (("steps=1", "20260102T030405Z-one"), ("steps=2", "20260102T030405Z-two")):
         bundle = bundle_of(SWEEP)
         record = bundle["records"][0]
         record["campaigns"] = {name: campaign(bundle)}
@@ -546,6 +546,10 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "a GPU of far off": (
         lambda b: on_a_gpu(b)["machine"]["accelerator"].update(name="NVIDIA ZZ9", compute_capability="99.9"),
         "has the compute capability 99.9, as no GPU has",
+    ),
+    "a campaign that is called by another start": (
+        lambda b: campaign(b).update(started="2026-01-02T03:04:04Z"),
+        "its name does not begin with its start (20260102T030404Z-...)",
     ),
     "a history of another day": (
         lambda b: b["records"][0].update(history=[own_line(b) | {"date": "2026-01-03"}]),
@@ -1087,12 +1091,17 @@ def test_two_runs_may_agree_in_bytes_and_in_a_few_times(project: Project, tmp_pa
     assert import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle))]).written
 
 
+def called(day: str) -> str:
+    """A campaign of that day."""
+    return f"{day.replace('-', '')}T030405Z-test"
+
+
 def later(bundle: dict[str, Any], day: str = "2026-01-03") -> dict[str, Any]:
     """The bundle as of another campaign, whose times are about half of those."""
     (name,) = bundle["records"][0]["campaigns"]
     moments = {"started": f"{day}T03:04:05Z", "finished": f"{day}T03:05:05Z"}
-    bundle["records"][0]["campaigns"] = {"another": bundle["records"][0]["campaigns"][name] | moments}
-    variant(bundle)["campaign"] = "another"
+    bundle["records"][0]["campaigns"] = {called(day): bundle["records"][0]["campaigns"][name] | moments}
+    variant(bundle)["campaign"] = called(day)
     for place, run in enumerate(variant(bundle)["runs"]):
         run["cells"]["add"]["seconds"] /= 2 + place / 1000
     return bundle
@@ -1257,8 +1266,8 @@ def timed_eight_times(script: str, day: str, *kept: str) -> dict[str, Any]:
     bundle = bundle_of(script)
     (record,) = bundle["records"]
     held = campaign(bundle) | {"started": f"{day}T03:04:05Z", "finished": f"{day}T03:05:05Z"}
-    record["campaigns"] = {day: held}
-    record["variants"] = {name: record["variants"][name] | {"campaign": day} for name in kept}
+    record["campaigns"] = {called(day): held}
+    record["variants"] = {name: record["variants"][name] | {"campaign": called(day)} for name in kept}
     for number, each in enumerate(record["variants"].values()):
         each["runs"] = [copy.deepcopy(each["runs"][0]) for _ in range(8)]
         for place, run in enumerate(each["runs"], 8 * number):
@@ -1307,9 +1316,7 @@ def test_a_history_that_grows_too_long_loses_its_oldest_lines(project: Project, 
     long["records"][0]["history"] = [line | {"campaign": f"{number}"} for number in range(1000)]
     import_bundles(project, [write(tmp_path / "long.json", packed(long))], replacing=True)
     again = later(bundle_of(), "2026-01-06")
-    again["records"][0]["campaigns"] = {"third": again["records"][0]["campaigns"].pop("another")}
-    variant(again)["campaign"] = "third"
-    again["records"][0]["history"] = [line | {"campaign": "third", "date": "2026-01-06"}]
+    again["records"][0]["history"] = [line | {"campaign": called("2026-01-06"), "date": "2026-01-06"}]
     for run in variant(again)["runs"]:
         run["cells"]["add"]["seconds"] *= 1.01 + run["place"] / 97
     import_bundles(project, [write(tmp_path / "again.json", packed(again))], replacing=True)
@@ -1408,8 +1415,8 @@ def of_one_variant(name: str, day: str) -> dict[str, Any]:
     bundle = bundle_of(SWEEP)
     (record,) = bundle["records"]
     held = campaign(bundle) | {"started": f"{day}T03:04:05Z", "finished": f"{day}T03:05:05Z"}
-    record["campaigns"] = {day: held}
-    record["variants"] = {name: record["variants"][name] | {"campaign": day}}
+    record["campaigns"] = {called(day): held}
+    record["variants"] = {name: record["variants"][name] | {"campaign": called(day)}}
     return bundle
 
 
@@ -1770,7 +1777,7 @@ def measured_of(bundle: dict[str, Any], script: str) -> dict[str, Any]:
     """The first record of a bundle as one of another script, in a session of its own."""
     record = copy.deepcopy(bundle["records"][0]) | {"script": script}
     (campaign,) = record["campaigns"].values()
-    session = f"of-{Path(script).parent}"
+    session = f"20260102T030405Z-{Path(script).parent}"
     record["campaigns"] = {session: campaign}
     record["variants"]["default"]["campaign"] = session
     for place, run in enumerate(record["variants"]["default"]["runs"]):

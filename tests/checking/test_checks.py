@@ -138,8 +138,9 @@ def test_times_of_two_campaigns_are_named_on_every_machine(tmp_path: Path) -> No
     project = copy_handbook(tmp_path / "book")
     path = project.record_path(GPU, "memory/methods.py")
     table = json.loads(path.read_text("utf-8"))
-    table["campaigns"]["another"] = dict(table["campaigns"]["fixture"])
-    next(iter(table["variants"].values()))["campaign"] = "another"
+    ((name, campaign),) = table["campaigns"].items()
+    table["campaigns"][f"{name}-more"] = dict(campaign)
+    next(iter(table["variants"].values()))["campaign"] = f"{name}-more"
     path.write_text(json.dumps(table, indent=2), "utf-8")
     what = "its variants are of 2 campaigns, whose times cannot be compared"
     found = [one for one in check_project(Project(project.root)).problems if one.what == what]

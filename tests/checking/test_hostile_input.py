@@ -350,6 +350,7 @@ def nested(block: str, count: int) -> str:
         ("``` {.make}\na\n```", 15, "code begins with `{`, and is none of"),
         ("```bash\nprintf $'" + "\\1" * 26 + "\n```", 16, "`$'` is on no page"),
         ("```bash\ncat <<\u4e00aaaa\n```", 16, "`<<` is on no page"),
+        ("Some <![if x]> words.", 15, "`<![` is on no page"),
         ("As `#!autoit x   x` is.", 15, "code in a line has a language"),
         ("As ``:::make\nx`` is.", 15, "code in a line has a language"),
         ("[a \f\n" * 101, 115, "the paragraph has more than 100 `[` that nothing closes"),

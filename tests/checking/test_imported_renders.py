@@ -51,8 +51,8 @@ def made_up() -> dict[str, Any]:
         traces[f"sha256:{digest}"] = base64.b64encode(path.read_bytes()).decode("ascii")
     for share, script in enumerate(SCRIPTS):
         record = json.loads((folder / script).with_suffix(".json").read_text("utf-8")) | {"machine": GUEST}
-        ((_, campaign),) = record["campaigns"].items()
-        session = f"ada-{Path(script).stem}"
+        ((name, campaign),) = record["campaigns"].items()
+        session = f"{name}-{Path(script).stem}"
         record["campaigns"] = {session: campaign | {"recorded_by": "Ada"}}
         for order, variant in enumerate(record["variants"].values()):
             variant["campaign"] = session

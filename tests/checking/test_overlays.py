@@ -299,9 +299,10 @@ def test_a_campaign_that_was_gone_on_with_is_added_to_only_if_that_is_meant(proj
 def test_a_variant_of_another_campaign_is_added_only_if_that_is_meant(project: Project) -> None:
     bundle = bundle_of("steps=2")
     (record,) = bundle["records"]
-    record["campaigns"] = {"another": campaign(record)}
-    record["variants"]["steps=2"]["campaign"] = "another"
-    line = f"sums/add.py on {ADA}: variant steps=2, of campaign another, beside those that are here"
+    another = "20260102T030405Z-more"
+    record["campaigns"] = {another: campaign(record)}
+    record["variants"]["steps=2"]["campaign"] = another
+    line = f"sums/add.py on {ADA}: variant steps=2, of campaign {another}, beside those that are here"
     said = f"it would add {line}; pass --replace if that is meant"
     assert refused(project, bundle) == [said]
     assert take(project, bundle, replacing=True).added == (line,)

@@ -103,8 +103,8 @@ def test_a_trace_that_is_replaced_goes(project: Project, tmp_path: Path) -> None
     record = later["records"][0]
     (campaign,) = record["campaigns"].values()
     campaign |= {"started": "2026-01-03T03:04:05Z", "finished": "2026-01-03T03:05:05Z"}
-    record["campaigns"] = {"later": campaign}
-    record["variants"]["default"]["campaign"] = "later"
+    record["campaigns"] = {"20260103T030405Z-later": campaign}
+    record["variants"]["default"]["campaign"] = "20260103T030405Z-later"
     for run in record["variants"]["default"]["runs"]:
         run["cells"]["add"]["seconds"] *= 1.01 + run["place"] / 97
     done = imported(project, tmp_path, later, replacing=True, machine=GUEST)
@@ -118,8 +118,9 @@ def test_the_traces_of_variants_that_a_bundle_does_not_hold_stay(project: Projec
         bundle = bundle_of(PACKED, SWEPT)
         record = bundle["records"][0]
         put(bundle, file, kept, 7 if name == "one" else 4)
-        record["campaigns"] = {name: next(iter(record["campaigns"].values()))}
-        record["variants"] = {kept: record["variants"][kept] | {"campaign": name}}
+        called = f"20260102T030405Z-{name}"
+        record["campaigns"] = {called: next(iter(record["campaigns"].values()))}
+        record["variants"] = {kept: record["variants"][kept] | {"campaign": called}}
         imported(project, tmp_path, bundle, replacing=True)
     assert sorted(files(project).values()) == sorted([PACKED, published(STEPS[::2])])
     assert of_traces(project) == []

@@ -50,6 +50,31 @@ def test_the_root_holds_what_it_is_known_to_hold(project: Project, name: str) ->
     assert said(project) == [f"{first}: stands in the root, where a command may take it for its own"]
 
 
+def test_git_is_told_of_line_ends_alone(project: Project) -> None:
+    lines = "# Line ends.\n* text=auto eol=lf\n*.png binary\n"
+    write(project.root / ".gitattributes", lines)
+    git(project.root, "add", ".gitattributes")
+    assert said(project) == []
+    write(project.root / ".gitattributes", f"{lines}*.py working-tree-encoding=ISO646-JP\n")
+    (problem,) = check_project(Project(project.root)).problems
+    assert (problem.path, problem.line) == (".gitattributes", 4)
+    assert problem.what.startswith("`working-tree-encoding=ISO646-JP` may have git check out something else")
+
+
+def test_git_is_told_of_files_in_one_place(project: Project) -> None:
+    write(project.root / "scripts/.gitattributes", "*.py text=auto\n")
+    git(project.root, "add", "--force", "scripts")
+    assert said(project) == ["scripts/.gitattributes: tells git of files, beside that in the root"]
+
+
+@pytest.mark.parametrize("name", ["conftest.py", "models/more.py", "records/here/more.py"])
+def test_a_script_lies_in_the_folder_of_its_guide(project: Project, name: str) -> None:
+    write(project.snippets / name, "")
+    git(project.root, "add", "--force", "snippets")
+    what = "lies in no guide, and commands take what lies there for one"
+    assert f"snippets/{name}: {what}" in said(project)
+
+
 def test_of_a_folder_of_many_files_the_folder_is_told(project: Project) -> None:
     for number in range(3):
         write(project.root / f"site/{number}.html", "")

@@ -40,6 +40,12 @@ def test_editing_a_parameter_makes_it_stale_and_names_both_values() -> None:
     assert verdict(changed, make_record()) == Verdict("stale", "parameter changed (steps: 4 -> 8)")
 
 
+def test_a_number_of_another_kind_within_a_list_makes_it_stale() -> None:
+    before = SCRIPT.replace("steps = 4", "steps = 4\nsizes = [1, 2]")
+    after = SCRIPT.replace("steps = 4", "steps = 4\nsizes = [1, 2.0]")
+    assert verdict(after, make_record(before)).reason == "parameter changed (sizes: [1, 2] -> [1, 2.0])"
+
+
 def test_a_parameter_that_only_this_machine_overrides_counts_too() -> None:
     changed = with_table(f"[tool.benchbook.on.{MACHINE}]\nsteps = 2")
     assert verdict(changed, make_record()).reason == "parameter changed (steps: 4 -> 2)"

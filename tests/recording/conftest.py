@@ -6,10 +6,10 @@ import os
 
 import pytest
 
-from benchbook.machines.circumstances import passed_on
+from benchbook.machines.circumstances import withheld
 
 
 @pytest.fixture(autouse=True)
 def _only_what_scripts_inherit(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in os.environ.keys() - passed_on(os.environ).keys():
+    for name in withheld(os.environ):
         monkeypatch.delenv(name)

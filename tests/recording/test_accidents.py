@@ -212,6 +212,22 @@ def test_a_campaign_that_lost_a_variant_leaves_the_times_of_another_as_they_are(
     assert "where an earlier campaign measured it" in capsys.readouterr().err
 
 
+def test_a_crash_replaces_nothing_that_was_measured_under_earlier_checks(project: Project) -> None:
+    add_script(project.root, ABORTED, TIMED)
+    falls_in(project)
+    assert record(project) == 0
+    before = written(project)
+    code = before.variants["n=1"].code
+    path = project.snippets / "guide/small.py"
+    mended = path.read_text("utf-8").replace("# %% checks\n", "# %% checks\nassert True\n")
+    write(path, mended.replace("# needs =", f'# earlier_checks = ["{code}"]\n# needs ='))
+    assert record(project) == 0
+    assert written(project) == before
+    falls_in(project, 1, 2, 3, 4, 5, 6)
+    assert record(project, everything=True) == 1
+    assert written(project) == before
+
+
 def test_a_variant_that_failed_is_gone_on_with_in_its_campaign(project: Project) -> None:
     add_script(project.root, RAISED, TIMED)
     falls_in(project, 3)
@@ -553,10 +569,11 @@ def test_a_variant_that_failed_and_is_declared_no_more_keeps_nothing_from_being_
     assert not list(project.journal.rglob("*.jsonl"))
 
 
-def test_a_campaign_is_over_once_all_that_is_still_declared_is_measured(
-    project: Project, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("source", [NOT_THREE, NOT_THREE.replace("assert n < 3", "assert n > 0")])
+def test_a_campaign_is_over_once_all_that_is_still_declared_is_measured_and_says_which_runs_go(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], source: str
 ) -> None:
-    add_script(project.root, NOT_THREE, SWEEP.replace("[1, 2]", "[1, 2, 3]"))
+    add_script(project.root, source, SWEEP.replace("[1, 2]", "[1, 2, 3]"))
 
     def interrupted() -> None:
         raise KeyboardInterrupt
@@ -564,10 +581,12 @@ def test_a_campaign_is_over_once_all_that_is_still_declared_is_measured(
     with monkeypatch.context() as patch:
         changes_after(patch, 4, interrupted)
         assert record(project) == recording.INTERRUPTED
-    add_script(project.root, NOT_THREE, SWEEP)
+    add_script(project.root, source, SWEEP)
     assert record(project) == 0
     assert len(campaigns_in(project)) == 1
     assert not list(project.journal.rglob("*.jsonl"))
+    gone = "of variant n=3, which guide/small.py declares no more, go with it"
+    assert (gone in capsys.readouterr().err) is (source != NOT_THREE)
 
 
 def test_what_was_measured_since_a_journal_was_left_is_not_undone_by_it(
@@ -928,7 +947,8 @@ def test_a_journal_that_tells_neither_of_all_packages_nor_of_regions_is_gone_on_
 SEES = """
 # %% work
 import os
-found = sorted({"OMP_NUM_THREADS", "PYTHONDEVMODE", "LD_LIBRARY_PATH", "UNRELATED"} & os.environ.keys())
+wanted = {"LC_TEST", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "PYTHONDEVMODE", "UNRELATED"}
+found = sorted(wanted & os.environ.keys())
 assert found == WANTED, found
 
 # %% checks
@@ -943,9 +963,9 @@ WITHHELD = (
 def test_scripts_are_measured_without_variables_that_no_record_would_tell_and_that_is_said(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verify: bool
 ) -> None:
-    for name in ("OMP_NUM_THREADS", "PYTHONDEVMODE", "LD_LIBRARY_PATH", "UNRELATED"):
+    for name in ("OMP_NUM_THREADS", "PYTHONDEVMODE", "LD_LIBRARY_PATH", "LC_TEST", "UNRELATED"):
         monkeypatch.setenv(name, "1")
-    add_script(project.root, SEES.replace("WANTED", '["LD_LIBRARY_PATH", "UNRELATED"]'))
+    add_script(project.root, SEES.replace("WANTED", '["LC_TEST", "LD_LIBRARY_PATH"]'))
     assert record(project) == 0
     if verify:
         capsys.readouterr()
@@ -1183,6 +1203,27 @@ def pulls_meanwhile(project: Project, monkeypatch: pytest.MonkeyPatch, name: str
         commit_all(project.root)
 
     changes_after(monkeypatch, 2, pull)
+
+
+def test_a_package_is_imported_from_where_its_version_is_installed(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(site := tmp_path / "site", "1.0")
+    write(site / "gadget/__init__.py", "")
+    write(site / "gadget-1.0.dist-info/RECORD", "gadget/__init__.py,,\n")
+    monkeypatch.setenv("PYTHONPATH", str(site), prepend=os.pathsep)
+    text = script_text(PLAIN, SWEEP).replace("dependencies = []", 'dependencies = ["gadget"]')
+    write(project.snippets / "guide/small.py", text)
+    assert record(project) == 0
+    before = written(project)
+    mine = write(tmp_path / "mine/gadget/__init__.py", "")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "mine"), prepend=os.pathsep)
+    capsys.readouterr()
+    assert record(project, everything=True) == 1
+    [line] = [line for line in capsys.readouterr().err.splitlines() if "gadget" in line]
+    told = f"`import gadget` takes {mine}, and gadget 1.0 is installed in {site}; take its folder out of"
+    assert line.startswith(f"snippets/guide/small.py:1: {told} PYTHONPATH")
+    assert written(project) == before
 
 
 def test_runs_of_two_versions_of_a_package_are_not_kept_and_that_is_said_in_one_line(

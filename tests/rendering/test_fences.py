@@ -150,10 +150,10 @@ def test_another_machine_is_named_where_the_reference_machine_has_no_record(proj
 
 
 def test_a_ratio_of_times_needs_one_campaign(project: Project) -> None:
-    change_record(project, CPU, "memory/methods.py", '"fixture": {', '"other": {')
+    change_record(project, CPU, "memory/methods.py", 'Z-fixture": {', 'Z-other": {')
     text = f"{ONE}#train.seconds / memory/losses.py#train.seconds"
     path = project.record_path(CPU, "memory/methods.py")
-    path.write_text(path.read_text("utf-8").replace('"campaign": "fixture"', '"campaign": "other"'), "utf-8")
+    path.write_text(path.read_text("utf-8").replace('Z-fixture"', 'Z-other"'), "utf-8")
     build = start(project)
     with pytest.raises(UnresolvedError, match="compares times of two campaigns"):
         resolve_value(build.library, "memory", text)

@@ -25,6 +25,7 @@ from benchbook.checking.origins import (
     worded,
 )
 from benchbook.checking.overlays import Changes, compare_records
+from benchbook.checking.past_records import past_samples
 from benchbook.checking.plausibility import kind_problems, plausibility_problems, speed_problems
 from benchbook.checking.quotations import quotation_problems
 from benchbook.checking.shown import shown_problems
@@ -528,7 +529,7 @@ def _refusals(
             yield Problem(path, 1, what, "pass the file that `record --bundle` wrote")
     references = {table["script"] for table in records} & scripts.keys()
     read = {one: read_script(scripts[one], project.root) for one in sorted(references)}
-    known = _samples_known(project, read, before)
+    known = _samples_known(project, read, repository, before)
     for table in records:
         reference = table["script"]
         if table["machine"] != machine["name"]:
@@ -595,16 +596,19 @@ def _records_elsewhere(
     return [record for record in found if record.machine != machine and record.script == script]
 
 
-def _samples_known(project: Project, scripts: Mapping[str, Script], before: Sequence[_Placed]) -> Known:
-    """Whose the times and the memory of all records are: those that are here, and of the bundles before.
+def _samples_known(
+    project: Project, scripts: Mapping[str, Script], repository: Path, before: Sequence[_Placed]
+) -> Known:
+    """Whose the times and the memory of all records are: those that are here or were, and of bundles before.
 
     Of a script that is not among `scripts` no metrics are known: they are compared with nothing.
     """
     machines = dict.fromkeys((*project.machines, *(one.machine.name for one in before)))
-    found: Known = {}
-    for machine in machines:
-        for record in _records_of(project, machine, before).values():
-            found |= known_samples(record_table(record), scripts.get(record.script))
+    records = [one for machine in machines for one in _records_of(project, machine, before).values()]
+    standing = {name for record in records if record.script in scripts for name in record.campaigns}
+    found = past_samples(project, repository, "HEAD", scripts, standing)
+    for record in records:
+        found |= known_samples(record_table(record), scripts.get(record.script))
     return found
 
 

@@ -18,7 +18,9 @@ from benchbook.checking.committed import (
     edited_problems,
     moved_region_problems,
     rearranged_scripts,
+    redescribed_machines,
     replaced_records,
+    replaced_samples,
     undeclared_variants,
     vanished_variants,
     withdrawn_machines,
@@ -157,7 +159,10 @@ def _look(
     measured: list[_Measured] = []
     recorded = _recorded(project)
     committed = committed_records(project)
-    samples = changed_samples(project, committed, scripts) if committed is not None else {}
+    samples: Known = {}
+    if committed is not None:
+        samples |= replaced_samples(project, committed, scripts)
+        samples |= changed_samples(project, committed, scripts)
     if (project.root / ".git").exists() and git_answer(project.root, "rev-parse", "--git-dir") is None:
         what = "cannot be read by git, so that nothing is held to what was committed"
         warnings.append(Problem(".git", 1, what, "run `git status` there, which says why"))
@@ -178,6 +183,7 @@ def _look(
         vanished, withdrawn = vanished_variants(project, committed, scripts)
         problems += vanished
         warnings += replaced_records(project, committed)
+        warnings += redescribed_machines(project, committed)
         warnings += withdrawn_machines(project, committed)
         warnings += withdrawn
         warnings += rearranged_scripts(project, committed, scripts)

@@ -13,6 +13,7 @@ from typing import Any
 from benchbook.checking.copies import Known, known_samples
 from benchbook.checking.origins import changed_fields, recorded_code_problems, script_in
 from benchbook.checking.overlays import continues, session_differences
+from benchbook.checking.past_records import past_samples
 from benchbook.content.formats import from_table, has_same, is_same
 from benchbook.content.machines import MachineDescription, differing_key
 from benchbook.content.positions import json_line
@@ -41,11 +42,13 @@ class Committed:
 
     Parameters:
         root: Of the checkout.
+        commit: Its name.
         blobs: What git calls the content of each, by its path.
         gone: Whether one of the records is not there any more: it may have another name now.
     """
 
     root: Path
+    commit: str
     blobs: Mapping[str, str]
     gone: bool
 
@@ -121,11 +124,12 @@ def committed_records(project: Project) -> Committed | None:
             break
     else:
         return None
-    files = listed_files(project.root, base.decode().strip(), (project.relative(project.snippets),))
+    commit = base.decode().strip()
+    files = listed_files(project.root, commit, (project.relative(project.snippets),))
     blobs = {str(file.path): file.name for file in files if file.path.suffix in (".json", ".py")}
     records = f"{project.relative(project.records)}/"
     gone = not all((project.root / path).is_file() for path in blobs if path.startswith(records))
-    return Committed(project.root, blobs, gone)
+    return Committed(project.root, commit, blobs, gone)
 
 
 def edited_problems(
@@ -174,10 +178,6 @@ def edited_problems(
         if (whose := committed.sessions.get((table["machine"], name))) is not None:
             what = f"campaign {name} is of {whose} on `main`, and a session is of one script"
             yield Problem(shown, json_line(text, ("campaigns", name)), what, RESTORE)
-        begun = measured[name]["started"].translate(_NO_MARKS)
-        if not name.startswith(begun):
-            what = f"campaign {name} does not have its start in its name ({begun}-...)"
-            yield Problem(shown, json_line(text, ("campaigns", name)), what, RECORD_AGAIN)
     for name in sorted(_replaced(before, table).keys() & measured.keys()):
         if (why := _odd_commit(project.root, measured[name].get("commit"))) is not None:
             what = f"campaign {name} would replace what `main` has, and {why}"
@@ -246,6 +246,16 @@ def replaced_records(project: Project, committed: Committed) -> Iterator[Problem
             what = f"replaces variant {few(names)} of {where}, which `main` has, by campaign {campaign}"
             fix = "say in the pull request who measured it again, and why"
             yield Problem(shown, json_line(text, ("campaigns", campaign)), what, fix)
+        new = [
+            name
+            for name, variant in table["variants"].items()
+            if name not in before["variants"] and variant["campaign"] not in before["campaigns"]
+        ]
+        if new and f"{project.relative(path.parents[1])}/machine.json" in committed.blobs:
+            where = f"{table['script']} on {table['machine']}"
+            what = f"adds variant {few(new)} of {where}, a machine that `main` has"
+            fix = "say in the pull request who measured it, and when"
+            yield Problem(shown, json_line(text, ("variants", new[0])), what, fix)
         standing = {variant["campaign"] for variant in table["variants"].values()}
         known = {*before["campaigns"], *(line["campaign"] for line in before["history"]), *standing}
         strange = [line["campaign"] for line in table["history"] if line["campaign"] not in known]
@@ -340,6 +350,24 @@ def changed_samples(project: Project, committed: Committed, scripts: Mapping[str
     return found
 
 
+def replaced_samples(project: Project, committed: Committed, scripts: Mapping[str, Script]) -> Known:
+    """Whose samples those of campaigns are that `main` had once, of the scripts that have a new one here."""
+    measured = {
+        script.reference: script
+        for script in scripts.values()
+        for machine in project.machines
+        if _has_new_campaign(project, committed, project.record_path(machine, script.reference))
+    }
+    standing = {
+        name
+        for script in measured.values()
+        for path in committed.blobs
+        if Path(path).parts[-2:] == Path(script.reference).with_suffix(".json").parts
+        for name in (committed.record(path) or {"campaigns": {}})["campaigns"]
+    }
+    return past_samples(project, project.root, committed.commit, measured, standing)
+
+
 def _moved(project: Project, before: Mapping[str, Any]) -> set[str]:
     """The variants of a record that is gone which are in another of its machine, of the same campaign."""
     found: set[str] = set()
@@ -348,6 +376,20 @@ def _moved(project: Project, before: Mapping[str, Any]) -> set[str]:
         if not record_problems(table, str(path)) and before["campaigns"].keys() & table["campaigns"].keys():
             found |= table["variants"].keys()
     return found
+
+
+def redescribed_machines(project: Project, committed: Committed) -> Iterator[Problem]:
+    """The machines of `main` of which something else is said here, by a line for each."""
+    for shown in committed.changed(project.relative(project.records)):
+        path = project.root / shown
+        if path.name != "machine.json" or not path.is_file() or is_published(path.parent.name):
+            continue
+        machine, before = read_json(path, shown)[0], committed.table(shown)
+        if machine_problems(machine, shown) or machine_problems(before, shown):
+            continue
+        if fields := changed_fields(project, from_table(MachineDescription, machine), before):
+            what = f"describes the machine otherwise than `main` ({few([name for name, _, _ in fields])})"
+            yield Problem(shown, 1, what, "say in the pull request what changed there")
 
 
 def withdrawn_machines(project: Project, committed: Committed) -> Iterator[Problem]:
@@ -477,15 +519,18 @@ def edited_machine_problems(
 
 def _measured_anew(project: Project, committed: Committed, machine: str) -> bool:
     """Whether a machine has a variant of a campaign that `main` does not have."""
-    for path in sorted((project.records / machine).glob("*/*.json")):
-        shown = project.relative(path)
-        table, text, _ = read_json(path, shown)
-        if committed.holds(shown, text) or record_problems(table, shown):
-            continue
-        known = (committed.record(shown) or {"campaigns": {}})["campaigns"]
-        if any(variant["campaign"] not in known for variant in table["variants"].values()):
-            return True
-    return False
+    paths = sorted((project.records / machine).glob("*/*.json"))
+    return any(_has_new_campaign(project, committed, path) for path in paths)
+
+
+def _has_new_campaign(project: Project, committed: Committed, path: Path) -> bool:
+    """Whether a record, if it is one, has a variant of a campaign that `main` does not have."""
+    shown = project.relative(path)
+    table, text, _ = read_json(path, shown)
+    if committed.holds(shown, text) or record_problems(table, shown):
+        return False
+    known = (committed.record(shown) or {"campaigns": {}})["campaigns"]
+    return any(variant["campaign"] not in known for variant in table["variants"].values())
 
 
 def moved_region_problems(

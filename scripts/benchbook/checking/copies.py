@@ -26,7 +26,7 @@ Samples = tuple[str, ...]
 # Of whatever script and cell they are: times of many digits.
 OF_ANY_SCRIPT = "times of cells"
 # What two campaigns of one script on one machine may have alike.
-READINGS = "readings of memory"
+READINGS, TRACES = "readings of memory", "traces"
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def samples_of(table: Mapping[str, Any], script: Script | None = None) -> Iterat
     """What no two machines measure alike in all runs of a variant, written so that a copy of it is the same.
 
     How long each cell took, and what each metric that is a time or a rate says; the same of one factor, by
-    which a copy may have been made faster; and the memory that the process held.
+    which a copy may have been made faster; the memory that each process held; and traces, which hold times.
 
     Parameters:
         table: The record, already of the right shape.
@@ -61,9 +61,12 @@ def samples_of(table: Mapping[str, Any], script: Script | None = None) -> Iterat
     timed = timed_metrics(script) if script is not None else ()
     for name, variant in table["variants"].items():
         runs = variant["runs"]
-        if variant["outcome"] != "ok" or len(runs) < 2:
+        if variant["outcome"] != "ok":
             continue
-        cells = [(cell, meters) for run in runs for cell, meters in run["cells"].items()]
+        for entry in variant.get("traces", {}).values():
+            yield name, (TRACES, entry["sha256"])
+        ranks = [rank for run in runs for rank in ranks_of(run)]
+        cells = [(cell, meters) for rank in ranks for cell, meters in rank["cells"].items()]
         seconds = [(cell, float(meters.get("seconds") or 0)) for cell, meters in cells]
         said = [(metric, float(item)) for metric in timed for item in items_of(runs, metric)]
         held = [(f"{cell} {key}", meters.get(key) or 0) for cell, meters in cells for key in HELD]
@@ -146,10 +149,10 @@ def copy_problems(
     text: str = "",
     script: Script | None = None,
 ) -> Iterator[Problem]:
-    """Variants whose times, or readings of memory, are those of another machine, script, campaign or variant.
+    """Variants whose times, readings or traces are those of another machine, script, campaign or variant.
 
-    Readings of memory may repeat from one campaign or variant to the next of the same script on the same
-    machine, and so may what is quoted; times may not.
+    Readings of memory, and traces, may repeat from one campaign or variant to the next of the same script on
+    the same machine, and so may what is quoted; times may not.
 
     Parameters:
         table: The record, already of the right shape.
@@ -164,7 +167,7 @@ def copy_problems(
         here = _measured(table, name)
         other = others.get(_key(table, samples), here)
         sibling = first.setdefault(samples, name)
-        repeats = samples[0] == READINGS or "source" in table["campaigns"][here.campaign]
+        repeats = samples[0] in (READINGS, TRACES) or "source" in table["campaigns"][here.campaign]
         if name in told:
             continue
         if other.machine != here.machine:

@@ -132,15 +132,20 @@ class _WithoutAssertions(ast.NodeTransformer):
 
 
 def _only_looks(node: ast.AST) -> bool:
-    """Whether an assertion or condition names nothing and calls only what leaves alone what it is given."""
-    return all(_leaves_alone(call) for call in ast.walk(node) if isinstance(call, ast.Call)) and not any(
-        isinstance(inner, ast.NamedExpr) for inner in ast.walk(node)
-    )
+    """Whether an assertion or condition sets nothing and calls only what leaves alone what it is given."""
+    return all(_leaves_alone(inner) for inner in ast.walk(node))
 
 
-def _leaves_alone(call: ast.Call) -> bool:
-    match call.func:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
+def _leaves_alone(node: ast.AST) -> bool:
+    match node:
+        case ast.NamedExpr():
+            return False
+        # What a comprehension goes through may be an item of what is there already.
+        case ast.Subscript(ctx=context) | ast.Attribute(ctx=context):
+            return isinstance(context, ast.Load)
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), keywords=keywords):
             # A function behind a keyword is called too.
-            return name in _LOOKS and all(isinstance(given.value, ast.Constant) for given in call.keywords)
-    return False
+            return name in _LOOKS and all(isinstance(given.value, ast.Constant) for given in keywords)
+        case ast.Call():
+            return False
+    return True

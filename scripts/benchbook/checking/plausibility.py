@@ -88,7 +88,7 @@ def plausibility_problems(
     for name, campaign in table["campaigns"].items():
         line = json_line(text, ("campaigns", name))
         for what in (
-            *_odd_dates(campaign, now or datetime.now(UTC)),
+            *_odd_dates(name, campaign, now or datetime.now(UTC)),
             *_odd_build(campaign, machine),
             *_odd_state(campaign, machine),
         ):
@@ -157,7 +157,7 @@ def plausibility_problems(
             yield Problem(path, line, f"variant {name}: {what}", RECORD_AGAIN)
 
 
-def _odd_dates(campaign: Mapping[str, Any], now: datetime) -> Iterator[str]:
+def _odd_dates(called: str, campaign: Mapping[str, Any], now: datetime) -> Iterator[str]:
     """What no calendar allows; figures that are quoted have no session to speak of, and a day at most."""
     for name, day in (("measured", campaign.get("measured")), ("published", _published(campaign))):
         if day and day > f"{now + CLOCK_SKEW:%Y-%m-%d}"[: len(day)]:
@@ -167,6 +167,8 @@ def _odd_dates(campaign: Mapping[str, Any], now: datetime) -> Iterator[str]:
         if name not in campaign:
             return
         moments[name] = datetime.strptime(campaign[name], MOMENT).replace(tzinfo=UTC)
+    if not called.startswith(begun := f"{moments['started']:%Y%m%dT%H%M%SZ}"):
+        yield f"its name does not begin with its start ({begun}-...)"
     if moments["finished"] < moments["started"]:
         yield f"it finished at {campaign['finished']}, before it started at {campaign['started']}"
     elif moments["finished"] - moments["started"] > LONGEST_CAMPAIGN:

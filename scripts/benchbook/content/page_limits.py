@@ -60,7 +60,8 @@ _HEADING = re.compile(r"#|=+\s*\Z|-+\s*\Z|<h[1-6]\b", re.IGNORECASE)
 _LANGUAGE = re.compile(r"(?:`{3,}|~{3,})[ \t]*(\{|[\w#.+-]+)[^`]*\Z")
 _INLINE_LANGUAGE = re.compile(r"`(?::{3,}|#!)([\w#.+-]*)(?:\s|\Z)")
 # And that of Bash looks for the end of these again and again: twice as long for each letter, without one.
-_UNENDED = re.compile(r"\$'|<<")
+# What reads HTML gives up where a marked section begins.
+_UNENDED = re.compile(r"\$'|<<|<!\[")
 LANGUAGES = ("bash", "diff", "json", "python", "text")
 _HIGHLIGHTED = frozenset((*FENCES, *LANGUAGES))
 # What stands for a value.
@@ -121,8 +122,8 @@ def endless(text: str) -> Refusal | None:
             what = f"code begins with `{found[1]}`, and is none of {', '.join(LANGUAGES)}"
             return number, what, "call it `text` where none of these is its language"
         if found := _UNENDED.search(line):
-            what = f"`{found[0]}` is on no page: what highlights Bash may take minutes over it"
-            return number, what, "write the command with other quotes, or with a file"
+            what = f"`{found[0]}` is on no page: what highlights or reads it may take minutes, or give up"
+            return number, what, "write the command with other quotes, or with a file; a sign as `&lt;`"
         if any(name != _INLINE for name in _INLINE_LANGUAGE.findall(line)):
             return number, "code in a line has a language", "remove what stands before the code"
         if line.count("|") > MOST_CELLS:

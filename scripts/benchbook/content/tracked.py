@@ -33,6 +33,9 @@ PINS = ("constraints", ".txt")
 BESIDE_SCRIPTS = ("claims.toml", "predictions.toml", "review.toml")
 # A checkout's own, of which is told which file it is that git tracks (`benchbook.content.unfinished`).
 OWN = (".benchbook", ".cache")
+# What git may make of files: the same for a reviewer as for whoever checks them out.
+ATTRIBUTES = ".gitattributes"
+_PLAIN = frozenset({"text=auto", "eol=lf", "binary"})
 # How git's list of files begins the line of a link. The tests have some, which lead to what they read.
 _LINK, _TESTS = "120000 ", "tests/"
 _HERE = "scripts/benchbook/content/tracked.py"
@@ -49,6 +52,8 @@ def tracked_problems(project: Project) -> Iterator[Problem]:
         if mode.startswith(_LINK) and not name.startswith(_TESTS):
             what = "is a link, and git tracks it: what is written there would be written elsewhere"
             yield Problem(name, 1, what, "put what it leads to in its place")
+        if PurePosixPath(name).name == ATTRIBUTES:
+            yield from _attribute_problems(project, name)
         first, inner, _ = name.partition("/")
         pins = first.startswith(PINS[0]) and first.endswith(PINS[1])
         if (
@@ -62,6 +67,21 @@ def tracked_problems(project: Project) -> Iterator[Problem]:
         yield Problem(name, 1, what, f"remove it; what belongs there is named in {_HERE}")
 
 
+def _attribute_problems(project: Project, name: str) -> Iterator[Problem]:
+    """What else git is told of files than how lines end: they may be others here than where they are read."""
+    path = project.root / name
+    if name != ATTRIBUTES:
+        yield Problem(name, 1, "tells git of files, beside that in the root", f"put it into {ATTRIBUTES}")
+        return
+    if path.is_symlink() or not path.is_file():
+        return
+    for number, line in enumerate(path.read_text("utf-8", "replace").split("\n"), 1):
+        odd = [word for word in line.split()[1:] if word not in _PLAIN]
+        if odd and not line.startswith("#"):
+            what = f"`{odd[0]}` may have git check out something else than it shows"
+            yield Problem(name, number, what, f"leave it out; {', '.join(sorted(_PLAIN))} are known")
+
+
 def _tracked(project: Project) -> Iterator[tuple[str, str]]:
     """How git stages each file that it tracks, mode first, and its path from the checkout's root."""
     listed = git_answer(project.root, "ls-files", "-z", "--stage") or b""
@@ -71,7 +91,7 @@ def _tracked(project: Project) -> Iterator[tuple[str, str]]:
 
 
 def beside_script_problems(project: Project, scripts: Iterable[Script]) -> Iterator[Problem]:
-    """Files that git tracks in a guide's folder that no digest has, and imports from such a folder.
+    """Files that git tracks in a guide's folder that no digest has, or in none; imports from such a folder.
 
     Parameters:
         project: The checkout; where git does not know it, nothing came with a commit.
@@ -80,8 +100,13 @@ def beside_script_problems(project: Project, scripts: Iterable[Script]) -> Itera
     inputs = {str(PurePosixPath(one.guide, name)) for one in scripts for name in one.metadata.inputs}
     snippets = f"{project.relative(project.snippets)}/"
     for _, name in _tracked(project):
+        if not name.startswith(snippets):
+            continue
         guide, _, inner = name.removeprefix(snippets).partition("/")
-        is_of_guide = name.startswith(snippets) and inner and guide not in DATA_FOLDERS
+        if (not inner or guide in DATA_FOLDERS) and name.endswith(".py"):
+            what = "lies in no guide, and commands take what lies there for one"
+            yield Problem(name, 1, what, f"put it into the folder of its guide, `{snippets}<guide>/`")
+        is_of_guide = inner and guide not in DATA_FOLDERS
         is_script = inner.endswith(".py") and "/" not in inner
         if is_of_guide and not (is_script or inner in BESIDE_SCRIPTS or f"{guide}/{inner}" in inputs):
             what = "lies beside scripts, which may read it without a record that tells"

@@ -94,7 +94,7 @@ NAME = re.compile(
 # It ends a number; an ASCII one would be read as part of it.
 _WIDE_COMMA = "，"
 # An address that nothing but one looks like; in code such as `torch.compile` a dot leads nowhere.
-_HOST = r"(?<![A-Za-z0-9-])(?<![A-Za-z0-9]\.)(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}"
+_HOST = r"(?<![A-Za-z0-9-])(?<![A-Za-z0-9-]\.)(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}"
 BARE_ADDRESS = re.compile(
     r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*://\S*|\b(?:www\.|mailto:)\S*"
     rf"|(?<![\w.+-])[\w.+-]+@[\w-]+\.\w+|{_HOST}/[^\s)]*"

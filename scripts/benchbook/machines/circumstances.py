@@ -22,7 +22,7 @@ EMPTY_BYTES = 256 * 2**20
 GIT_SECONDS = 60.0
 # Records and predictions are what is being made; pages change no number.
 CHANGES_NUMBERS = ("snippets", "scripts", ":!snippets/records", ":!snippets/predictions")
-# How variables begin that decide a script's numbers.
+# How variables begin that are known to decide a script's numbers.
 DECIDING = (
     # Threads, and where they run.
     *("OMP_", "GOMP_", "KMP_", "LIBOMP_", "TBB_", "RAYON_", "TOKENIZERS_PARALLELISM"),
@@ -38,7 +38,8 @@ DECIDING = (
     *("ZE_", "SYCL_", "UR_", "CCL_", "IGC_", "ONEAPI_DEVICE_SELECTOR"),
     # Libraries of models: kernels, formats, and how weights are loaded.
     *("ACCELERATE_", "FSDP_", "DEEPSPEED_", "BNB_", "FLASH_ATTENTION_", "FLASHINFER_", "XFORMERS_"),
-    *("USE_HUB_KERNELS", "DISABLE_KERNEL_MAPPING", "SAFETENSORS_FAST_GPU", "HF_ENABLE_PARALLEL_LOADING"),
+    *("TRANSFORMERS_", "USE_HUB_KERNELS", "DISABLE_KERNEL_MAPPING", "SAFETENSORS_FAST_GPU"),
+    *("HF_ENABLE_PARALLEL_LOADING", "CUTLASS_", "CUTEDSL_", "AOT_", "ENABLE_PERSISTENT_TMA_MATMUL"),
     *("HF_PARALLEL_LOADING_WORKERS", "HF_DEACTIVATE_ASYNC_LOAD"),
     # Engines.
     *("VLLM_", "GGML_", "LLAMA_", "ORT_", "OV_", "OPENVINO_"),
@@ -47,10 +48,16 @@ DECIDING = (
     # The interpreter.
     "PYTHON",
 )
-# What is harmless; what the recorder sets itself; places of caches; versions that images name; and the number
-# of a device, which is another in each container.
-NOT_DECIDING = frozenset(
+# Variables that decide none: words, places, networks, what the recorder sets itself, versions that images
+# name, and the number of a device, which is another in each container.
+HARMLESS = frozenset(
     {
+        *("LANG", "LANGUAGE", "TERM", "COLORTERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TZ"),
+        *("HOME", "USER", "LOGNAME", "SHELL", "PWD", "PATH", "TMPDIR", "TMP", "TEMP", "VIRTUAL_ENV"),
+        *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy"),
+        *("no_proxy", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "MPLCONFIGDIR", "MPLBACKEND"),
+        *("HF_HOME", "HF_TOKEN", "HF_TOKEN_PATH", "HF_ENDPOINT", "HF_ASSETS_CACHE", "HF_XET_CACHE"),
+        *("TRANSFORMERS_OFFLINE", "TRANSFORMERS_VERBOSITY", "TRANSFORMERS_NO_ADVISORY_WARNINGS"),
         *("PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"),
         *("PYTHONSAFEPATH", "PYTHONSTARTUP", "PYTHON_COLORS", "PYTHON_HISTORY", "PYTHON_BASIC_REPL"),
         *("PYTHONIOENCODING", "PYTHONUTF8", "PYTHONCOERCECLOCALE", "PYTHONFAULTHANDLER", "PYTHONBREAKPOINT"),
@@ -60,12 +67,23 @@ NOT_DECIDING = frozenset(
         *("TORCH_EXTENSIONS_DIR", "PYTORCH_KERNEL_CACHE_PATH", "CUDA_CACHE_PATH", "NUMBA_CACHE_DIR"),
         *("TRITON_HOME", "VLLM_CACHE_ROOT", "VLLM_CONFIG_ROOT", "TF_CPP_MIN_LOG_LEVEL", "TF_CLI_CONFIG_FILE"),
         *("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"),
+        *("NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"),
     }
 )
+_HARMLESS_FAMILIES = ("LC_", "XDG_", "SSL_", "CONDA_", "GIT_", "HF_HUB_", "HF_DATASETS_", "BENCHBOOK_")
 # What decides numbers, and without which a script may not run, or not where it should.
 NEEDED = frozenset(
     {
-        *("LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONNOUSERSITE"),
+        *(
+            "LD_LIBRARY_PATH",
+            "NIX_LD",
+            "NIX_LD_LIBRARY_PATH",
+            "DYLD_LIBRARY_PATH",
+            "DYLD_FALLBACK_LIBRARY_PATH",
+        ),
+        *("PYTHONHOME", "PYTHONUSERBASE", "PYTHONNOUSERSITE"),
+        # What compiles kernels.
+        *("CC", "CXX", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "SDKROOT"),
         *("CUDA_HOME", "CUDA_PATH", "CUDA_DEVICE_ORDER", "CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY"),
         *("HIP_PATH", "HSA_OVERRIDE_GFX_VERSION", "ONEAPI_DEVICE_SELECTOR"),
         *("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TRITON_PTXAS_PATH", "TRITON_LIBCUDA_PATH"),
@@ -127,21 +145,26 @@ def _changed(path: Path) -> int | None:
 
 
 def deciding_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """A digest of each variable that decides a script's numbers: what it is set to may name a home."""
+    """A digest of each variable that may decide a script's numbers: what it is set to may name a home."""
     return {
         name: hashlib.sha256(os.fsencode(value)).hexdigest()[:16]
         for name, value in sorted(environment.items())
-        if _decides(name)
+        if not _is_harmless(name)
     }
 
 
 def passed_on(environment: Mapping[str, str]) -> dict[str, str]:
-    """Those of the variables that scripts inherit: of what decides numbers only what they need to run."""
-    return {name: value for name, value in environment.items() if not _decides(name) or name in NEEDED}
+    """Those of the variables that scripts inherit: the harmless, and of others what they need to run."""
+    return {name: value for name, value in environment.items() if _is_harmless(name) or name in NEEDED}
 
 
-def _decides(name: str) -> bool:
-    return name.startswith(DECIDING) and name not in NOT_DECIDING
+def withheld(environment: Mapping[str, str]) -> list[str]:
+    """The names of the variables that are known to decide numbers, and that scripts do not inherit."""
+    return sorted(name for name in environment.keys() - passed_on(environment) if name.startswith(DECIDING))
+
+
+def _is_harmless(name: str) -> bool:
+    return name in HARMLESS or name.startswith(_HARMLESS_FAMILIES)
 
 
 def _git(root: Path, *arguments: str) -> str | None:

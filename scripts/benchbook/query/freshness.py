@@ -15,7 +15,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from benchbook.content.formats import json_text
+from benchbook.content.formats import is_same, json_text
 from benchbook.content.parameters import on_a_line
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
@@ -136,7 +136,7 @@ def _changes(
         yield CODE_CHANGED
     for name in sorted(set(variant.parameters) | set(measured.parameters)):
         old, new = (side.get(name, "not set") for side in (measured.parameters, variant.parameters))
-        if old != new or type(old) is not type(new):
+        if not is_same(old, new):
             yield on_a_line(f"parameter changed ({name}: {old} -> {new})")
     if measured.ranks != variant.ranks:
         yield f"parameter changed (ranks: {measured.ranks} -> {variant.ranks})"

@@ -450,7 +450,12 @@ def lay_over(
             what = f"variant {variant.name}: a later campaign has come in meanwhile, whose record stays"
             problems.append(Problem(task.script.path, 1, what, "record it again if that is meant"))
             continue
-        if found.outcome != OK and known is not None and known.outcome == OK and _unchanged(known, found):
+        if (
+            found.outcome != OK
+            and known is not None
+            and known.outcome == OK
+            and _unchanged(task, known, found)
+        ):
             what = (
                 f"{found.outcome} ({found.error}), where an earlier campaign measured it, whose record stays"
             )
@@ -503,9 +508,11 @@ def _mixes(task: Task, old: Record, campaign_id: str, new: dict[str, VariantReco
     return bool(others) or (baseline and (first is None or first.campaign != campaign_id))
 
 
-def _unchanged(old: VariantRecord, new: VariantRecord) -> bool:
-    same = ("code", "parameters", "ranks", "environment", "meters", "inputs")
-    return all(is_same(getattr(old, name), getattr(new, name)) for name in same)
+def _unchanged(task: Task, old: VariantRecord, new: VariantRecord) -> bool:
+    same = ("parameters", "ranks", "environment", "meters", "inputs")
+    return old.code in task.script.codes and all(
+        is_same(getattr(old, name), getattr(new, name)) for name in same
+    )
 
 
 def _bad(runs: Sequence[Finished]) -> Result:

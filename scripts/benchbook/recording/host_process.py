@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+import importlib.util
 import json
 import multiprocessing
 import os
@@ -16,6 +17,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
+from pathlib import Path
 from typing import Any
 
 from benchbook.machines.nvml import Identity, find_all, open_nvml
@@ -94,8 +96,9 @@ def run_host() -> None:
     os.environ[NAMES] = json.dumps(configuration["preload"])
     context.set_forkserver_preload(["benchbook.recording.preload", "benchbook.recording.worker"])
     unfit = _start_server(context)
-    packages = _packages(configuration["packages"])
-    channel.send({"unfit": unfit, "packages": packages, "installed": _installed()})
+    names = configuration["packages"]
+    told = {"unfit": unfit, "packages": _packages(names), "installed": _installed(), "stray": _stray(names)}
+    channel.send(told)
     supervisor = Supervisor(
         context,
         processes.descendants(),
@@ -165,6 +168,35 @@ def _packages(names: Sequence[str]) -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue
     return found
+
+
+def _stray(names: Sequence[str]) -> str:
+    """Which of some packages an import would take from elsewhere than where it is installed; empty if none.
+
+    Its version is that of what is installed, and says nothing of what is imported.
+    """
+    for name in names:
+        try:
+            package = importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        # Of one that is installed to be edited, the files lie in its checkout.
+        if '"editable": true' in (package.read_text("direct_url.json") or ""):
+            continue
+        there = Path(str(package.locate_file(""))).resolve()
+        modules = {
+            file.parts[0].removesuffix(".py")
+            for file in package.files or ()
+            if file.suffix == ".py" and file.parts[1:] in ((), ("__init__.py",))
+        }
+        for module in sorted(modules):
+            found = importlib.util.find_spec(module)
+            where = Path(found.origin).resolve() if found is not None and found.origin else None
+            if where is not None and not where.is_relative_to(there):
+                return (
+                    f"`import {module}` takes {where}, and {name} {package.version} is installed in {there}"
+                )
+    return ""
 
 
 def _installed() -> str:

@@ -140,6 +140,7 @@ class Host:
         # A digest of all that its environment holds.
         self.installed: str = ready["installed"]
         self.unfit: str = ready["unfit"]
+        self.stray: str = ready["stray"]
 
     def run(self, job: Job) -> Result:
         """Run a job once.
@@ -316,6 +317,12 @@ class Hosts:
             what = f"its environment `{key.venv}` is not there ({python})"
             raise BenchbookError(Problem(shown, line, what, _how_to_make(Path(python), key.venv)))
         host = self._fresh(key, python, shown)
+        if host.stray:
+            host.close()
+            fix = (
+                "take its folder out of PYTHONPATH, or install it (`pip install --editable` leaves it there)"
+            )
+            raise BenchbookError(Problem(shown, 1, host.stray, fix))
         if not host.unfit:
             return host
         host.close()

@@ -8,6 +8,7 @@ import math
 import os
 import secrets
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
@@ -33,6 +34,7 @@ from benchbook.machines.circumstances import (
     differ,
     made,
     passed_on,
+    withheld,
 )
 from benchbook.machines.description import gigabytes
 from benchbook.machines.nvml import Identity, open_nvml
@@ -250,14 +252,14 @@ class Session:
     def _warn_of_variables(self, tasks: Sequence[Task]) -> None:
         """Name the variables that are set here and that scripts run without, though they do not set them."""
         environments = [variant.environment for task in tasks for variant in task.variants]
-        withheld = [
+        names = [
             name
-            for name in sorted(os.environ.keys() - passed_on(os.environ).keys())
+            for name in withheld(os.environ)
             if not all(name in {**self.environment, **each} for each in environments)
         ]
-        if withheld:
+        if names:
             self._warn(
-                f"{', '.join(withheld)}: set here and not passed to the scripts, for no record would tell; "
+                f"{', '.join(names)}: set here and not passed to the scripts, for no record would tell; "
                 "where a script is to run under one, name it in `environment` of its [tool.benchbook]"
             )
 
@@ -359,6 +361,10 @@ class Session:
         # failed may do better next time, in the campaign that its times belong to.
         settled = set(campaigns.whole(journal)) | {variant.name for variant in task.variants}
         if settled >= campaigns.declared_in(task, journal) and not gathered.problems:
+            gone = Counter(run.variant for run in journal.finished if run.variant not in task.declared)
+            for name, count in gone.items():
+                what = f"of variant {name}, which {task.script.reference} declares no more"
+                self._warn(f"{shown} is done with, and {count} run(s) {what}, go with it")
             journal.close()
         return problems, 0
 

@@ -46,7 +46,7 @@ _ADDRESS = re.compile(r"(?:\]\(|^ {0,3}\[[^\]]+\]:|<)\s*<?([^\s)>]*)")
 _AUTOLINK = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*:[^\s<>]*>")
 # Where lists of attributes stand, whose texts in quotes may hold braces, and the names in them.
 _ATTRIBUTES = re.compile(r"\{[^\n]*\}")
-_ATTRIBUTE = re.compile(r"([^\s=}]+)=")
+_ATTRIBUTE = re.compile(r"(?<![^\s=}])([^\s=}]++)=")
 _NAMED = re.compile(r"(?<!\S)[:{]*([.#])([^\s{}=]+)(?![^\s{}]*=)")
 # What pages do without, and what the other parser finds in places where this one does not.
 _REFERENCE = re.compile(r"[\s>]*(?:(?:[-*+]|\d+[.)])\s+)*(\[[^\]]*\]:)")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 
 from benchbook.content.problems import Problem
 from benchbook.languages.telling import (
@@ -25,7 +26,8 @@ from benchbook.translations.settings import NumberWords, Rules
 # Digits that are not part of a name such as bf16 or GPT-2, with their sign, in text that is folded.
 _DIGITS = r"\d(?:[\d.,\u066b\u066c]*\d)?"
 # Numbers in ideographs: `九十`, `四二`, but not the words for a pair.
-_RUN = re.compile(f"[{''.join(letter for letter in IDEOGRAPHS if letter not in '两両')}]+")
+_IDEOGRAPH = f"[{''.join(letter for letter in IDEOGRAPHS if letter not in '两両')}]"
+_RUN = re.compile(f"{_IDEOGRAPH}+")
 # What a fraction is of, and its part: `5 分の 1`, `五分之一`.
 _PARTS = rf"\s?分[之の]\s?(?P<part>{_DIGITS}|{_RUN.pattern})"
 # A fraction is one number, `1/512` as well, but no date is.
@@ -35,7 +37,7 @@ _NUMBER = re.compile(
     rf"(?:(?P<whole>{_DIGITS}){_PARTS}|(?<![/\u2044\u2215])(?P<over>{_DIGITS}){_STROKE}(?P<below>{_DIGITS})"
     rf"(?!{_STROKE}\d|\d)|{_DIGITS})"
 )
-_SHARE = re.compile(rf"(?P<whole>{_RUN.pattern}){_PARTS}")
+_SHARE = re.compile(rf"(?<!{_IDEOGRAPH})(?P<whole>{_RUN.pattern}){_PARTS}")
 # What is counted by: `百枚`, `七台`.
 _COUNTER = re.compile(r"\s*[枚台个個回次本块张倍件人つ]")
 # A noun that is counted without one: `八プロセス`, `八 GPU`.
@@ -69,8 +71,13 @@ class Number:
     in_words: bool = False
 
 
-def numbers_in(text: str, rules: Rules) -> Iterator[Number]:
+@lru_cache(maxsize=8192)
+def numbers_in(text: str, rules: Rules) -> tuple[Number, ...]:
     """The numbers of a text that is folded, each with the word behind it that multiplies it."""
+    return tuple(_numbers(text, rules))
+
+
+def _numbers(text: str, rules: Rules) -> Iterator[Number]:
     for found in _NUMBER.finditer(text):
         yield Number(_value(found, rules), found.start(), _multiplied(text, found.end(), rules)[1])
     if rules.matching.by == "text":
@@ -176,11 +183,15 @@ def aligned(section: Section, english: Section) -> list[tuple[Sequence[TextRun],
 _SAME = "say the same number as in English; bind a measured one with `#!value ...`"
 
 
-def _said(unit: TextRun, rules: Rules) -> set[str]:
-    plain = folded(unit.prose)[0]
-    digits = {_value(found, rules) for found in _NUMBER.finditer(plain)}
-    digits |= {_fraction(found["part"], found["whole"]) for found in _SHARE.finditer(plain)}
-    return digits | _in_words(unit, rules.numbers, rules)
+def _said(unit: TextRun, rules: Rules) -> Set[str]:
+    return _in_digits(folded(unit.prose)[0], rules) | _in_words(unit, rules.numbers, rules)
+
+
+@lru_cache(maxsize=8192)
+def _in_digits(text: str, rules: Rules) -> Set[str]:
+    """The numbers that a text says in digits, and its fractions."""
+    shares = {_fraction(found["part"], found["whole"]) for found in _SHARE.finditer(text)}
+    return frozenset(shares | {_value(found, rules) for found in _NUMBER.finditer(text)})
 
 
 def _in_words(unit: TextRun, words: NumberWords, rules: Rules) -> set[str]:
@@ -207,7 +218,7 @@ def _fraction(part: str, whole: str) -> str:
 
 def _fractions(text: TextRun, english_rules: Rules) -> set[str]:
     """The fractions that words of an English text say: `a fifth`, `two thirds`, `divided by 8`."""
-    numbers = list(numbers_in(folded(text.prose)[0], english_rules))
+    numbers = numbers_in(folded(text.prose)[0], english_rules)
     parts = {one.value for one in numbers} | {"1"}
     found = {f"{part}/{n}" for n in _in_words(text, english_rules.parts, english_rules) for part in parts}
     begun: dict[int, list[str]] = {}
@@ -236,8 +247,7 @@ def _multiplied(text: str, end: int, rules: Rules) -> tuple[int, int]:
     start = end
     while text[start : start + 1].isspace():
         start += 1
-    longest = max((len(word) for words in rules.magnitudes.values() for word in words), default=0)
-    said = text[start : start + longest].casefold()
+    said = text[start : start + rules.longest_magnitude].casefold()
     for many, words in rules.magnitudes.items():
         for word in words:
             if said.startswith(word):

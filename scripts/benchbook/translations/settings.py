@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache
 from typing import Annotated, Literal
 
@@ -44,6 +44,8 @@ _LATIN = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 LIKE_NEIGHBOURS = "fix it as its neighbours are"
 # Several times what any language here has: each is tried at every word of every page.
 MOST_AFFIXES = 100
+# Twice what any language here has, of words, terms and their renderings together: likewise.
+MOST_PHRASES = 1000
 # What an approved rendering has in brackets.
 _BRACKETED = re.compile(r"[(（].*?[)）]")
 _Affixes = Annotated[list[str], Limit(max_length=MOST_AFFIXES)]
@@ -309,7 +311,8 @@ class _Blocks(Stored):
     keeps_order: list[Literal["code", "value"]] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
+# Compared by identity, as what they hold.
+@dataclass(frozen=True, eq=False)
 class Rules:
     """The rules of one language.
 
@@ -381,6 +384,11 @@ class Rules:
         return NumberWords(self.matching, self.fractions)
 
     @cached_property
+    def longest_magnitude(self) -> int:
+        """How many letters the longest word that multiplies a number has."""
+        return max((len(word) for words in self.magnitudes.values() for word in words), default=0)
+
+    @cached_property
     def kept_words(self) -> frozenset[str]:
         """The words of its approved renderings, in small letters: those in Latin letters are no English."""
         texts = (text for term in self.terms.values() for text in term.approved)
@@ -417,6 +425,12 @@ def load_rules(project: Project, code: str) -> Rules:
             for keys, _, message in shape_errors(error)
         )
         raise BenchbookError(*problems) from error
+    counted = {one.name: _count(table.get(one.name)) for one in fields(_Blocks)} if table else {}
+    if sum(counted.values()) > MOST_PHRASES:
+        most = max(counted, key=lambda name: counted[name])
+        what = f"`{most}:` has {counted[most]} texts, and all blocks for translations {MOST_PHRASES} at most"
+        fix = "keep those that pages here have"
+        raise BenchbookError(Problem(shown, yaml_line(text, (most,)), what, fix))
     for many in blocks.magnitudes:
         if many < 10 or str(many).strip("0") != "1":
             fix = "name powers of ten: `1000: [thousand]`"
@@ -461,6 +475,16 @@ def load_rules(project: Project, code: str) -> Rules:
         tuple(blocks.keeps_order),
         unit_words(project.docs, code),
     )
+
+
+def _count(value: object) -> int:
+    """How many texts a block of a language's file holds."""
+    match value:
+        case Mapping():
+            return sum(map(_count, value.values()))
+        case list():
+            return sum(map(_count, value))
+    return 1
 
 
 def _odd_english(blocks: _Blocks) -> Iterator[tuple[tuple[str | int, ...], str]]:
