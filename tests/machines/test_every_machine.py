@@ -98,7 +98,7 @@ def test_what_is_recorded_passes_validation(name: str, monkeypatch: pytest.Monke
     assert record_problems(record, "record.json") == []
     assert list(plausibility_problems(record, description, SCRIPT, "record.json")) == []
     if nvml is not None:
-        state = record["campaigns"]["one"]["state"]
+        state = record["campaigns"]["20261120T120000Z-test"]["state"]
         assert (state["driver"], state["foreign_processes"]) == ("580.95.05", [])
         assert record["variants"]["default"]["runs"][0]["cells"]["work"]["device_memory_peak"] is not None
 
@@ -122,7 +122,9 @@ def record_on(
         packages={"python": "3.12.3", "torch": f"2.11.0{BUILDS[found.kind if found else 'cpu']}"},
         state={**watch.state(), "foreign_processes": watch.foreign(), "shared": False},
     )
-    record, problems = lay_over(task, machine, "one", campaign, Gathered({"default": runs}, []))
+    record, problems = lay_over(
+        task, machine, "20261120T120000Z-test", campaign, Gathered({"default": runs}, [])
+    )
     assert problems == []
     return record
 

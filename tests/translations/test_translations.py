@@ -556,6 +556,10 @@ def test_a_language_in_latin_letters_is_not_taken_for_english() -> None:
             f"glossary: {{alike: {dict.fromkeys(map(str, range(101)), 'a')}}}",
             "glossary.alike: Dictionary should have at most 100 items",
         ),
+        (
+            f"register: {{never: {[f'a{number}' for number in range(1000)]}}}\nleftovers: [a]",
+            "`register:` has 1000 texts, and all blocks for translations 1000 at most",
+        ),
         ("charset: undefined", "`charset:` is 'undefined', which is not known as an encoding of one script"),
         ("charset: idna", "`charset:` is 'idna', which is not known as an encoding of one script"),
         ("charset: utf-8", "`charset:` is 'utf-8', which is not known"),
