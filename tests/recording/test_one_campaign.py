@@ -95,13 +95,13 @@ def split(project: Project) -> None:
     table = json.loads(path.read_text("utf-8"))
     ((name, campaign),) = table["campaigns"].items()
     *_, (last, variant) = table["variants"].items()
-    table["campaigns"]["another"] = campaign
-    variant["campaign"] = "another"
+    another = f"{name}-more"
+    table["campaigns"][another] = campaign
+    variant["campaign"] = another
     (line,) = table["history"]
     line["variants"].remove(last)
     medians = {last: line["medians"].pop(last)}
-    table["history"].append(line | {"campaign": "another", "variants": [last], "medians": medians})
-    assert name != "another"
+    table["history"].append(line | {"campaign": another, "variants": [last], "medians": medians})
     path.write_text(json.dumps(table, indent=2), "utf-8")
 
 
