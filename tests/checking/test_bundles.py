@@ -1180,8 +1180,9 @@ def test_variants_of_two_campaigns_of_a_timed_script_are_refused(project: Projec
         bundle = bundle_of(timed)
         record = bundle["records"][0]
         ((_, session),) = record["campaigns"].items()
-        record["campaigns"] = {name: session}
-        record["variants"] = {kept: record["variants"][kept] | {"campaign": name}}
+        called = f"20260102T030405Z-{name}"
+        record["campaigns"] = {called: session}
+        record["variants"] = {kept: record["variants"][kept] | {"campaign": called}}
         runs = record["variants"][kept]["runs"]
         runs += [json.loads(json.dumps(runs[place % 3])) for place in range(5)]
         for place, run in enumerate(runs):
@@ -1322,7 +1323,7 @@ def test_a_history_that_grows_too_long_loses_its_oldest_lines(project: Project, 
     import_bundles(project, [write(tmp_path / "again.json", packed(again))], replacing=True)
     record = load_record(project.record_path(GUEST, "sums/add.py"))
     assert record is not None
-    assert (len(record.history), record.history[-1].campaign) == (1000, "third")
+    assert (len(record.history), record.history[-1].campaign) == (1000, called("2026-01-06"))
 
 
 def test_what_is_imported_twice_replaces_nothing(project: Project, tmp_path: Path) -> None:
@@ -1417,6 +1418,8 @@ def of_one_variant(name: str, day: str) -> dict[str, Any]:
     held = campaign(bundle) | {"started": f"{day}T03:04:05Z", "finished": f"{day}T03:05:05Z"}
     record["campaigns"] = {called(day): held}
     record["variants"] = {name: record["variants"][name] | {"campaign": called(day)}}
+    for place, run in enumerate(record["variants"][name]["runs"]):
+        run["cells"]["add"]["seconds"] *= 1 + int(day[-2:]) / 97 + place / 89
     return bundle
 
 
@@ -1777,7 +1780,7 @@ def measured_of(bundle: dict[str, Any], script: str) -> dict[str, Any]:
     """The first record of a bundle as one of another script, in a session of its own."""
     record = copy.deepcopy(bundle["records"][0]) | {"script": script}
     (campaign,) = record["campaigns"].values()
-    session = f"20260102T030405Z-{Path(script).parent}"
+    session = called(campaign["started"][:10]).replace("test", Path(script).parent.name)
     record["campaigns"] = {session: campaign}
     record["variants"]["default"]["campaign"] = session
     for place, run in enumerate(record["variants"]["default"]["runs"]):
