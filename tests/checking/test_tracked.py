@@ -27,10 +27,10 @@ def said(project: Project) -> list[str]:
     return [f"{problem.path}: {problem.what}" for problem in check_project(Project(project.root)).problems]
 
 
-@pytest.mark.parametrize("name", ["scripts/more", ".github/record"])
+@pytest.mark.parametrize("name", ["scripts/kit", ".github/record"])
 def test_no_link_comes_with_a_commit(project: Project, name: str) -> None:
     place = project.root / name
-    place.parent.mkdir()
+    place.parent.mkdir(exist_ok=True)
     place.symlink_to(project.records)
     assert said(project) == []
     git(project.root, "add", "--force", name)
@@ -50,6 +50,23 @@ def test_the_root_holds_what_it_is_known_to_hold(project: Project, name: str) ->
     assert said(project) == [f"{first}: stands in the root, where a command may take it for its own"]
 
 
+@pytest.mark.parametrize(
+    "name", ["scripts/benchbook/__pycache__/a.py", "tests/a.pyc", "docs/a.so", "scripts/kit/a.pth"]
+)
+def test_code_is_source_that_a_reviewer_reads(project: Project, name: str) -> None:
+    write(project.root / name, "")
+    git(project.root, "add", "--force", name)
+    assert f"{name}: is taken for code by Python, and no reviewer reads it" in said(project)
+
+
+@pytest.mark.parametrize("name", ["sitecustomize.py", "gadget/entry_points.txt", "gadget.dist-info/METADATA"])
+def test_scripts_hold_what_they_are_known_to_hold(project: Project, name: str) -> None:
+    write(project.root / "scripts" / name, "")
+    git(project.root, "add", "--force", "scripts")
+    what = "stands in scripts/, where Python may take it for a package or its own"
+    assert f"scripts/{name}: {what}" in said(project)
+
+
 def test_git_is_told_of_line_ends_alone(project: Project) -> None:
     lines = "# Line ends.\n* text=auto eol=lf\n*.png binary\n"
     write(project.root / ".gitattributes", lines)
@@ -62,9 +79,9 @@ def test_git_is_told_of_line_ends_alone(project: Project) -> None:
 
 
 def test_git_is_told_of_files_in_one_place(project: Project) -> None:
-    write(project.root / "scripts/.gitattributes", "*.py text=auto\n")
-    git(project.root, "add", "--force", "scripts")
-    assert said(project) == ["scripts/.gitattributes: tells git of files, beside that in the root"]
+    write(project.root / ".github/.gitattributes", "*.py text=auto\n")
+    git(project.root, "add", "--force", ".github")
+    assert said(project) == [".github/.gitattributes: tells git of files, beside that in the root"]
 
 
 @pytest.mark.parametrize("name", ["conftest.py", "models/more.py", "records/here/more.py"])
@@ -93,7 +110,7 @@ def test_a_folder_that_git_does_not_know_tracks_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["fast/__init__.py", "fast.so", "data.json", "more/add.py", "sub/claims.toml"]
+    "name", ["fast/__init__.py", "fast.c", "data.json", "more/add.py", "sub/claims.toml"]
 )
 def test_beside_scripts_lies_what_their_records_know(project: Project, name: str) -> None:
     write(project.snippets / "sums" / name, "")
@@ -221,7 +238,15 @@ def test_a_file_of_pins_is_read_by_pip_as_it_is_checked(project: Project, name: 
     assert (problem.path, problem.line) == (name, place)
 
 
-@pytest.mark.parametrize("line", ["# without: a --log=x", "# without: -r list.txt", "# extras: a[b] -e c"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "# without: a --log=x",
+        "# without: -r list.txt",
+        "# extras: a[b] -e c",
+        "# without: a\x0c# -r list.txt",
+    ],
+)
 def test_a_comment_of_pins_that_pip_is_given_names_packages_alone(project: Project, line: str) -> None:
     write(project.root / "constraints.txt", f"# without: a b-c\n{line}\n")
     (problem,) = (one for one in check_project(Project(project.root)).problems if "pip is given" in one.what)

@@ -49,6 +49,29 @@ def test_a_cell_that_ends_within_a_statement_is_a_problem(body: str, said: str) 
 
 
 @pytest.mark.parametrize(
+    "body",
+    [
+        '# %% work\nfixed_parts = {"killed": ["Killed\\ud800"]}\n\n# %% checks\nassert True',
+        '# %% work\nx = f"{1}\\udfff"\n\n# %% checks\nassert True',
+    ],
+)
+def test_no_text_of_a_script_is_one_that_no_file_can_hold(body: str) -> None:
+    assert "small.py:11: holds half of a letter" in problems_of(body)
+
+
+def test_no_docstring_is_one_that_no_file_can_hold() -> None:
+    text = script_text("# %% work\nx = 1\n\n# %% checks\nassert x")
+    with pytest.raises(BenchbookError, match=r"small\.py:1: holds half of a letter"):
+        parse_script(text.replace('."""', '\\ud800."""', 1), "snippets/guide/small.py", "guide/small.py")
+
+
+@pytest.mark.parametrize("deep", ["x = " + "+".join("1" * 300), "x = " + "-" * 201 + "1"])
+def test_a_script_is_read_wherever_its_reader_stands(deep: str) -> None:
+    said = problems_of(f"# %% work\n{deep}\n\n# %% checks\nassert x")
+    assert "small.py:11: nests more than 200 expressions and statements in each other" in said
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "# @title Twice as fast",
@@ -151,9 +174,7 @@ def test_a_docstring_is_plain_text_for_notebooks_show_it_as_markdown(said: str) 
         parse_script(source, "snippets/guide/small.py", "guide/small.py")
 
 
-@pytest.mark.parametrize(
-    "value", ["1e999", f"{'9' * 400} + 1j", "{[]: 1}", "[[1]]", r"'\ud800'", r"['a', '\udfff']"]
-)
+@pytest.mark.parametrize("value", ["1e999", f"{'9' * 400} + 1j", "{[]: 1}", "[[1]]"])
 def test_a_parameter_that_a_record_cannot_hold_is_a_problem(value: str) -> None:
     assert "the parameter `x` is not a plain value" in problems_of(
         f"# %% parameters\nx = {value}\n\n# %% checks\nassert x"

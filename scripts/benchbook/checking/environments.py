@@ -96,7 +96,10 @@ def pin_problems(project: Project) -> Iterator[Problem]:
         project: The checkout.
     """
     for path in (project.root / SHARED, *sorted(project.root.glob(f"{BEGINNING}*{ENDING}"))):
-        for number, line in enumerate(path.read_text("utf-8").splitlines() if path.is_file() else (), 1):
+        # As pip and sed part them, and not where Python does, such as at a form feed.
+        for number, line in enumerate(path.read_text("utf-8").split("\n") if path.is_file() else (), 1):
+            if not line.isprintable():
+                yield Problem(path.name, number, "holds a character that is not seen", "remove it")
             if number <= 2 and _ENCODING.search(line):
                 yield Problem(path.name, number, "names an encoding, which pip would read it in", "remove it")
             if line.strip() and not line.startswith("#") and _PIN.fullmatch(line) is None:

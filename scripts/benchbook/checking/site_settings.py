@@ -21,6 +21,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from benchbook.content.problems import Problem
 from benchbook.content.project import Project
 from benchbook.content.readings import EXTENSIONS
+from benchbook.content.safe_html import LONGEST_TITLE
 from benchbook.content.site_files import ASSETS, LANGUAGE, LOADED
 from benchbook.content.yaml_text import InvalidYamlError, below, parse_nodes
 from benchbook.languages.language import FALLBACK, unit_words
@@ -33,6 +34,8 @@ _YAML = "tag:yaml.org,2002:"
 _TEXT = f"{_YAML}str"
 _QUOTE = "write it in quotes"
 _PLAIN = tuple(f"{_YAML}{kind}" for kind in ("bool", "int", "null"))
+# Ten times what it has: some of it stands on every page.
+_MOST_BYTES = 40_000
 # Python reads no number of some thousand digits.
 _LONGEST_PLAIN = 10
 # What may come from a variable of the environment.
@@ -89,6 +92,11 @@ def site_setting_problems(project: Project, pages: Collection[str]) -> Iterator[
         pages: The names of the English pages.
     """
     path = project.root / SETTINGS
+    if path.is_file() and (size := path.stat().st_size) > _MOST_BYTES:
+        yield Problem(
+            SETTINGS, 1, f"has {size} bytes, and {_MOST_BYTES} are the most", "write fewer settings"
+        )
+        return
     try:
         settings = parse_nodes(path.read_text("utf-8")) if path.is_file() else None
     except (InvalidYamlError, UnicodeDecodeError) as error:
@@ -204,6 +212,9 @@ def _odd_nodes(node: yaml.Node | None, key: str = "") -> Iterator[Problem]:
         if node.tag not in ((_TEXT, *_PLAIN) if plain else (_TEXT,)):
             what = f"`{key}` is {node.value[:40]!r}, which YAML does not read as a text"
             yield Problem(SETTINGS, line, what, _QUOTE)
+        elif len(node.value) > LONGEST_TITLE:
+            what = f"`{key}` has {len(node.value)} characters, and {LONGEST_TITLE} are the most"
+            yield Problem(SETTINGS, line, what, "say it in fewer words")
         elif key in _WORDS and not node.value.strip():
             yield Problem(SETTINGS, line, f"`{key}` has no word", "write what it is called")
 

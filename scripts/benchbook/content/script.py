@@ -44,6 +44,10 @@ _MORE_THAN_WORDS = re.compile(r"\]\(|\]:|://|www\.|mailto:|```|~~~|[$\\]", re.IG
 # A hundred times our longest. A `finally` in a `finally` doubles it, each `return` in its `try` adds to it.
 MOST_COMPILED = 500_000
 _BLOCKS = ast.stmt | ast.excepthandler | ast.match_case
+# Ten times our deepest: Python reads some thousand levels, and fewer, the deeper the one who asks stands.
+DEEPEST_NESTING = 200
+# Half of a letter, which is no text of any file.
+_LONE = re.compile("[\ud800-\udfff]")
 # A hundred times our most. Compiling tells each scope all names around it.
 MOST_SEEN = 1_000_000
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
@@ -344,6 +348,7 @@ def _parse(source: str, path: str) -> ast.Module:
     try:
         with warnings.catch_warnings(action="ignore"):
             tree = ast.parse(source)
+            _see_that_it_is_shallow(tree, path)
             if _compiled(tree)[0] > MOST_COMPILED:
                 what = (
                     f"compiles to more than {MOST_COMPILED} parts: each way out of a `try` has its `finally`"
@@ -364,6 +369,21 @@ def _parse(source: str, path: str) -> ast.Module:
         # What its parser has no room for, or a number that it does not read.
         what = f"is no Python that can be read ({str(error) or type(error).__name__})"
         raise BenchbookError(Problem(path, 1, what, "write its expressions shorter")) from error
+
+
+def _see_that_it_is_shallow(tree: ast.Module, path: str) -> None:
+    """Raise BenchbookError for what stands too deep in others, and for a text that no file can hold."""
+    waiting: list[tuple[ast.AST, int, int]] = [(tree, 1, 0)]
+    while waiting:
+        node, line, depth = waiting.pop()
+        line = getattr(node, "lineno", line)
+        if depth > DEEPEST_NESTING:
+            what = f"nests more than {DEEPEST_NESTING} expressions and statements in each other"
+            raise BenchbookError(Problem(path, line, what, "give parts of it names, or functions"))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _LONE.search(node.value):
+            what = "holds half of a letter (\\ud800 to \\udfff), which no file can"
+            raise BenchbookError(Problem(path, line, what, "write the whole letter"))
+        waiting += [(inner, line, depth + 1) for inner in ast.iter_child_nodes(node)]
 
 
 def _compiled(node: ast.AST) -> tuple[int, int]:

@@ -29,6 +29,10 @@ FILES = (
     "pyproject.toml",
 )
 PINS = ("constraints", ".txt")
+# What stands in scripts/, and what Python takes for code, or for a package, beside sources that are reviewed.
+_IN_SCRIPTS = ("benchbook", "benchmarks", "kit")
+_UNREVIEWED = (".pyc", ".pyo", ".pyd", ".so", ".pth", ".egg", ".zip")
+_UNREVIEWED_FOLDERS = ("__pycache__", ".dist-info", ".egg-info")
 # What stands in a guide's folder below snippets/, beside its scripts and their inputs.
 BESIDE_SCRIPTS = ("claims.toml", "predictions.toml", "review.toml")
 # A checkout's own, of which is told which file it is that git tracks (`benchbook.content.unfinished`).
@@ -54,7 +58,13 @@ def tracked_problems(project: Project) -> Iterator[Problem]:
             yield Problem(name, 1, what, "put what it leads to in its place")
         if PurePosixPath(name).name == ATTRIBUTES:
             yield from _attribute_problems(project, name)
-        first, inner, _ = name.partition("/")
+        if is_unreviewed(name):
+            what = "is taken for code by Python, and no reviewer reads it"
+            yield Problem(name, 1, what, "remove it")
+        first, inner, rest = name.partition("/")
+        if first == "scripts" and rest.partition("/")[0] not in _IN_SCRIPTS:
+            what = "stands in scripts/, where Python may take it for a package or its own"
+            yield Problem(name, 1, what, f"remove it; what belongs there is named in {_HERE}")
         pins = first.startswith(PINS[0]) and first.endswith(PINS[1])
         if (
             name
@@ -65,6 +75,12 @@ def tracked_problems(project: Project) -> Iterator[Problem]:
     for name in sorted(strange):
         what = "stands in the root, where a command may take it for its own"
         yield Problem(name, 1, what, f"remove it; what belongs there is named in {_HERE}")
+
+
+def is_unreviewed(name: str) -> bool:
+    """Whether Python takes a file for code, or for a package, that is no source."""
+    *folders, last = PurePosixPath(name.casefold()).parts or ("",)
+    return last.endswith(_UNREVIEWED) or any(folder.endswith(_UNREVIEWED_FOLDERS) for folder in folders)
 
 
 def _attribute_problems(project: Project, name: str) -> Iterator[Problem]:
