@@ -20,6 +20,7 @@ from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.content.records import MOST_CAMPAIGNS, Campaign, HistoryLine, write_record
 from builders import MACHINE, MACHINE_JSON, SCRIPT, SWEEP, make_project, make_record, packed, write
+from handbooks import edit
 from repositories import commit_all, git
 
 RECORD = f"snippets/records/{MACHINE}/sums/add.json"
@@ -375,6 +376,21 @@ def test_a_machine_that_main_has_stays_that_machine_and_may_be_worded_better(pro
     assert machine_said(project, cpu=cpu) == [
         "describes another machine than on `main` (its cpu vendor differs)"
     ]
+
+
+def test_a_machine_that_becomes_one_of_the_maintainers_is_a_warning(project: Project) -> None:
+    edit(project.root / "pyproject.toml", "[tool.benchbook]\n", '[tool.benchbook]\nmachines = ["cpu-ada"]\n')
+    assert settings_warned(project) == [
+        (2, "names cpu-ada as a machine of the maintainers, and `main` does not")
+    ]
+    commit_all(project.root)
+    git(project.root, "branch", "--force", "main")
+    assert settings_warned(project) == []
+
+
+def settings_warned(project: Project) -> list[tuple[int, str]]:
+    warnings = check_project(Project(project.root)).warnings
+    return [(one.line, one.what) for one in warnings if one.path == "pyproject.toml"]
 
 
 def test_a_machine_is_described_anew_once_something_was_measured_there(project: Project) -> None:

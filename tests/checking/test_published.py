@@ -41,6 +41,7 @@ from handbooks import (
     rows_of,
     start,
 )
+from repositories import commit_all, git
 
 OLD = "cpu-old--published"
 ONE = "memory/methods.py?method=plain&batch_size=1"
@@ -300,6 +301,88 @@ def test_a_machine_never_measured_is_no_reference(project: Project, settings: st
 def test_nothing_is_recorded_under_such_a_name(name: str | None, by: str | None) -> None:
     with pytest.raises(BenchbookError, match="names a machine whose figures are quoted, not measured"):
         this_machine(name, by)
+
+
+# What `main` has of quoted figures
+
+
+@pytest.fixture
+def change(project: Project) -> Project:
+    """The project on a branch of `main`."""
+    commit_all(project.root)
+    git(project.root, "checkout", "--quiet", "-b", "change")
+    return project
+
+
+def quoted_path(project: Project) -> Path:
+    return project.record_path(OLD, "sums/add.py")
+
+
+NOTED, LATER = "2026-11-20T10:00:00Z", "2026-11-23T10:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("before", "here", "fix"),
+    [
+        (None, LATER, "remove it: nobody noted it when the figures came"),
+        (NOTED, LATER, f"set it to {NOTED}"),
+        (NOTED, None, f"set it to {NOTED}"),
+    ],
+)
+@pytest.mark.parametrize("called", ["paper", "paper-again"])
+def test_when_figures_of_main_were_taken_over_stays_as_it_is(
+    project: Project, before: str | None, here: str | None, fix: str, called: str
+) -> None:
+    def noted(table: dict[str, Any], name: str, moment: str | None) -> None:
+        publication = table["campaigns"].pop("paper")
+        publication.pop("taken_over", None)
+        table["campaigns"][name] = publication | ({"taken_over": moment} if moment else {})
+        variant(table)["campaign"] = name
+
+    damage(quoted_path(project), lambda table: noted(table, "paper", before))
+    commit_all(project.root)
+    git(project.root, "checkout", "--quiet", "-b", "change")
+    assert report(project) == CheckReport((), ())
+    damage(quoted_path(project), lambda table: noted(table, called, here))
+    (problem,) = report(project).problems
+    assert (problem.what, problem.fix) == (
+        f"campaign {called} has another `taken_over` than its figures on `main` ({before or 'none'})",
+        fix,
+    )
+    assert f'"{called}"' in quoted_path(project).read_text("utf-8").splitlines()[problem.line - 1]
+
+
+def test_figures_that_main_lacks_say_when_they_were_taken_over(change: Project) -> None:
+    record = json.loads(quoted_path(change).read_text("utf-8"))
+    quoted_path(change).unlink()
+    commit_all(change.root)
+    git(change.root, "branch", "--force", "main")
+    record["campaigns"]["paper"]["taken_over"] = NOTED
+    write(quoted_path(change), json.dumps(record, indent=2))
+    assert report(change).problems == ()
+
+
+def test_nothing_was_taken_over_in_the_future(project: Project) -> None:
+    moment = "2999-01-01T00:00:00Z"
+    damage(quoted_path(project), lambda table: table["campaigns"]["paper"].update(taken_over=moment))
+    (problem,) = report(project).problems
+    assert problem.what == f"campaign paper: it was taken over at {moment}, which is in the future"
+
+
+CORRECTIONS: dict[str, Mixing] = {
+    "a figure": lambda t: variant(t)["runs"][0]["cells"]["add"].update(seconds=2.6),
+    "the source": lambda t: source(t).update(title="Another paper"),
+}
+
+
+@pytest.mark.parametrize("name", CORRECTIONS)
+def test_what_is_quoted_otherwise_than_on_main_is_a_warning(change: Project, name: str) -> None:
+    assert report(change) == CheckReport((), ())
+    damage(quoted_path(change), CORRECTIONS[name])
+    assert report(change).problems == ()
+    (warning,) = report(change).warnings
+    assert warning.what == f"changes what is quoted of variant default of sums/add.py on {OLD}"
+    assert warning.fix == "say in the pull request where the source says so"
 
 
 # Pages

@@ -14,13 +14,25 @@ from typer.testing import CliRunner
 
 from benchbook.checking.checks import check_project
 from benchbook.checking.committed import committed_records
-from benchbook.checking.predictions import forgotten_predictions, prediction_rows, predictions_found
+from benchbook.checking.predictions import (
+    edited_predictions,
+    forgotten_predictions,
+    late_predictions,
+    prediction_rows,
+    predictions_found,
+)
 from benchbook.checking.status import print_status, project_status
 from benchbook.cli import main as cli
 from benchbook.content.predictions import PREDICTOR, digest_of, dump_predictions, load_predictions
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
-from benchbook.content.records import HistoryLine, load_record, write_record
+from benchbook.content.records import (
+    HistoryLine,
+    Publication,
+    PublicationSource,
+    load_record,
+    write_record,
+)
 from benchbook.content.schemas import schema
 from benchbook.machines.gpus import described
 from benchbook.predictions import making
@@ -30,7 +42,7 @@ from benchbook.predictor.room import ASSUMED_CONTEXT
 from builders import MACHINE, make_record, write
 from handbooks import edit
 from predicted import ADDING, DECLARED, H200, H200_ROOM, MADE, STAMP, adding, multiplied, predict, said
-from repositories import commit_all
+from repositories import commit_all, git
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -590,6 +602,122 @@ def forgotten(project: Project) -> list[str]:
     committed = committed_records(Project(project.root))
     assert committed is not None
     return [one.what for one in forgotten_predictions(Project(project.root), committed)]
+
+
+QUOTED = "nvidia-h200-141gb--published"
+
+
+def quoted_on_main(tmp_path: Path) -> Project:
+    """A branch of a `main` that quotes figures of one variant, and has predictions of both, none blind."""
+    project = adding(tmp_path, DECLARED.replace(H200, QUOTED))
+    describe_h200(project, published=True)
+    (project.records / H200).rename(project.records / QUOTED)
+    damage(project.records / QUOTED / "machine.json", lambda table: table.update(name=QUOTED))
+    record = make_record(ADDING)
+    source = PublicationSource("https://example.org/paper", "A paper on adding", "2019-05")
+    paper = Publication(source, measured=None, recorded_by="Ada", packages={}, state={})
+    plain = dataclasses.replace(record.variants["mode=plain"], campaign="paper", code=None)
+    quoted = dataclasses.replace(
+        record, machine=QUOTED, campaigns={"paper": paper}, variants={"mode=plain": plain}
+    )
+    write_record(project.record_path(QUOTED, "sums/add.py"), quoted)
+    predict(project)
+    commit_all(project.root)
+    git(project.root, "checkout", "--quiet", "-b", "change")
+    return project
+
+
+def late(project: Project) -> list[str]:
+    committed = committed_records(Project(project.root))
+    assert committed is not None
+    return [one.what for one in late_predictions(Project(project.root), committed)]
+
+
+LATE = "variant mode=plain says it was predicted blind, and `main` has its figures already"
+
+
+def test_a_prediction_of_figures_that_main_has_is_not_blind(tmp_path: Path) -> None:
+    project = quoted_on_main(tmp_path)
+    path = project.prediction_path(QUOTED, "sums/add.py")
+    assert late(project) == []
+    damage(path, lambda table: resealed(table, blind=True, made="2026-11-21T10:00:00Z"))
+    damage(
+        project.record_path(QUOTED, "sums/add.py"),
+        lambda table: table["campaigns"]["paper"].update(taken_over="2026-11-22T10:00:00Z"),
+    )
+    assert late(project) == [LATE]
+    assert LATE in [one.what for one in check_project(Project(project.root)).problems]
+
+
+def test_nor_is_it_once_its_figures_are_gone_or_in_a_file_of_its_own(tmp_path: Path) -> None:
+    project = quoted_on_main(tmp_path)
+    path = project.prediction_path(QUOTED, "sums/add.py")
+    path.unlink()
+    commit_all(project.root)
+    git(project.root, "branch", "--force", "main")
+    project.record_path(QUOTED, "sums/add.py").unlink()
+    predict(project)
+    assert late(project) == [LATE]
+
+
+def test_a_blind_prediction_comes_with_its_figures_and_stays_blind(project: Project) -> None:
+    commit_all(project.root)
+    git(project.root, "checkout", "--quiet", "-b", "change")
+    predict(project)
+    measure_on_h200(project, "2026-11-20T11:00:00Z")
+    assert late(project) == []
+    commit_all(project.root)
+    git(project.root, "branch", "--force", "main")
+    edit(project.snippets / "sums/predictions.toml", "sequence = 16", "sequence = 32")
+    predict(project)
+    assert late(project) == []
+    damage(h200(project), lambda table: resealed(table, made="2026-11-20T10:30:00Z"))
+    assert late(project) == [LATE]
+
+
+def edited(project: Project) -> list[str]:
+    committed = committed_records(Project(project.root))
+    assert committed is not None
+    return [one.what for one in edited_predictions(Project(project.root), committed)]
+
+
+EDITED = "predicts variant mode=plain otherwise than `main`, made at the same moment, "
+
+
+def test_a_prediction_that_is_edited_and_sealed_again_is_a_warning(project: Project) -> None:
+    predict(project)
+    commit_all(project.root)
+    path = project.prediction_path(MACHINE, "sums/add.py")
+    better: dict[str, Any] = {"values": {"peak": 9}, "peak_allocated": 9, "categories": {"weights": 9}}
+    better |= {"moments": {"backward": {"peak": 9, "held": 9}}, "stands_for": {"peak": ["peak_allocated"]}}
+    damage(path, lambda table: resealed(table, **better))
+    assert edited(project) == [f"{EDITED}by the same predictor and packages"]
+    warnings = check_project(Project(project.root)).warnings
+    assert [one.fix for one in warnings if one.what.startswith(EDITED)] == ["say in the pull request why"]
+
+
+def test_so_is_one_that_stands_beside_a_blind_one(project: Project) -> None:
+    predict(project)
+    measure_on_h200(project, "2026-11-20T11:00:00Z")
+    edit(project.snippets / "sums/predictions.toml", "sequence = 16", "sequence = 32")
+    predict(project)
+    commit_all(project.root)
+
+    def beside(table: dict[str, Any]) -> None:
+        one = table["variants"]["mode=plain"]["anew"]
+        one["categories"] = {"weights": sum(one["categories"].values())}
+        one["digest"] = digest_of(one, table["script"], "mode=plain", table["machine"])
+
+    damage(h200(project), beside)
+    assert edited(project) == [f"{EDITED}by the same predictor and packages"]
+
+
+def test_what_is_predicted_anew_is_not_edited(project: Project) -> None:
+    predict(project)
+    commit_all(project.root)
+    edit(project.snippets / "sums/predictions.toml", "sequence = 16", "sequence = 32")
+    predict(project, dataclasses.replace(STAMP, clock=lambda: "2026-11-21T10:00:00Z"))
+    assert edited(project) == []
 
 
 def test_what_is_predicted_anew_stands_beside_a_blind_one(project: Project) -> None:

@@ -12,6 +12,7 @@ from benchbook.calculator.checking import coefficient_problems
 from benchbook.checking.claims import claim_problems
 from benchbook.checking.committed import (
     Committed,
+    added_maintained_machines,
     changed_samples,
     committed_records,
     edited_machine_problems,
@@ -44,7 +45,12 @@ from benchbook.checking.origins import (
     python_problems,
 )
 from benchbook.checking.plausibility import kind_problems, plausibility_problems, speed_problems
-from benchbook.checking.predictions import forgotten_predictions, predictions_found
+from benchbook.checking.predictions import (
+    edited_predictions,
+    forgotten_predictions,
+    late_predictions,
+    predictions_found,
+)
 from benchbook.checking.quotations import quotation_problems
 from benchbook.checking.site_settings import site_setting_problems
 from benchbook.checking.status import StatusRow, is_lent, script_status
@@ -183,6 +189,7 @@ def _look(
         vanished, withdrawn = vanished_variants(project, committed, scripts)
         problems += vanished
         warnings += replaced_records(project, committed)
+        warnings += added_maintained_machines(project, committed)
         warnings += redescribed_machines(project, committed)
         warnings += withdrawn_machines(project, committed)
         warnings += withdrawn
@@ -207,7 +214,10 @@ def _look(
     predicted = predictions_found(project)
     problems += predicted.problems
     warnings += predicted.warnings
-    problems += forgotten_predictions(project, committed) if committed is not None else ()
+    if committed is not None:
+        problems += forgotten_predictions(project, committed)
+        problems += late_predictions(project, committed)
+        warnings += edited_predictions(project, committed)
     problems += _quoting_problems(project)
     problems += _language_problems(project)
     problems += site_file_problems(project)

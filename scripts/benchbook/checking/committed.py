@@ -16,7 +16,7 @@ from benchbook.checking.overlays import continues, session_differences
 from benchbook.checking.past_records import past_samples
 from benchbook.content.formats import from_table, has_same, is_same
 from benchbook.content.machines import MachineDescription, differing_key
-from benchbook.content.positions import json_line
+from benchbook.content.positions import json_line, parse_toml, toml_line
 from benchbook.content.problems import BenchbookError, Problem, few
 from benchbook.content.project import Project
 from benchbook.content.records import MOST_CAMPAIGNS, Campaign, HistoryLine, is_published, measured_days
@@ -137,7 +137,7 @@ def edited_problems(
 ) -> Iterator[Problem]:
     """Where a record says something else of a campaign than `main` does, or has what its commit cannot yield.
 
-    What is quoted may be corrected.
+    What is quoted may be corrected, but not when it was taken over: a blind prediction is older than that.
 
     Parameters:
         project: The checkout.
@@ -172,6 +172,7 @@ def edited_problems(
         elif gone_on and name not in grown:
             what = f"campaign {name} is otherwise on `main` (its {', '.join(gone_on)} differs), "
             yield Problem(shown, line, f"{what}and nothing more was measured in it", RESTORE)
+    yield from _taken_over_problems(before, table, shown, text)
     if not is_published(table["machine"]):
         yield from _history_problems(before, table, grown, shown, text)
     for name in sorted(measured.keys() - before["campaigns"].keys()):
@@ -204,6 +205,24 @@ def edited_problems(
             yield Problem(shown, json_line(text, ("variants", name)), what, RESTORE)
     renamed = before.get("script", table["script"]) != table["script"]
     yield from recorded_code_problems(project.root, table, added, shown, text, may_be_renamed=renamed)
+
+
+def _taken_over_problems(
+    before: Mapping[str, Any], table: Mapping[str, Any], shown: str, text: str
+) -> Iterator[Problem]:
+    """Campaigns that say of quoted figures of `main` that they were taken over at another moment."""
+    known: dict[str, str | None] = {}
+    for name in before["variants"]:
+        here, there = (
+            side["campaigns"][side["variants"][name]["campaign"]] if name in side["variants"] else {}
+            for side in (table, before)
+        )
+        if "source" in here and here.get("taken_over") != there.get("taken_over"):
+            known.setdefault(table["variants"][name]["campaign"], there.get("taken_over"))
+    for campaign, moment in known.items():
+        what = f"campaign {campaign} has another `taken_over` than its figures on `main` ({moment or 'none'})"
+        fix = f"set it to {moment}" if moment else "remove it: nobody noted it when the figures came"
+        yield Problem(shown, json_line(text, ("campaigns", campaign)), what, fix)
 
 
 def _before(project: Project, committed: Committed, table: Mapping[str, Any], shown: str) -> Any:
@@ -273,6 +292,39 @@ def replaced_records(project: Project, committed: Committed) -> Iterator[Problem
             what = f"adds variant {few(joining)} of {table['script']} on {table['machine']} to a campaign "
             fix = "say in the pull request who measured it, and when"
             yield Problem(shown, json_line(text, ("variants", joining[0])), f"{what}that `main` has", fix)
+        if corrected := [name for name in before["variants"] if _is_corrected(name, before, table)]:
+            where = f"{table['script']} on {table['machine']}"
+            what = f"changes what is quoted of variant {few(corrected)} of {where}"
+            fix = "say in the pull request where the source says so"
+            yield Problem(shown, json_line(text, ("variants", corrected[0])), what, fix)
+
+
+def _is_corrected(name: str, before: Mapping[str, Any], table: Mapping[str, Any]) -> bool:
+    """Whether a variant is quoted otherwise than in `before`, of a campaign of the same name."""
+    there, here = before["variants"][name], table["variants"].get(name)
+    if here is None or here["campaign"] != there["campaign"]:
+        return False
+    known, campaign = (side["campaigns"][there["campaign"]] for side in (before, table))
+    return "source" in campaign and not (is_same(there, here) and is_same(known, campaign))
+
+
+def added_maintained_machines(project: Project, committed: Committed) -> Iterator[Problem]:
+    """Machines that pyproject.toml names as the maintainers' here, and not on `main`."""
+    told = git_answer(project.root, "show", f"{committed.commit}:./pyproject.toml")
+    # Of what is no file of settings there, nothing can be said.
+    if told is None:
+        return
+    try:
+        known = parse_toml(told.decode("utf-8", "replace"), "pyproject.toml")["tool"]["benchbook"]
+        new = [name for name in project.config.machines if name not in known.get("machines", ())]
+    except (BenchbookError, KeyError, AttributeError, TypeError):
+        return
+    if new:
+        line = toml_line(
+            (project.root / "pyproject.toml").read_text("utf-8"), ("tool", "benchbook", "machines")
+        )
+        what = f"names {few(new)} as a machine of the maintainers, and `main` does not"
+        yield Problem("pyproject.toml", line, what, "say in the pull request who has it")
 
 
 def _renamed(project: Project, committed: Committed, table: Mapping[str, Any]) -> Any:

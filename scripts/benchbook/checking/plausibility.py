@@ -159,9 +159,13 @@ def plausibility_problems(
 
 def _odd_dates(called: str, campaign: Mapping[str, Any], now: datetime) -> Iterator[str]:
     """What no calendar allows; figures that are quoted have no session to speak of, and a day at most."""
-    for name, day in (("measured", campaign.get("measured")), ("published", _published(campaign))):
-        if day and day > f"{now + CLOCK_SKEW:%Y-%m-%d}"[: len(day)]:
-            yield f"it was {name} in {day}, which is in the future"
+    for name, day in (
+        ("measured in", campaign.get("measured")),
+        ("published in", _published(campaign)),
+        ("taken over at", campaign.get("taken_over")),
+    ):
+        if day and day > f"{now + CLOCK_SKEW:{MOMENT}}"[: len(day)]:
+            yield f"it was {name} {day}, which is in the future"
     moments = {}
     for name in ("started", "finished"):
         if name not in campaign:

@@ -20,7 +20,7 @@ from benchbook.content.predictions import (
     contradictions,
     load_predictions,
 )
-from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.problems import BenchbookError, Problem, few
 from benchbook.content.project import Project
 from benchbook.content.records import Campaign, Record, load_record, record_from
 from benchbook.content.revisions import git_answer, has_whole_history, moment_of
@@ -148,6 +148,69 @@ def forgotten_predictions(project: Project, committed: Committed) -> Iterator[Pr
                 yield Problem(shown, json_line(text, ("variants", variant)), what, fix)
 
 
+def late_predictions(project: Project, committed: Committed) -> Iterator[Problem]:
+    """Predictions that say they were blind where `main` has the figures, and no such prediction.
+
+    Parameters:
+        project: The checkout.
+        committed: What `main` has.
+    """
+    for shown, text, record in _changed_here(project, committed):
+        told = committed.record(project.relative(project.record_path(record.machine, record.script)))
+        known = _on_main(committed, shown)
+        for variant, prediction in record.variants.items():
+            if not prediction.blind or told is None or variant not in told["variants"]:
+                continue
+            before = known.get(variant)
+            was_blind = before is not None and before.blind
+            if before is None or not was_blind or before.digest != prediction.digest:
+                what = f"variant {variant} says it was predicted blind, and `main` has its figures already"
+                fix = "restore it from `main`" if was_blind else _not_blind(record.script)
+                yield Problem(shown, json_line(text, ("variants", variant)), what, fix)
+
+
+def edited_predictions(project: Project, committed: Committed) -> Iterator[Problem]:
+    """Files of predictions that say something else than on `main`, as if nobody had predicted anew."""
+    for shown, text, record in _changed_here(project, committed):
+        known = _on_main(committed, shown)
+        names = [
+            variant
+            for variant, prediction in record.variants.items()
+            if variant in known and _is_edited(known[variant], prediction)
+        ]
+        if names:
+            what = f"predicts variant {few(names)} otherwise than `main`, "
+            what += "made at the same moment, by the same predictor and packages"
+            line = json_line(text, ("variants", names[0]))
+            yield Problem(shown, line, what, "say in the pull request why")
+
+
+def _changed_here(project: Project, committed: Committed) -> Iterator[tuple[str, str, PredictionRecord]]:
+    """The files of predictions that `main` lacks, or has otherwise: path, text and content."""
+    for path in sorted(project.predictions.glob("*/*/*.json")):
+        shown = project.relative(path)
+        table, text, _ = read_json(path, shown)
+        # What is no prediction is told elsewhere.
+        if not committed.holds(shown, text) and not prediction_problems(table, shown):
+            yield shown, text, from_table(PredictionRecord, table)
+
+
+def _on_main(committed: Committed, shown: str) -> Mapping[str, StoredPrediction]:
+    """The predictions that `main` has in a file, by variant."""
+    table = committed.table(shown)
+    return {} if prediction_problems(table, shown) else from_table(PredictionRecord, table).variants
+
+
+def _is_edited(before: StoredPrediction, prediction: StoredPrediction) -> bool:
+    """Whether a prediction, or its `anew`, is another of the same moment, predictor and packages."""
+    for old, new in ((before, prediction), (before.anew, prediction.anew)):
+        if old is not None and new is not None and old.digest != new.digest:
+            made_of = ((one.made, one.predictor, one.packages) for one in (old, new))
+            if is_same(*made_of):
+                return True
+    return False
+
+
 def _record(project: Project, record: PredictionRecord) -> Record | None:
     try:
         return load_record(project.record_path(record.machine, record.script))
@@ -166,7 +229,7 @@ def _blind(
 ) -> Iterator[Problem]:
     """What shows that a prediction which says it was blind came after what it predicts was measured."""
     prediction = record.variants[variant]
-    fix = f"take it out of the file and run `benchbook predictions {record.script}`, which says what it is"
+    fix = _not_blind(record.script)
     if came_too_late(prediction, when):
         what = (
             f"variant {variant} says it was predicted blind, on {prediction.made}, and was measured on {when}"
@@ -178,6 +241,11 @@ def _blind(
     if text is not None and prediction.digest not in text:
         what = f"variant {variant} says it was predicted blind; commit {commit[:12]}, measured, lacks it"
         yield Problem(shown, line, what, fix)
+
+
+def _not_blind(script: str) -> str:
+    """The fix of a prediction that was not blind."""
+    return f"take it out of the file and run `benchbook predictions {script}`, which says what it is"
 
 
 def _unproven(
