@@ -31,7 +31,7 @@ from benchbook.recording import campaign as campaigns
 from benchbook.recording import command as recording
 from benchbook.recording import hosts
 from benchbook.recording.campaign import Turn, header
-from benchbook.recording.jobs import CRASHED, OK, Failure, Result
+from benchbook.recording.jobs import CRASHED, OK, OUT_OF_MEMORY, Failure, Result
 from benchbook.recording.journal import Journal, open_journal
 from benchbook.recording.plan import Task, make_plan
 from benchbook.recording.session import Session
@@ -69,6 +69,7 @@ assert doubled
 ENDED = FALLING.format(fall="os.kill(os.getpid(), signal.SIGTERM)")
 KILLED = FALLING.format(fall="os.kill(os.getpid(), signal.SIGKILL)")
 ABORTED = FALLING.format(fall="os.abort()")
+STARVED = FALLING.format(fall="raise MemoryError")
 RAISED = FALLING.format(fall="raise ValueError('a bad day')")
 
 
@@ -162,6 +163,37 @@ def test_a_crash_is_taken_for_chance_after_runs_that_went_well(
     falls_in(project, fatal)
     record(project)
     assert (written(project).variants["n=2"].outcome, runs_of_it(project)) == (outcome, runs)
+
+
+def test_a_run_that_finds_no_memory_after_others_that_did_is_run_once_more(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, STARVED, TIMED)
+    falls_in(project, 3)
+    assert record(project) == 0
+    assert "n=2: out of memory" in (said := capsys.readouterr().err)
+    assert said.count("once more") == 1
+    found = written(project).variants
+    assert {(variant.outcome, len(variant.runs)) for variant in found.values()} == {(OK, 3)}
+
+
+def test_runs_that_went_well_are_not_lost_to_a_lack_of_memory_without_a_word(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, STARVED, TIMED)
+    falls_in(project, 3, 4)
+    assert record(project) == 1
+    [line] = [line for line in capsys.readouterr().err.splitlines() if "went well" in line]
+    assert line.startswith("snippets/guide/small.py:1: variant n=2: out of memory (snippets/guide/small.py:")
+    assert "(run 3 of 3)), where 2 run(s) went well; see what else takes memory here" in line
+    assert (written(project).variants["n=2"].outcome, runs_of_it(project)) == (OUT_OF_MEMORY, 4)
+
+
+def test_a_variant_that_finds_no_memory_from_its_first_run_on_is_recorded_so(project: Project) -> None:
+    add_script(project.root, STARVED, TIMED)
+    falls_in(project, 1)
+    assert record(project) == 0
+    assert (written(project).variants["n=2"].outcome, runs_of_it(project)) == (OUT_OF_MEMORY, 1)
 
 
 def test_a_variant_that_is_measured_again_takes_those_along_that_its_times_are_compared_with(

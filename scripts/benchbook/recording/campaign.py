@@ -39,7 +39,7 @@ from benchbook.recording.hosts import (
     preload_names,
     temporary_folder,
 )
-from benchbook.recording.jobs import CRASHED, FAILED, OK, TIMED_OUT, Failure, Job, Result
+from benchbook.recording.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT, Failure, Job, Result
 from benchbook.recording.journal import Finished, Journal, read_journal, why_not_resumed
 from benchbook.recording.plan import Task
 from benchbook.recording.traces import entries_of, files_of, only_first
@@ -210,8 +210,8 @@ def gather(
     """Take every turn that the journal does not hold yet, as far as the time goes.
 
     A run that takes longer than is left is left for later, and the turns after it are taken. Where that is an
-    estimate, it keeps no run from being the first. A run that crashed by chance, it seems, is taken again,
-    and so is one that ended after a shorter timeout than is declared now.
+    estimate, it keeps no run from being the first. A run that crashed or found no memory by chance, it seems,
+    is taken again, and so is one that ended after a shorter timeout than is declared now.
 
     Parameters:
         task: What runs.
@@ -254,7 +254,7 @@ def gather(
             # Kept first, then told of: what was said to be done is done, whatever comes in between.
             if _by_chance(journal, turn, result):
                 journal.take_again(
-                    turn.variant, turn.round, result.failure.what if result.failure else CRASHED
+                    turn.variant, turn.round, result.failure.what if result.failure else result.outcome
                 )
                 progress(turn, result)
                 turns.appendleft(turn)
@@ -305,11 +305,12 @@ def _few_enough(script: Script, variant: Variant, result: Result) -> Result:
 
 
 def _by_chance(journal: Journal, turn: Turn, result: Result) -> bool:
-    """Whether a crash may be no fault of the script's, and its run has not had a second attempt yet.
+    """Whether a crash or a lack of memory may be no fault of the script's, and is its run's first.
 
-    Anyone can kill a process; and where earlier runs of a variant went well, this one may after all.
+    Anyone can kill a process, or take the memory; and where earlier runs of a variant went well, this one may
+    after all.
     """
-    if result.outcome != CRASHED or (turn.variant, turn.round) in journal.again:
+    if result.outcome not in {CRASHED, OUT_OF_MEMORY} or (turn.variant, turn.round) in journal.again:
         return False
     went_well = {finished.variant for finished in journal.finished if finished.result.outcome == OK}
     return result.killed or turn.variant in went_well
@@ -465,6 +466,12 @@ def lay_over(
         new[variant.name] = found
         if found.outcome in {TIMED_OUT, CRASHED}:
             problems.append(problem_of(task.script, variant, _bad(gathered.runs[variant.name])))
+        elif found.outcome == OUT_OF_MEMORY and (
+            well := sum(one.result.outcome == OK for one in gathered.runs[variant.name])
+        ):
+            what = f"variant {variant.name}: {OUT_OF_MEMORY} ({found.error}), where {well} run(s) went well"
+            fix = "see what else takes memory here; then delete the variant from its record and record again"
+            problems.append(Problem(task.script.path, 1, what, fix))
     over = gathered.ended == "complete"
     if task.script.is_timed and _mixes(task, old, campaign_id, new, baseline=not over):
         if new:

@@ -42,7 +42,7 @@ class Journal:
         header: The campaign, and all that must be as it was for a run to count with those before it.
         finished: What is done.
         cuts: Variants of which a run was ended with the budget.
-        again: Runs that crashed and are taken a second time, by variant and round.
+        again: Runs that crashed or found no memory and are taken a second time, by variant and round.
         shown: The path as messages name it.
         instead: Why it was begun in the place of an earlier one; empty if it was not.
     """
@@ -76,7 +76,7 @@ class Journal:
         self._append({"variant": variant, "cut": seconds})
 
     def take_again(self, variant: str, number: int, why: str) -> None:
-        """Write down that a run crashed and gets a second chance, so that it never gets a third."""
+        """Write down that a run did not end well and gets a second chance, so that it never gets a third."""
         self.again.add((variant, number))
         self._append({"variant": variant, "round": number, "again": why})
 

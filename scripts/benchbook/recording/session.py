@@ -40,7 +40,7 @@ from benchbook.machines.description import gigabytes
 from benchbook.machines.nvml import Identity, open_nvml
 from benchbook.recording import campaign as campaigns
 from benchbook.recording.hosts import Host, Hosts, preload_names
-from benchbook.recording.jobs import CRASHED, OK, Result
+from benchbook.recording.jobs import CRASHED, OK, OUT_OF_MEMORY, Result
 from benchbook.recording.journal import FOREIGN, Finished, Journal, journal_path, open_journal, read_journal
 from benchbook.recording.plan import Task, left
 from benchbook.recording.stores import Store
@@ -316,7 +316,8 @@ class Session:
             if result is None:
                 status.update(f"{task.script.reference} {turn.variant}, run {turn.place + 1} of {total}")
             else:
-                again = result.outcome == CRASHED and (turn.variant, turn.round) not in journal.done
+                fell = result.outcome in {CRASHED, OUT_OF_MEMORY}
+                again = fell and (turn.variant, turn.round) not in journal.done
                 self._say(task.script, turn.variant, turn.place + 1, total, result, again)
 
         opened = journal.header["campaign"]
