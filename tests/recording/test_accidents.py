@@ -8,6 +8,7 @@ import json
 import math
 import os
 import re
+import resource
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -30,6 +31,7 @@ from benchbook.machines.description import describe
 from benchbook.recording import campaign as campaigns
 from benchbook.recording import command as recording
 from benchbook.recording import hosts
+from benchbook.recording import session as sessions
 from benchbook.recording.campaign import Turn, header
 from benchbook.recording.jobs import CRASHED, OK, OUT_OF_MEMORY, Failure, Result
 from benchbook.recording.journal import Journal, open_journal
@@ -959,7 +961,7 @@ def test_a_campaign_is_not_gone_on_with_where_regions_stand_elsewhere(
     assert {variant.regions for variant in written(project).variants.values()} == {()}
 
 
-def test_a_journal_that_tells_neither_of_all_packages_nor_of_regions_is_gone_on_with(
+def test_a_journal_that_does_not_tell_of_what_older_ones_left_out_is_gone_on_with(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     add_script(project.root, MARKED, TIMED)
@@ -967,13 +969,56 @@ def test_a_journal_that_tells_neither_of_all_packages_nor_of_regions_is_gone_on_
     (path,) = project.journal.rglob("*.jsonl")
     first, *runs = path.read_text("utf-8").splitlines(keepends=True)
     table = json.loads(first)
-    del table["key"]["installed"], table["key"]["regions"]
+    for name in ("installed", "regions", "file_system", "memory_limits"):
+        del table["key"][name]
     path.write_text(json.dumps(table) + "\n" + "".join(runs), "utf-8")
     capsys.readouterr()
     assert record(project) == 0
     said = capsys.readouterr().err
     assert "new campaign" not in said
     assert said.count(": ok") == 7
+
+
+@pytest.mark.parametrize(("asked", "answer"), [("file_system", "tmpfs"), ("memory_limits", {"-v": 2**40})])
+def test_a_campaign_is_not_gone_on_with_on_another_file_system_or_under_other_limits_of_memory(
+    project: Project,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    asked: str,
+    answer: object,
+) -> None:
+    add_script(project.root, PLAIN, TIMED)
+    monkeypatch.setattr(sessions, "file_system", lambda _: "ext4")
+    for _ in range(2):
+        stopped(project, monkeypatch, 2)
+    assert "new campaign" not in capsys.readouterr().err
+    monkeypatch.setattr(sessions, asked, lambda *_: answer)
+    assert record(project) == 0
+    assert "a new campaign begins" in capsys.readouterr().err
+
+
+def test_a_folder_is_of_the_file_system_of_the_innermost_mount_above_it(tmp_path: Path) -> None:
+    inner = tmp_path / "a b"
+    inner.mkdir()
+    place = str(inner).replace(" ", "\\040")
+    lines = ["overlay / overlay rw 0 0", f"x {place} ext4 rw 0 0", f"y {place} tmpfs rw 0 0"]
+    mounts = write(tmp_path / "mounts", "\n".join(lines))
+    kinds = [circumstances.file_system(folder, mounts) for folder in (inner / "c", tmp_path / "a")]
+    assert kinds == ["tmpfs", "overlay"]
+    assert circumstances.file_system(inner, tmp_path / "none") is None
+
+
+def test_a_limit_of_memory_is_warned_of(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, PLAIN, SWEEP)
+    limits = {resource.RLIMIT_AS: 2**40}
+    usual = (resource.RLIM_INFINITY,) * 2
+    monkeypatch.setattr(resource, "getrlimit", lambda each: (limits[each],) * 2 if each in limits else usual)
+    assert record(project) == 0
+    [line] = [line for line in capsys.readouterr().err.splitlines() if "ulimit" in line]
+    assert line.startswith("warning: processes have a limit of memory here")
+    assert line.endswith("of the machine: run `ulimit -v unlimited` first")
 
 
 SEES = """

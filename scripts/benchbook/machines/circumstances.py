@@ -20,6 +20,7 @@ PACKED_COMMIT = "BENCHBOOK_COMMIT"
 EMPTY_BYTES = 256 * 2**20
 # How long git may take to answer.
 GIT_SECONDS = 60.0
+MOUNTS = Path("/proc/self/mounts")
 # Records and predictions are what is being made; pages change no number.
 CHANGES_NUMBERS = ("snippets", "scripts", ":!snippets/records", ":!snippets/predictions")
 # How variables begin that are known to decide a script's numbers.
@@ -142,6 +143,34 @@ def _changed(path: Path) -> int | None:
         return path.lstat().st_ctime_ns
     except OSError:
         return None
+
+
+def file_system(folder: Path, mounts: Path = MOUNTS) -> str | None:
+    """The type of the file system that a folder lies in, such as "ext4"; None where nothing tells."""
+    try:
+        lines = mounts.read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return None
+    real = folder.resolve()
+    found: tuple[int, str | None] = (0, None)
+    for line in lines:
+        _, point, kind, *_ = line.split(" ")
+        # Spaces and the like are written as octal numbers.
+        place = Path(re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), point))
+        # Of two in one place the later one covers the other.
+        if real.is_relative_to(place) and len(place.parts) >= found[0]:
+            found = len(place.parts), kind
+    return found[1]
+
+
+def memory_limits() -> dict[str, int]:
+    """The limits of a process's memory that are set here, in bytes, by the option of `ulimit` for each."""
+    # Windows, where records are checked too, has no such module.
+    import resource
+
+    options = {"-v": resource.RLIMIT_AS, "-d": resource.RLIMIT_DATA}
+    limits = {option: resource.getrlimit(number)[0] for option, number in options.items()}
+    return {option: limit for option, limit in limits.items() if limit != resource.RLIM_INFINITY}
 
 
 def deciding_variables(environment: Mapping[str, str]) -> dict[str, str]:

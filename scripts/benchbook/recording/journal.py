@@ -20,6 +20,8 @@ from benchbook.recording.jobs import Result, result_from
 # session that goes on with it.
 LONGEST = timedelta(days=6)
 FOREIGN = "foreign_processes"
+# All packages, where regions stand, the file system that runs lie in, and the limits of their memory.
+LATER_KEYS = ("installed", "regions", "file_system", "memory_limits")
 
 
 @dataclass(frozen=True)
@@ -168,8 +170,8 @@ def why_not_resumed(journal: Journal, new: Mapping[str, Any], now: datetime) -> 
         started = datetime.strptime(old["campaign"]["started"], MOMENT).replace(tzinfo=UTC)
         # An older journal does not tell of variables, nor of an accelerator.
         keys = [{"environment": {}, "accelerator": None, **header["key"]} for header in (old, new)]
-        # Nor of all packages, nor of where regions stand: those are taken for what they are now.
-        keys[0] = {name: keys[1][name] for name in ("installed", "regions") if name in keys[1]} | keys[0]
+        # Nor of what follows, which is taken for what it is now.
+        keys[0] = {name: keys[1][name] for name in LATER_KEYS if name in keys[1]} | keys[0]
         same = is_same(*keys)
         before, after = (key["environment"].items() for key in keys)
         variables = sorted({name for name, _ in before ^ after})

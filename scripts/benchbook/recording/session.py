@@ -32,14 +32,16 @@ from benchbook.machines.circumstances import (
     commit,
     deciding_variables,
     differ,
+    file_system,
     made,
+    memory_limits,
     passed_on,
     withheld,
 )
 from benchbook.machines.description import gigabytes
 from benchbook.machines.nvml import Identity, open_nvml
 from benchbook.recording import campaign as campaigns
-from benchbook.recording.hosts import Host, Hosts, preload_names
+from benchbook.recording.hosts import Host, Hosts, preload_names, temporary_folder
 from benchbook.recording.jobs import CRASHED, OK, OUT_OF_MEMORY, Result
 from benchbook.recording.journal import FOREIGN, Finished, Journal, journal_path, open_journal, read_journal
 from benchbook.recording.plan import Task, left
@@ -124,6 +126,7 @@ class Session:
         """
         self._watch()
         self._warn_of_variables(tasks)
+        self._warn_of_limits()
         with self._hosts(tasks) as hosts:
             for task in tasks:
                 variants = {variant.name: variant for variant in task.variants}
@@ -172,6 +175,7 @@ class Session:
         for why in self._silence:
             self._warn(why)
         self._warn_of_variables(tasks)
+        self._warn_of_limits()
         problems: list[Problem] = []
         unfinished: dict[str, int] = {}
         # What once used up a budget goes last, or it would do so each time.
@@ -263,6 +267,14 @@ class Session:
                 "where a script is to run under one, name it in `environment` of its [tool.benchbook]"
             )
 
+    def _warn_of_limits(self) -> None:
+        if limits := memory_limits():
+            fix = " and ".join(f"`ulimit {option} unlimited`" for option in limits)
+            self._warn(
+                "processes have a limit of memory here, and a run out of memory would tell of that and not "
+                f"of the machine: run {fix} first"
+            )
+
     def _warn(self, what: str) -> None:
         self.console.print(f"[yellow]warning:[/] {escape(what)}", soft_wrap=True)
 
@@ -301,6 +313,8 @@ class Session:
             "environment": deciding_variables({**passed_on(os.environ), **self.environment}),
             "recorded_by": self.recorded_by,
             "shared": self.shared,
+            "file_system": file_system(Path(temporary_folder())),
+            "memory_limits": memory_limits(),
         }
         clock = time.monotonic()
         path, shown = self._journal(task)
