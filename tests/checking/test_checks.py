@@ -339,6 +339,16 @@ def test_a_language_has_no_settings_of_its_own_but_its_names(project: Project) -
         ),
         ("  - Start here: index.md", "  - {Start: index.md, A: index.md}", "an entry that is no page and no"),
         ("site_name: Transformer performance handbook", "site_name: ' '", "`site_name` has no word"),
+        (
+            "        name: 日本語",
+            f"        name: {'日本語' * 200}",
+            "`name` has 600 characters, and 500 are the most",
+        ),
+        (
+            "site_name: Transformer performance handbook",
+            f"site_name: {'A ' * 20_000}",
+            "bytes, and 40000 are the most",
+        ),
         ("        name: 日本語", "        name: 日本語\n        default: yes", "'ja' is a second default"),
         ("      - locale: zh", "      - locale: ar", "the language 'ar' is there twice"),
         (
