@@ -1291,6 +1291,8 @@ def test_a_package_is_imported_from_where_its_version_is_installed(
     monkeypatch.setenv("PYTHONPATH", str(site), prepend=os.pathsep)
     text = script_text(PLAIN, SWEEP).replace("dependencies = []", 'dependencies = ["gadget"]')
     write(project.snippets / "guide/small.py", text)
+    (site / "gadget").rename(tmp_path / "kept")
+    (site / "gadget").symlink_to(tmp_path / "kept")
     assert record(project) == 0
     before = written(project)
     mine = write(tmp_path / "mine/gadget/__init__.py", "")

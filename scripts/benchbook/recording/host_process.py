@@ -191,8 +191,11 @@ def _stray(names: Sequence[str]) -> str:
         }
         for module in sorted(modules):
             found = importlib.util.find_spec(module)
-            where = Path(found.origin).resolve() if found is not None and found.origin else None
-            if where is not None and not where.is_relative_to(there):
+            if found is None or not found.origin:
+                continue
+            where = Path(found.origin)
+            # Installers may link a package to where they keep it: what counts is which folder it is found in.
+            if where.parents[where.name == "__init__.py"].resolve() != there:
                 return (
                     f"`import {module}` takes {where}, and {name} {package.version} is installed in {there}"
                 )
