@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from benchbook.checking.checks import check_project
-from benchbook.checking.committed import committed_records
+from benchbook.checking.committed import Committed, committed_records
 from benchbook.checking.predictions import (
     edited_predictions,
     forgotten_predictions,
@@ -24,7 +24,7 @@ from benchbook.checking.predictions import (
 from benchbook.checking.status import print_status, project_status
 from benchbook.cli import main as cli
 from benchbook.content.predictions import PREDICTOR, digest_of, dump_predictions, load_predictions
-from benchbook.content.problems import BenchbookError
+from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import (
     HistoryLine,
@@ -598,10 +598,15 @@ def test_a_blind_prediction_is_made_anew_until_main_has_it_measured(project: Pro
     assert forgotten(project) == []
 
 
-def forgotten(project: Project) -> list[str]:
+def held_to_main(project: Project, check: Callable[[Project, Committed], Iterable[Problem]]) -> list[str]:
+    """What a check says of the project beside its `main`."""
     committed = committed_records(Project(project.root))
     assert committed is not None
-    return [one.what for one in forgotten_predictions(Project(project.root), committed)]
+    return [one.what for one in check(Project(project.root), committed)]
+
+
+def forgotten(project: Project) -> list[str]:
+    return held_to_main(project, forgotten_predictions)
 
 
 QUOTED = "nvidia-h200-141gb--published"
@@ -628,9 +633,7 @@ def quoted_on_main(tmp_path: Path) -> Project:
 
 
 def late(project: Project) -> list[str]:
-    committed = committed_records(Project(project.root))
-    assert committed is not None
-    return [one.what for one in late_predictions(Project(project.root), committed)]
+    return held_to_main(project, late_predictions)
 
 
 LATE = "variant mode=plain says it was predicted blind, and `main` has its figures already"
@@ -676,9 +679,7 @@ def test_a_blind_prediction_comes_with_its_figures_and_stays_blind(project: Proj
 
 
 def edited(project: Project) -> list[str]:
-    committed = committed_records(Project(project.root))
-    assert committed is not None
-    return [one.what for one in edited_predictions(Project(project.root), committed)]
+    return held_to_main(project, edited_predictions)
 
 
 EDITED = "predicts variant mode=plain otherwise than `main`, made at the same moment, "

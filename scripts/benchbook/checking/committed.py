@@ -61,6 +61,10 @@ class Committed:
         """The files that `main` has below a folder, and that have another content here, or are gone."""
         return [path for path in self._changed if path.startswith(f"{folder}/")]
 
+    def has_as_here(self, path: str) -> bool:
+        """Whether `main` has a file at a path, with the content that it has here."""
+        return path in self.blobs and path not in self._changed
+
     @cached_property
     def _changed(self) -> list[str]:
         return [path for path, blob in sorted(self.blobs.items()) if blob != self._here(path, len(blob))]
@@ -252,10 +256,9 @@ def _odd_commit(root: Path, commit: str | None) -> str | None:
 
 def replaced_records(project: Project, committed: Committed) -> Iterator[Problem]:
     """What new campaigns take the place of in `main`, a line for each, and what joins one of its own."""
-    changed = set(committed.changed(project.relative(project.records)))
     for path in sorted(project.records.glob("*/*/*.json")):
         shown = project.relative(path)
-        if shown in committed.blobs and shown not in changed:
+        if committed.has_as_here(shown):
             continue
         table, text, _ = read_json(path, shown)
         if record_problems(table, shown) or (before := _before(project, committed, table, shown)) is None:
@@ -578,8 +581,10 @@ def _measured_anew(project: Project, committed: Committed, machine: str) -> bool
 def _has_new_campaign(project: Project, committed: Committed, path: Path) -> bool:
     """Whether a record, if it is one, has a variant of a campaign that `main` does not have."""
     shown = project.relative(path)
-    table, text, _ = read_json(path, shown)
-    if committed.holds(shown, text) or record_problems(table, shown):
+    if committed.has_as_here(shown) or not path.is_file():
+        return False
+    table = read_json(path, shown)[0]
+    if record_problems(table, shown):
         return False
     known = (committed.record(shown) or {"campaigns": {}})["campaigns"]
     return any(variant["campaign"] not in known for variant in table["variants"].values())

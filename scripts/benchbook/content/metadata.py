@@ -55,7 +55,7 @@ LONGEST_TIMEOUT = 7 * 24 * 3600
 # What nobody sees, which a record holds nowhere but in what was printed.
 _UNSEEN = re.compile(f"[{INVISIBLE}]")
 # Half of a character, which no file in UTF-8 can hold: an escape such as \ud800 in a string of Python.
-_LONE = re.compile("[\ud800-\udfff]")
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # What names the lowest version that it admits.
 FLOORS = (">=", "==", "~=")
 # As long as a dependency: a number of some thousand digits is none that Python reads.
@@ -193,7 +193,7 @@ def is_parameter_value(value: object) -> bool:
     return all(
         item is None
         or isinstance(item, bool)
-        or (isinstance(item, str) and _LONE.search(item) is None)
+        or (isinstance(item, str) and LONE_SURROGATE.search(item) is None)
         or (isinstance(item, int) and abs(item) <= LARGEST)
         or (isinstance(item, float) and math.isfinite(item))
         for item in scalars

@@ -15,7 +15,13 @@ from typing import Any
 
 from benchbook.content.code_lines import code_lines
 from benchbook.content.formats import HIDDEN, LONGEST_REFERENCE
-from benchbook.content.metadata import EXACT_REPEATS, ParameterValue, ScriptMetadata, read_metadata
+from benchbook.content.metadata import (
+    EXACT_REPEATS,
+    LONE_SURROGATE,
+    ParameterValue,
+    ScriptMetadata,
+    read_metadata,
+)
 from benchbook.content.parameters import axis_text, differs, override_problems, shown_parameters
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.regions import UnevenRegionError, regions_of
@@ -46,8 +52,6 @@ MOST_COMPILED = 500_000
 _BLOCKS = ast.stmt | ast.excepthandler | ast.match_case
 # Ten times our deepest: Python reads some thousand levels, and fewer, the deeper the one who asks stands.
 DEEPEST_NESTING = 200
-# Half of a letter, which is no text of any file.
-_LONE = re.compile("[\ud800-\udfff]")
 # A hundred times our most. Compiling tells each scope all names around it.
 MOST_SEEN = 1_000_000
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
@@ -348,7 +352,7 @@ def _parse(source: str, path: str) -> ast.Module:
     try:
         with warnings.catch_warnings(action="ignore"):
             tree = ast.parse(source)
-            _see_that_it_is_shallow(tree, path)
+            _see_that_it_can_be_read(tree, path)
             if _compiled(tree)[0] > MOST_COMPILED:
                 what = (
                     f"compiles to more than {MOST_COMPILED} parts: each way out of a `try` has its `finally`"
@@ -371,7 +375,7 @@ def _parse(source: str, path: str) -> ast.Module:
         raise BenchbookError(Problem(path, 1, what, "write its expressions shorter")) from error
 
 
-def _see_that_it_is_shallow(tree: ast.Module, path: str) -> None:
+def _see_that_it_can_be_read(tree: ast.Module, path: str) -> None:
     """Raise BenchbookError for what stands too deep in others, and for a text that no file can hold."""
     waiting: list[tuple[ast.AST, int, int]] = [(tree, 1, 0)]
     while waiting:
@@ -380,7 +384,11 @@ def _see_that_it_is_shallow(tree: ast.Module, path: str) -> None:
         if depth > DEEPEST_NESTING:
             what = f"nests more than {DEEPEST_NESTING} expressions and statements in each other"
             raise BenchbookError(Problem(path, line, what, "give parts of it names, or functions"))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _LONE.search(node.value):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and LONE_SURROGATE.search(node.value)
+        ):
             what = "holds half of a letter (\\ud800 to \\udfff), which no file can"
             raise BenchbookError(Problem(path, line, what, "write the whole letter"))
         waiting += [(inner, line, depth + 1) for inner in ast.iter_child_nodes(node)]

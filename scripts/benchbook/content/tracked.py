@@ -58,7 +58,7 @@ def tracked_problems(project: Project) -> Iterator[Problem]:
             yield Problem(name, 1, what, "put what it leads to in its place")
         if PurePosixPath(name).name == ATTRIBUTES:
             yield from _attribute_problems(project, name)
-        if is_unreviewed(name):
+        if _is_unreviewed(name):
             what = "is taken for code by Python, and no reviewer reads it"
             yield Problem(name, 1, what, "remove it")
         first, inner, rest = name.partition("/")
@@ -77,7 +77,7 @@ def tracked_problems(project: Project) -> Iterator[Problem]:
         yield Problem(name, 1, what, f"remove it; what belongs there is named in {_HERE}")
 
 
-def is_unreviewed(name: str) -> bool:
+def _is_unreviewed(name: str) -> bool:
     """Whether Python takes a file for code, or for a package, that is no source."""
     *folders, last = PurePosixPath(name.casefold()).parts or ("",)
     return last.endswith(_UNREVIEWED) or any(folder.endswith(_UNREVIEWED_FOLDERS) for folder in folders)
