@@ -22,7 +22,7 @@ from benchbook.checking.bundles import import_bundles
 from benchbook.checking.checks import check_project
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
-from benchbook.content.traces import entry_of
+from benchbook.content.traces import entry_of, packed_trace
 from builders import packed, write
 from damage import damaged
 from handbooks import CPU, FIXTURE, GPU, copy_handbook, plain, render, set_metric, start
@@ -46,9 +46,14 @@ def made_up() -> dict[str, Any]:
     machine["accelerator"]["vendor"] = "NVIDIA"
     records = []
     traces = {}
+    # Of each trace of the small handbook, what says of hers what it is.
+    entries = {}
     for path in sorted(folder.rglob("*.json.gz")):
+        events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+        file = packed_trace([event | {"dur": event["dur"] - 1} for event in events])
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        traces[f"sha256:{digest}"] = base64.b64encode(path.read_bytes()).decode("ascii")
+        entries[f"sha256:{digest}"] = entry = vars(entry_of(file, len(events)))
+        traces[entry["sha256"]] = base64.b64encode(file).decode("ascii")
     for share, script in enumerate(SCRIPTS):
         record = json.loads((folder / script).with_suffix(".json").read_text("utf-8")) | {"machine": GUEST}
         ((name, campaign),) = record["campaigns"].items()
@@ -56,6 +61,9 @@ def made_up() -> dict[str, Any]:
         record["campaigns"] = {session: campaign | {"recorded_by": "Ada"}}
         for order, variant in enumerate(record["variants"].values()):
             variant["campaign"] = session
+            if "traces" in variant:
+                kept = variant["traces"].items()
+                variant["traces"] = {name: dict(entries[entry["sha256"]]) for name, entry in kept}
             runs = variant["runs"]
             # As many as are asked for of what scatters, no two alike.
             variant["runs"] = [copy.deepcopy(runs[number % len(runs)]) for number in range(8 if runs else 0)]
