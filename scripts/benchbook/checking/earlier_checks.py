@@ -131,8 +131,17 @@ def _leaves_alone(node: ast.AST) -> bool:
         case ast.Subscript(ctx=context) | ast.Attribute(ctx=context):
             return isinstance(context, ast.Load)
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), keywords=keywords):
-            # A function behind a keyword is called too.
-            return name in _LOOKS and all(isinstance(given.value, ast.Constant) for given in keywords)
+            return name in _LOOKS and all(_looks_too(given.value) for given in keywords)
         case ast.Call():
             return False
     return True
+
+
+def _looks_too(given: ast.expr) -> bool:
+    """Whether what a keyword gives is a constant, or a function, which is called too, that only looks."""
+    match given:
+        case ast.Name(id=name):
+            return name in _LOOKS
+        case ast.Attribute(attr=name):
+            return name in _LOOKS | {"get"}  # as in `max(shares, key=shares.get)`
+    return isinstance(given, ast.Constant)
