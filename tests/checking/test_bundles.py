@@ -812,13 +812,25 @@ def test_a_time_that_no_clock_tells_is_not_believed(project: Project, tmp_path: 
     assert "total is 1e-09 s, less than any clock tells" in said
 
 
-def test_a_time_is_not_longer_than_the_session_it_was_measured_in(project: Project, tmp_path: Path) -> None:
+def test_a_time_is_not_longer_than_the_run_it_was_measured_in(project: Project, tmp_path: Path) -> None:
     timed = SCRIPT.replace('"count"', '"s"')
     write(project.snippets / "sums/add.py", timed)
     bundle = bundle_of(timed)
-    variant(bundle)["runs"][1]["metrics"]["total"] = 1e6
+    variant(bundle)["runs"][1]["metrics"]["total"] = 0.5
     said = refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
-    assert "total is 1e+06 s, and the session lasted 60 s" in said
+    assert "total is 0.5 s, and all cells of its run took 0.112 s" in said
+
+
+def test_the_timed_blocks_of_a_run_are_not_longer_than_it_together(project: Project, tmp_path: Path) -> None:
+    timed = SCRIPT.replace('"count" }', '"s", blocks = true }')
+    write(project.snippets / "sums/add.py", timed)
+    bundle = bundle_of(timed)
+    for run in variant(bundle)["runs"]:
+        took = run["metrics"]["total"]
+        run["blocks"] = {"total": [took / 2, took, 1.5 * took]}
+    variant(bundle)["runs"][1]["blocks"] = {"total": [0.09 + n / 1000 for n in range(6)]}
+    said = refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
+    assert "total is 0.555 s, and all cells of its run took 0.112 s" in said
 
 
 @pytest.mark.parametrize(

@@ -623,6 +623,19 @@ def test_a_campaign_is_over_once_all_that_is_still_declared_is_measured_and_says
     assert (gone in capsys.readouterr().err) is (source != NOT_THREE)
 
 
+def test_runs_whose_script_is_renamed_are_told_of(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, PLAIN, TIMED)
+    stopped(project, monkeypatch, 4)
+    old = project.snippets / "guide/small.py"
+    old.rename(old.with_name("tiny.py"))
+    capsys.readouterr()
+    assert record(Project(project.root)) == 0
+    left = f".benchbook/{HERE.name}/guide/small.jsonl holds 4 finished run(s) of a script that is not here"
+    assert f"warning: {left}" in capsys.readouterr().err
+
+
 def test_what_was_measured_since_a_journal_was_left_is_not_undone_by_it(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -714,10 +727,10 @@ def test_a_journal_that_ends_in_the_future_is_not_gone_on_with_and_that_is_said(
 ) -> None:
     add_script(project.root, PLAIN, TIMED)
     present = campaigns.now()
-    clock = iter([present - timedelta(hours=5)])
-    with monkeypatch.context() as patch:
-        patch.setattr(campaigns, "now", lambda: next(clock, present + timedelta(hours=5)))
-        stopped(project, monkeypatch, 4)
+    for hours in (-5, 5):
+        with monkeypatch.context() as patch:
+            patch.setattr(campaigns, "now", lambda later=hours: present + timedelta(hours=later))
+            stopped(project, monkeypatch, 2)
     capsys.readouterr()
     assert record(project) == 0
     said = capsys.readouterr().err
@@ -732,6 +745,21 @@ def test_a_campaign_never_ends_before_it_began(project: Project, monkeypatch: py
     assert record(project) == 0
     assert only_campaign(project).started == "2026-11-20T12:00:00Z"
     assert only_campaign(project).finished >= only_campaign(project).started
+
+
+def test_a_campaign_is_dated_by_the_clock_that_it_began_with_and_that_is_said(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, PLAIN, SWEEP)
+    clock = iter([NOON])
+    monkeypatch.setattr(campaigns, "now", lambda: next(clock, NOON + timedelta(hours=3)))
+    assert record(project) == 0
+    assert only_campaign(project).finished < "2026-11-20T12:10:00Z"
+    said = capsys.readouterr().err
+    assert (
+        "warning: the clock was set meanwhile; the campaign is dated by what it said at the start, " in said
+    )
+    assert "2026-11-20T12:00:00Z" in said
 
 
 @pytest.mark.parametrize(

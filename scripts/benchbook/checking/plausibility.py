@@ -37,6 +37,8 @@ from benchbook.recording.jobs import MOST_SEEDS
 
 # Time stamps are whole seconds.
 ROUNDING_SECONDS = 2.0
+# What a script times may go on from one cell into the next, and between them their meters are read.
+BETWEEN_CELLS, BETWEEN_CELLS_SECONDS = 1.1, 0.1
 # Times that agree so far are one time, written again: no two runs take the same.
 AGREEMENT = 1e-9
 # Seconds: what Python takes to read a clock twice.
@@ -148,7 +150,7 @@ def plausibility_problems(
             *_odd_seeds(variant["runs"], known),
             *_odd_numbers(variant["runs"], known),
             *_odd_metrics(variant["runs"], known, machine),
-            *_odd_times(variant["runs"], known, table["campaigns"][variant["campaign"]]),
+            *_odd_times(variant["runs"], known, "source" in table["campaigns"][variant["campaign"]]),
             *_odd_speed(variant, known, work, machine),
             *_odd_operations(variant, known, machine),
             *_odd_seconds(variant["runs"], "source" in table["campaigns"][variant["campaign"]]),
@@ -297,17 +299,21 @@ def _undeclared(variant: Mapping[str, Any], script: Script) -> list[str]:
 
 
 def _odd_times(
-    runs: Sequence[Mapping[str, Any]], declared: Mapping[str, Metric], campaign: Mapping[str, Any]
+    runs: Sequence[Mapping[str, Any]], declared: Mapping[str, Metric], quoted: bool
 ) -> Iterator[str]:
-    """Times that are longer than the session they were measured in."""
-    lasted = seconds_of(campaign)
+    """Times, or timed blocks together, that are longer than the cells of the run that measured them."""
     for name, metric in declared.items():
         unit = UNITS[metric.unit]
-        if unit.dimension != "time":
+        if unit.dimension != "time" or quoted:
             continue
-        longest = max((float(item * unit.factor) for item in items_of(runs, name)), default=0.0)
-        if longest > lasted + ROUNDING_SECONDS:
-            yield f"{name} is {longest:.4g} s, and the session lasted {lasted:.0f} s"
+        for run in runs:
+            ranks = ranks_of(run)
+            took = max(map(cell_seconds, ranks))
+            blocks = max(sum(rank.get("blocks", {}).get(name, ())) for rank in ranks)
+            longest = unit.factor * max(blocks, *items_of([run], name))
+            if longest > took * BETWEEN_CELLS + BETWEEN_CELLS_SECONDS:
+                yield f"{name} is {longest:.4g} s, and all cells of its run took {took:.4g} s"
+                break
 
 
 def _work(script: Script, variant: Variant) -> dict[str, float]:

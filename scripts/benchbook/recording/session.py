@@ -49,6 +49,8 @@ from benchbook.recording.stores import Store
 
 # As messages name it.
 LOCK = ".benchbook/lock"
+# A clock that goes by a little too fast or slow is set right bit by bit; this far it was set at once.
+CLOCK_STEP = timedelta(minutes=10)
 
 
 class WrongClockError(BenchbookError):
@@ -105,6 +107,7 @@ class Session:
         Raises:
             BenchbookError: Others use the device, and that was not asked for.
         """
+        self._warn_of_journals_without_a_script()
         if not tasks:
             self.console.print(f"{self.machine.name}: everything is fresh")
             return []
@@ -267,6 +270,18 @@ class Session:
                 "where a script is to run under one, name it in `environment` of its [tool.benchbook]"
             )
 
+    def _warn_of_journals_without_a_script(self) -> None:
+        """Name the journals whose scripts are not here: renamed, or of another branch."""
+        known = {journal_path(self.project, self.machine.name, name) for name in self.project.scripts()}
+        for path in sorted({*(self.project.journal / self.machine.name).rglob("*.jsonl")} - known):
+            shown = self.project.relative(path)
+            journal = read_journal(path, shown, repair=False)
+            runs = f"{len(journal.finished)} finished run(s)" if journal is not None else "nothing readable"
+            self._warn(
+                f"{shown} holds {runs} of a script that is not here; if it was renamed, its runs are of the "
+                "old name and it is measured again: remove the file, or call the script what it was called"
+            )
+
     def _warn_of_limits(self) -> None:
         if limits := memory_limits():
             fix = " and ".join(f"`ulimit {option} unlimited`" for option in limits)
@@ -289,7 +304,7 @@ class Session:
         """
         host = campaigns.host_of(hosts, task.script, task.variants[0])
         packages = _that_matter(host.packages, task.script)
-        state, began = watch.state(), campaigns.now()
+        state, began, clock = watch.state(), campaigns.now(), _seconds_since_boot()
         self._see_that_clock_is_right(began, at_commit[0])
         session = {
             "id": f"{began:%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}",
@@ -316,7 +331,6 @@ class Session:
             "file_system": file_system(Path(temporary_folder())),
             "memory_limits": memory_limits(),
         }
-        clock = time.monotonic()
         path, shown = self._journal(task)
         header = campaigns.header(task, session, key)
         journal = open_journal(path, header, began, shown, partial(campaigns.surpassed, task))
@@ -347,8 +361,8 @@ class Session:
             return result
 
         def moment() -> datetime:
-            # By a clock that nobody sets, and never before it began.
-            return max(campaigns.now(), began + timedelta(seconds=time.monotonic() - clock))
+            # By a clock that nobody sets.
+            return began + timedelta(seconds=_seconds_since_boot() - clock)
 
         with self.console.status(task.script.reference) as status:
             gathered = campaigns.gather(task, journal, run, self._time_left, tell, self._idle, moment)
@@ -363,6 +377,7 @@ class Session:
                 raise
             self.console.print(str(error), markup=False, soft_wrap=True)
             raise KeyboardInterrupt from error
+        self._warn_of_clock(began, moment())
         # Whenever it is put into the record, a campaign ends with its last run.
         ended = journal.ended or campaigns.stamp(moment())
         problems = [*gathered.problems, *self._save(task, journal, gathered, packages, watch, ended)]
@@ -382,6 +397,14 @@ class Session:
                 self._warn(f"{shown} is done with, and {count} run(s) {what}, go with it")
             journal.close()
         return problems, 0
+
+    def _warn_of_clock(self, began: datetime, ended: datetime) -> None:
+        """Say that the clock was set since a session began, where it no longer says about `ended`."""
+        if abs(campaigns.now() - ended) > CLOCK_STEP:
+            self._warn(
+                f"the clock was set meanwhile; the campaign is dated by what it said at the start, "
+                f"{campaigns.stamp(began)}, and by what it took: if that was wrong, record it again"
+            )
 
     def _see_that_clock_is_right(self, now: datetime, at_commit: str | None) -> None:
         """Raise WrongClockError where `now` is before the commit was made that is checked out."""
@@ -451,6 +474,11 @@ class Session:
         which = "" if variant == "default" else f" {variant}"
         ending = f"[{colour}]{result.outcome}[/] {result.seconds:.2f} s{', once more' if again else ''}"
         self.console.print(f"  {place:>3}/{total} {script.reference}{which}: {ending}", soft_wrap=True)
+
+
+def _seconds_since_boot() -> float:
+    """Seconds by a clock that nobody sets, which goes on while the machine is suspended where it can."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def runs_left(task: Task, journal: Journal | None) -> int:
