@@ -143,7 +143,7 @@ def make_record(script: str = SCRIPT, **changes: Any) -> Record:
                 3 * number + repeat,
                 {
                     # A time is less than what the cells took.
-                    name: (6 + repeat) / (100 if UNITS[metric.unit].dimension == "time" else 1)
+                    name: (6 + repeat) / 100 if UNITS[metric.unit].dimension == "time" else 6 + repeat
                     for name, metric in parsed.metadata.metrics.items()
                 },
                 {

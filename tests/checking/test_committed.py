@@ -20,7 +20,6 @@ from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.content.records import MOST_CAMPAIGNS, Campaign, HistoryLine, write_record
 from builders import MACHINE, MACHINE_JSON, SCRIPT, SWEEP, make_project, make_record, packed, write
-from handbooks import edit
 from repositories import commit_all, git
 
 RECORD = f"snippets/records/{MACHINE}/sums/add.json"
@@ -378,10 +377,20 @@ def test_a_machine_that_main_has_stays_that_machine_and_may_be_worded_better(pro
     ]
 
 
-def test_a_machine_that_becomes_one_of_the_maintainers_is_a_warning(project: Project) -> None:
-    edit(project.root / "pyproject.toml", "[tool.benchbook]\n", '[tool.benchbook]\nmachines = ["cpu-ada"]\n')
+@pytest.mark.parametrize(
+    "setting",
+    [
+        'machines = ["cpu-ada"]',
+        f'blocking_machines = ["{MACHINE}", "cpu-ada"]',
+        'guides = { sums = { reference_machine = "cpu-ada" } }',
+    ],
+)
+def test_a_machine_that_becomes_one_of_the_maintainers_is_a_warning(project: Project, setting: str) -> None:
+    kept = [f'reference_machine = "{MACHINE}"']
+    kept += [] if setting.startswith("blocking") else [f'blocking_machines = ["{MACHINE}"]']
+    write(project.root / "pyproject.toml", "\n".join(["[tool.benchbook]", *kept, setting]) + "\n")
     assert settings_warned(project) == [
-        (2, "names cpu-ada as a machine of the maintainers, and `main` does not")
+        (1, "names cpu-ada as a machine of the maintainers, and `main` does not")
     ]
     commit_all(project.root)
     git(project.root, "branch", "--force", "main")

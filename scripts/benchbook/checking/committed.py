@@ -16,9 +16,9 @@ from benchbook.checking.overlays import continues, session_differences
 from benchbook.checking.past_records import past_samples
 from benchbook.content.formats import from_table, has_same, is_same
 from benchbook.content.machines import MachineDescription, differing_key
-from benchbook.content.positions import json_line, parse_toml, toml_line
+from benchbook.content.positions import json_line, toml_line
 from benchbook.content.problems import BenchbookError, Problem, few
-from benchbook.content.project import Project
+from benchbook.content.project import Project, read_config
 from benchbook.content.records import MOST_CAMPAIGNS, Campaign, HistoryLine, is_published, measured_days
 from benchbook.content.regions import region_lines
 from benchbook.content.revisions import git_answer, has_whole_history, listed_files
@@ -317,32 +317,29 @@ def added_maintained_machines(project: Project, committed: Committed) -> Iterato
     # Of what is no file of settings there, nothing can be said.
     if told is None:
         return
+    text = (project.root / "pyproject.toml").read_text("utf-8")
     try:
-        known = parse_toml(told.decode("utf-8", "replace"), "pyproject.toml")["tool"]["benchbook"]
-        new = [name for name in project.config.machines if name not in known.get("machines", ())]
-    except (BenchbookError, KeyError, AttributeError, TypeError):
+        there = read_config(told.decode("utf-8", "replace"), "pyproject.toml")
+    except BenchbookError:
         return
-    if new:
-        line = toml_line(
-            (project.root / "pyproject.toml").read_text("utf-8"), ("tool", "benchbook", "machines")
-        )
+    if new := sorted(project.config.maintained - there.maintained):
         what = f"names {few(new)} as a machine of the maintainers, and `main` does not"
+        line = toml_line(text, ("tool", "benchbook"))
         yield Problem("pyproject.toml", line, what, "say in the pull request who has it")
 
 
 def _renamed(project: Project, committed: Committed, table: Mapping[str, Any]) -> Any:
-    """The record that `main` has of this machine, and of a session or the code, under a name that is gone.
+    """The record that `main` has of this machine, and of a campaign or the code, under a name that is gone.
 
     Else an empty one.
     """
     codes = {variant["code"] for variant in table["variants"].values()} - {None}
-    sessions = {name for name, one in table["campaigns"].items() if "source" not in one}
     found: dict[str, Any] = {"campaigns": {}, "variants": {}, "history": []}
     folder = project.relative(project.records / table["machine"])
     for path in committed.changed(folder) if committed.gone else ():
         if (project.root / path).is_file() or (before := committed.record(path)) is None:
             continue
-        if sessions & before["campaigns"].keys():
+        if table["campaigns"].keys() & before["campaigns"].keys():
             return before
         if codes & {variant["code"] for variant in before["variants"].values()}:
             found = before

@@ -118,7 +118,7 @@ def machine_origin_problems(
             what = f"{name} belongs to {owner or 'the maintainers'}, and its name says otherwise"
             yield Problem(path, 1, what, f"{UNDER_A_NAME}, which becomes its ending")
         yield from _posing(project, machine, path, reviewed or (is_here and not is_lent))
-        if is_here and not is_lent and owner is None and not project.config.is_maintained(name):
+        if is_here and not is_lent and owner is None and name not in project.config.maintained:
             what = f"{name} names nobody who measured, and pyproject.toml names no such machine"
             fix = f"{UNDER_A_NAME}; the maintainers add theirs to `machines` of [tool.benchbook]"
             yield Problem(path, 1, what, fix)

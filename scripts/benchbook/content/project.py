@@ -46,10 +46,11 @@ class Config:
         """The machine that `guide` shows by default."""
         return self.guides.get(guide, {}).get("reference_machine", self.reference_machine)
 
-    def is_maintained(self, machine: str) -> bool:
-        """Whether it is named as one that the maintainers measure on."""
+    @property
+    def maintained(self) -> frozenset[str]:
+        """The machines that are named as those that the maintainers measure on."""
         shown = {self.reference_machine, *map(self.reference_for, self.guides)}
-        return machine in shown.union(self.blocking_machines, self.machines)
+        return frozenset(shown.union(self.blocking_machines, self.machines) - {""})
 
 
 def _is_text(value: object) -> bool:
@@ -82,6 +83,33 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "pattern": (_are_texts, "a table of digests, by guide"),
 }
+
+
+def read_config(text: str, path: str) -> Config:
+    """The settings that a pyproject.toml holds.
+
+    Parameters:
+        text: Its content.
+        path: The file, for messages.
+
+    Raises:
+        BenchbookError: They cannot be read, or one is not what it must be.
+    """
+    table: Any = parse_toml(text, path)
+    for name in ("tool", "benchbook"):
+        table = table.get(name, {}) if isinstance(table, dict) else None
+    if not isinstance(table, dict):
+        what = "its [tool.benchbook] is not a table"
+        raise BenchbookError(Problem(path, 1, what, "set the keys below that heading"))
+    for key, value in table.items():
+        if key not in _RULES:
+            what = f"[tool.benchbook] has the unknown key `{key}`"
+            raise BenchbookError(Problem(path, 1, what, "remove it"))
+        if not _RULES[key][0](value):
+            line = toml_line(text, ("tool", "benchbook", key))
+            what, fix = f"`{key}` of [tool.benchbook] is {value!r}", f"make it {_RULES[key][1]}"
+            raise BenchbookError(Problem(path, line, what, fix))
+    return Config(**table | {key: tuple(table.get(key, ())) for key in _LISTS})
 
 
 @dataclass(frozen=True)
@@ -134,21 +162,7 @@ class Project:
             return Config()
         except (OSError, UnicodeDecodeError) as error:
             raise BenchbookError(unreadable(path.name, error)) from error
-        table: Any = parse_toml(text, path.name)
-        for name in ("tool", "benchbook"):
-            table = table.get(name, {}) if isinstance(table, dict) else None
-        if not isinstance(table, dict):
-            what = "its [tool.benchbook] is not a table"
-            raise BenchbookError(Problem(path.name, 1, what, "set the keys below that heading"))
-        for key, value in table.items():
-            if key not in _RULES:
-                what = f"[tool.benchbook] has the unknown key `{key}`"
-                raise BenchbookError(Problem(path.name, 1, what, "remove it"))
-            if not _RULES[key][0](value):
-                line = toml_line(text, ("tool", "benchbook", key))
-                what, fix = f"`{key}` of [tool.benchbook] is {value!r}", f"make it {_RULES[key][1]}"
-                raise BenchbookError(Problem(path.name, line, what, fix))
-        return Config(**table | {key: tuple(table.get(key, ())) for key in _LISTS})
+        return read_config(text, path.name)
 
     @property
     def languages(self) -> tuple[str, ...]:
