@@ -353,7 +353,18 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
             or [cell.update(process_memory_peak=2**20) for cell in run["cells"].values()]
             for run in variant(b)["runs"]
         ],
-        "baseline_memory is 1073741824 B, more than the 1048576 B that the process held at most",
+        "baseline_memory is 1073741824 B, and parameters.process_memory_peak, right after, 1048576 B",
+    ),
+    "less at the most than right before": (
+        lambda b: (
+            [
+                cell.update(process_memory=2**30, process_memory_peak=2**20 if name == "checks" else 2**30)
+                for run in variant(b)["runs"]
+                for name, cell in run["cells"].items()
+            ]
+            and [run["cells"]["checks"].update(process_memory=2**20) for run in variant(b)["runs"]]
+        ),
+        "add.process_memory is 1073741824 B, and checks.process_memory_peak, right after, 1048576 B",
     ),
     "a start long ago": (
         lambda b: campaign(b).update(started="1970-01-01T00:00:00Z"),

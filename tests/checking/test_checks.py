@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from benchbook.checking.checks import check_project
-from benchbook.checking.site_settings import site_setting_problems
+from benchbook.checking.site_settings import dropped_settings, site_setting_problems
 from benchbook.content.formats import LARGEST_FILE, MOST_VALUES
 from benchbook.content.project import Project
 from builders import GPU_JSON, MACHINE, MACHINE_JSON, PAGE, SCRIPT, make_project, with_table, write
@@ -384,6 +384,21 @@ def test_the_settings_that_pages_are_made_by_are_held(
     line = settings.replace(old, new).split("\n")[problem.line - 1].strip()
     key = line.partition(":")[0].removeprefix("- ")
     assert key in problem.what or new.strip() in line or line in new
+
+
+@pytest.mark.parametrize("key", ["theme", "plugins", "markdown_extensions", "validation", "extra_css"])
+def test_no_setting_that_pages_are_made_by_goes(project: Project, key: str) -> None:
+    main = (ROOT / "mkdocs.yml").read_text("utf-8")
+    # A setting reaches to the next line that is not set in.
+    fewer = re.sub(rf"(?m)^{key}:.*\n(?:[ #].*\n|\n)*", "", main)
+    assert f"\n{key}:" in main
+    assert f"\n{key}:" not in fewer
+    write(project.root / "mkdocs.yml", fewer)
+    assert [problem.what for problem in dropped_settings(project, main)] == [
+        f"has no `{key}`, which `main` has"
+    ]
+    write(project.root / "mkdocs.yml", main)
+    assert list(dropped_settings(project, main)) == []
 
 
 @pytest.mark.parametrize(

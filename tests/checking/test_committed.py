@@ -397,6 +397,17 @@ def test_a_machine_that_becomes_one_of_the_maintainers_is_a_warning(project: Pro
     assert settings_warned(project) == []
 
 
+def test_a_setting_of_the_site_that_main_has_stays(project: Project) -> None:
+    path = project.root / "mkdocs.yml"
+    held = write(path, f"{path.read_text('utf-8')}docs_dir: docs\n").read_text("utf-8")
+    commit_all(project.root)
+    git(project.root, "branch", "--force", "main")
+    assert check_project(Project(project.root)).problems == ()
+    write(path, held.replace("docs_dir: docs\n", ""))
+    (problem,) = check_project(Project(project.root)).problems
+    assert str(problem) == "mkdocs.yml:1: has no `docs_dir`, which `main` has; restore it from `main`"
+
+
 def settings_warned(project: Project) -> list[tuple[int, str]]:
     warnings = check_project(Project(project.root)).warnings
     return [(one.line, one.what) for one in warnings if one.path == "pyproject.toml"]

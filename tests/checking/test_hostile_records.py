@@ -78,6 +78,13 @@ def test_a_value_nested_too_deeply_is_a_problem() -> None:
     assert parse_json("[" * 100_000, "record.json")[1] != []
 
 
+@pytest.mark.parametrize("text", ['{"a": {"b": ["\\ud83d"]}}', '{"a": {"\\uDE00": 1}}'])
+def test_half_a_letter_is_refused_wherever_it_stands(text: str) -> None:
+    (problem,) = parse_json(f"\n{text}", "record.json")[1]
+    assert str(problem).startswith("record.json:2: holds half a letter (a lone surrogate)")
+    assert parse_json('{"a": "\\ud83d\\ude00"}', "record.json") == ({"a": "😀"}, [])
+
+
 def errors_of(table: Any) -> int:
     with pytest.raises(ValidationError) as raised:
         adapter(Record).validate_python(table)

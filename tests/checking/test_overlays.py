@@ -283,6 +283,11 @@ def test_history_of_campaigns_that_nobody_knows_is_added_only_if_that_is_meant(p
 
 
 def test_a_campaign_that_was_gone_on_with_is_added_to_only_if_that_is_meant(project: Project) -> None:
+    later = LINE | {"campaign": "20260102T050000Z-late"}
+    path = project.record_path(ADA, "sums/add.py")
+    here = json.loads(path.read_text("utf-8"))
+    here["history"].append(later)
+    write(path, json.dumps(here))
     whole = bundle_of("steps=1", "steps=2")
     campaign(whole["records"][0])["finished"] = "2026-01-03T03:05:05Z"
     whole["records"][0]["history"][0] |= {"date": "2026-01-03", "variants": ["steps=1", "steps=2"]}
@@ -290,9 +295,11 @@ def test_a_campaign_that_was_gone_on_with_is_added_to_only_if_that_is_meant(proj
     assert refused(project, whole) == [f"it would add {line}; pass --replace if that is meant"]
     done = take(project, whole, replacing=True)
     assert (done.replaced, done.added) == ((), (line,))
-    record = load_record(project.record_path(ADA, "sums/add.py"))
+    record = load_record(path)
     assert record is not None
-    assert [len(record.variants), len(record.history)] == [2, 1]
+    assert len(record.variants) == 2
+    # Its line stays where it was.
+    assert [line.campaign for line in record.history] == [LINE["campaign"], later["campaign"]]
 
 
 def test_a_variant_of_another_campaign_is_added_only_if_that_is_meant(project: Project) -> None:

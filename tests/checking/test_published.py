@@ -179,6 +179,13 @@ MIXED: dict[str, tuple[Mixing, str, str]] = {
         "default",
         "quotes subtract, which sums/add.py does not yield",
     ),
+    "a history": (
+        lambda t: t["history"].append(
+            {"date": "2019-05-01", "campaign": "paper", "variants": ["default"], "medians": {}}
+        ),
+        "history",
+        "it holds a history, and what is quoted has none",
+    ),
     "no title": (lambda t: source(t).pop("title"), "source", "campaigns.paper.source.title: Field required"),
     "markup in the title": (
         lambda t: source(t).update(title="<b>x</b>"),
@@ -383,6 +390,24 @@ def test_what_is_quoted_otherwise_than_on_main_is_a_warning(change: Project, nam
     (warning,) = report(change).warnings
     assert warning.what == f"changes what is quoted of variant default of sums/add.py on {OLD}"
     assert warning.fix == "say in the pull request where the source says so"
+
+
+@pytest.mark.parametrize("key", ["title", "short", "cpu.model"])
+def test_a_machine_of_a_publication_that_is_described_otherwise_than_on_main_is_a_warning(
+    change: Project, key: str
+) -> None:
+    path = change.records / OLD / "machine.json"
+
+    def renamed(table: dict[str, Any]) -> None:
+        *above, last = key.split(".")
+        (table[above[0]] if above else table)[last] = "Another"
+
+    damage(path, renamed)
+    (warning,) = report(change).warnings
+    assert (warning.path, warning.what) == (
+        change.relative(path),
+        f"describes the machine otherwise than `main` ({key})",
+    )
 
 
 # Pages

@@ -127,9 +127,12 @@ def test_more_scopes_and_names_than_compiling_takes_seconds_over_are_a_problem(s
     assert "functions, classes and comprehensions, and 100" in said
 
 
-def test_a_line_of_a_script_that_highlighting_takes_minutes_over_is_a_problem() -> None:
-    said = problems_of("# %% work\nmatch = 1\nmatch" + " " * 300 + "= 2\n\n# %% checks\nassert match")
-    assert "has 100 blanks in a row" in said
+@pytest.mark.parametrize(
+    ("line", "what"), [(f"match{' ' * 300}= 2", "100 blanks"), (f"x = '%{'0' * 300}'", "100 zeros")]
+)
+def test_a_line_of_a_script_that_highlighting_takes_minutes_over_is_a_problem(line: str, what: str) -> None:
+    said = problems_of(f"# %% work\nmatch = 1\n{line}\n\n# %% checks\nassert match")
+    assert f"has {what} in a row" in said
 
 
 def test_a_cell_that_highlighting_takes_minutes_over_is_a_problem() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from babel import Locale
+from babel.localedata import locale_identifiers
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -168,6 +169,25 @@ def test_the_interval_of_a_ratio_is_written_as_the_ratio_is() -> None:
     assert chinese.ratio_range(1, 1.4, 1.2) == "1.00–1.40"
     assert english.ratio_range(0.992, 1.012, 0.999) == "0.992–1.01"
     assert chinese.ratio_range(0.992, 1.012, 0.999) == "99.2%–101%"
+
+
+def test_numbers_beyond_all_decimals_are_written_as_powers_of_ten() -> None:
+    english, chinese = (load_language(DOCS, code) for code in ("en", "zh"))
+    assert english.ratio_range(2.5e-10, 3.4e27, 2.5e-10) == plain("2.5 × 10⁻¹⁰–3.4 × 10²⁷")
+    assert chinese.ratio_range(0.25, 3.4e27, 0.25) == plain("25.0%–3.4 × 10²⁹ %")
+    assert format_signed_percent(-1e30, english.locale) == plain("\u22121 × 10³² %")
+    assert format_signed_percent(math.inf, english.locale) == plain("+∞ %")
+
+
+def plain(text: str) -> str:
+    return text.replace(" ", "\u00a0")
+
+
+def test_every_language_is_told_with_the_country_that_most_of_its_speakers_live_in() -> None:
+    for code in locale_identifiers():
+        language = Language(code.replace("_", "-"))
+        assert language.with_territory.startswith(language.locale.language)
+    assert [Language(code).with_territory for code in ("no", "ja", "pt-BR")] == ["no_NO", "ja_JP", "pt_BR"]
 
 
 def test_a_large_value_has_a_large_unit_unless_the_page_names_another(language: Language) -> None:

@@ -152,7 +152,7 @@ def result(
         cells[cell]["device_memory_peak"] = peak
     for gpu in handles.values():
         gpu.used -= CONTEXT
-    metrics = {"seconds": 0.5 + place / 7, "losses": [1.0, 0.5], "held": True}
+    metrics = {"seconds": 0.05 + place / 70, "losses": [1.0, 0.5], "held": True}
     rank = {"metrics": metrics, "cells": cells, "baseline_memory": meters.baseline_memory}
     return Result(OK, None, {"work": "done\n"}, [rank, rank], 1.0)
 

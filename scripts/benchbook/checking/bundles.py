@@ -626,9 +626,12 @@ def _merge(old: Record | None, new: Record) -> Record:
     renewed = {variant.campaign for variant in new.variants.values()} & {
         line.campaign for line in new.history if not has_same(old.history, line)
     }
-    kept = {line.campaign: line for line in old.history if line.campaign not in renewed}
-    added = {line.campaign: line for line in new.history if line.campaign not in kept}
-    history = (*kept.values(), *added.values())[-MOST_CAMPAIGNS:]
+    lines = {line.campaign: line for line in old.history}
+    # A line that takes the place of another stands where that stood.
+    lines |= {
+        line.campaign: line for line in new.history if line.campaign in renewed or line.campaign not in lines
+    }
+    history = tuple(lines.values())[-MOST_CAMPAIGNS:]
     return replace(new, campaigns=campaigns, variants=variants, history=history)
 
 

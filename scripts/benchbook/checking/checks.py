@@ -52,7 +52,7 @@ from benchbook.checking.predictions import (
     predictions_found,
 )
 from benchbook.checking.quotations import quotation_problems
-from benchbook.checking.site_settings import site_setting_problems
+from benchbook.checking.site_settings import SETTINGS, dropped_settings, site_setting_problems
 from benchbook.checking.status import StatusRow, is_lent, script_status
 from benchbook.checking.traces import add_sizes, committed_problems, guide_problems, unnamed_file_problems
 from benchbook.content.fence_names import CLAIM
@@ -217,6 +217,8 @@ def _look(
     if committed is not None:
         problems += forgotten_predictions(project, committed)
         problems += late_predictions(project, committed)
+        told = git_answer(project.root, "show", f"{committed.commit}:./{SETTINGS}") or b""
+        problems += dropped_settings(project, told.decode("utf-8", "replace"))
         warnings += edited_predictions(project, committed)
     problems += _quoting_problems(project)
     problems += _language_problems(project)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.checking.copies import Known, known_samples
-from benchbook.checking.origins import changed_fields, recorded_code_problems, script_in
+from benchbook.checking.origins import WORDING, changed_fields, recorded_code_problems, script_in
 from benchbook.checking.overlays import continues, session_differences
 from benchbook.checking.past_records import past_samples
 from benchbook.content.formats import from_table, has_same, is_same
@@ -431,16 +431,20 @@ def _moved(project: Project, before: Mapping[str, Any]) -> set[str]:
 
 
 def redescribed_machines(project: Project, committed: Committed) -> Iterator[Problem]:
-    """The machines of `main` of which something else is said here, by a line for each."""
+    """The machines of `main` of which something else is said here, by a line for each; quoted ones too."""
     for shown in committed.changed(project.relative(project.records)):
         path = project.root / shown
-        if path.name != "machine.json" or not path.is_file() or is_published(path.parent.name):
+        if path.name != "machine.json" or not path.is_file():
             continue
         machine, before = read_json(path, shown)[0], committed.table(shown)
         if machine_problems(machine, shown) or machine_problems(before, shown):
             continue
-        if fields := changed_fields(project, from_table(MachineDescription, machine), before):
-            what = f"describes the machine otherwise than `main` ({few([name for name, _, _ in fields])})"
+        fields = [
+            name for name, _, _ in changed_fields(project, from_table(MachineDescription, machine), before)
+        ]
+        fields += [key for key in WORDING if before[key] != machine[key]]
+        if fields:
+            what = f"describes the machine otherwise than `main` ({few(fields)})"
             yield Problem(shown, 1, what, "say in the pull request what changed there")
 
 

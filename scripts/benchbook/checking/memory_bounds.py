@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -71,13 +72,7 @@ def odd_memory(
     ranks = [rank for run in runs for rank in ranks_of(run)]
     if (held := max(rank.get("baseline_memory") or 0 for rank in ranks)) > host:
         yield f"baseline_memory is {held} B, more than the machine's {host:.0f} B"
-    for rank in ranks:
-        began = rank.get("baseline_memory") or 0
-        peaks = [meters.get("process_memory_peak") for meters in rank["cells"].values()]
-        # A cell whose peak nobody could read may have held it.
-        if peaks and None not in peaks and max(peaks) < began * SLACK:
-            yield f"baseline_memory is {began} B, more than the {max(peaks)} B that the process held at most"
-            break
+    yield from itertools.islice(filter(None, map(_odd_course, ranks)), 1)
     told: set[tuple[str, str]] = set()
     for rank in ranks:
         for cell, meters in rank["cells"].items():
@@ -92,6 +87,17 @@ def odd_memory(
                 if None not in (one, other) and other < one * SLACK and (cell, part) not in told:
                     yield f"{cell}.{part} is {one} B, more than its {whole} of {other} B, which it is part of"
                     told.add((cell, part))
+
+
+def _odd_course(rank: Mapping[str, Any]) -> str | None:
+    """A cell that never held, at its peak, what its process held as it began; None if there is none."""
+    named, held = "baseline_memory", rank.get("baseline_memory") or 0
+    for cell, meters in rank["cells"].items():
+        peak = meters.get("process_memory_peak")
+        if peak is not None and peak < held * SLACK:
+            return f"{named} is {held} B, and {cell}.process_memory_peak, right after, {peak} B"
+        named, held = f"{cell}.process_memory", meters.get("process_memory") or 0
+    return None
 
 
 def odd_device(variant: Mapping[str, Any], script: Script, machine: Mapping[str, Any]) -> Iterator[str]:

@@ -250,10 +250,12 @@ def _odd_history(
     table: Mapping[str, Any], machine: Mapping[str, Any], script: Script, path: str, text: str, now: datetime
 ) -> Iterator[Problem]:
     """The first odd line of the history: of a day without measurements, of no number, a campaign's second."""
+    if machine["published"] and table["history"]:
+        what = "it holds a history, and what is quoted has none"
+        yield Problem(path, json_line(text, ("history",)), what, "remove its lines")
+        return
     declared = script.metadata.metrics
     first, last = measured_days(now)
-    if machine["published"]:
-        first = ""
     campaigns: set[str] = set()
     for place, told in enumerate(table["history"]):
         odd = "stands there twice" if told["campaign"] in campaigns else _odd_line(told, table)

@@ -248,6 +248,24 @@ def _held_problems(project: Project, settings: yaml.Node | None) -> Iterator[Pro
             yield Problem(SETTINGS, key.start_mark.line + 1, f"`{name}` is an unknown key", fix)
 
 
+def dropped_settings(project: Project, there: str) -> Iterator[Problem]:
+    """Settings that pages are made and checked by, which `main` has and nothing here says.
+
+    Parameters:
+        project: The checkout.
+        there: The settings of `main`.
+    """
+    try:
+        known, here = (
+            {str(key.value) for key, _ in node.value} if isinstance(node, yaml.MappingNode) else set()
+            for node in (parse_nodes(there), parse_nodes((project.root / SETTINGS).read_text("utf-8")))
+        )
+    except (OSError, InvalidYamlError, UnicodeDecodeError):
+        return  # told elsewhere
+    for name in sorted((known - here) & {*_HELD, *_LOADING, "repo_url", "site_url"}):
+        yield Problem(SETTINGS, 1, f"has no `{name}`, which `main` has", "restore it from `main`")
+
+
 def _other_than(node: yaml.Node, held: Any, name: str, line: int) -> Iterator[Problem]:
     """Where a setting, on a line and by its name, is not what it is held to."""
     if isinstance(held, Mapping) and isinstance(node, yaml.MappingNode):

@@ -205,6 +205,8 @@ INVISIBLE = (
 )
 # The same, but for tabs and the ends of lines and pages, in a text of many lines.
 HIDDEN = re.compile(rf"(?![\t\n\r\f])[{INVISIBLE}]")
+# Half of a character, which no file in UTF-8 can hold: an escape such as \ud800, in Python and JSON.
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 Short = Annotated[str, Limit(pattern=f"^[^{INVISIBLE}]*$", max_length=400)]
 # What a page names: no markup; and what it calls something: that begins with something to see.
 Label = Annotated[str, Limit(pattern=f"^[^{INVISIBLE}<>]*$", max_length=100)]

@@ -16,7 +16,7 @@ from packaging.version import InvalidVersion, Version
 
 from benchbook.content.arithmetic import NotArithmeticError, names_in
 from benchbook.content.bounds import LARGEST, load_toml
-from benchbook.content.formats import INVISIBLE
+from benchbook.content.formats import INVISIBLE, LONE_SURROGATE
 from benchbook.content.positions import toml_error_line, toml_key_lines
 from benchbook.content.problems import Problem, did_you_mean
 from benchbook.content.records import MOST_RANKS, MOST_RUNS
@@ -54,8 +54,6 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z")
 LONGEST_TIMEOUT = 7 * 24 * 3600
 # What nobody sees, which a record holds nowhere but in what was printed.
 _UNSEEN = re.compile(f"[{INVISIBLE}]")
-# Half of a character, which no file in UTF-8 can hold: an escape such as \ud800 in a string of Python.
-LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # What names the lowest version that it admits.
 FLOORS = (">=", "==", "~=")
 # As long as a dependency: a number of some thousand digits is none that Python reads.

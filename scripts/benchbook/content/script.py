@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.content.code_lines import code_lines
-from benchbook.content.formats import HIDDEN, LONGEST_REFERENCE
+from benchbook.content.formats import HIDDEN, LONE_SURROGATE, LONGEST_REFERENCE
 from benchbook.content.metadata import (
     EXACT_REPEATS,
-    LONE_SURROGATE,
     ParameterValue,
     ScriptMetadata,
     read_metadata,
@@ -56,10 +55,11 @@ DEEPEST_NESTING = 200
 MOST_SEEN = 1_000_000
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 _SCOPES = _FUNCTIONS | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
-# What highlights the code of a cell looks at much of it anew, from each brace of a string and each blank of a
-# line: a cell has three times as many characters as our longest at most, and no code so much room in it.
+# What highlights the code of a cell looks at much of it anew, from each brace of a string, each blank of a
+# line and each zero behind a `%`: a cell has three times as many characters as our longest at most, and no
+# code so many blanks or zeros in a row.
 LONGEST_CELL = 20_000
-_ROOM = re.compile(r"[^\S\n]{100}")
+_RUN = re.compile(r"[^\S\n]{100}|0{100}")
 # No digest has these, and it takes minutes over thousands of them.
 _BLANK = re.compile(r"\f|^[^\S\n]+$", re.MULTILINE)
 # Where Python looks for the encoding of a file: https://peps.python.org/pep-0263/
@@ -462,9 +462,10 @@ def _cell_problems(cells: Sequence[Cell], path: str) -> Iterator[Problem]:
         if (size := len(cell.source)) > LONGEST_CELL:
             what = f"the cell `{cell.name}` has {size} characters, and {LONGEST_CELL} are the most"
             yield Problem(path, cell.line, what, "part it, or keep data in a file beside it")
-        if room := _ROOM.search(cell.source):
-            line = cell.start + cell.source.count("\n", 0, room.start())
-            yield Problem(path, line, "has 100 blanks in a row", "remove them")
+        if run := _RUN.search(cell.source):
+            line = cell.start + cell.source.count("\n", 0, run.start())
+            of = "zeros" if run[0].startswith("0") else "blanks"
+            yield Problem(path, line, f"has 100 {of} in a row", "remove them")
         if cell.name in seen:
             what = f"the cell `{cell.name}` is there twice (first on line {seen[cell.name]})"
             yield Problem(path, cell.line, what, "rename one of the two")

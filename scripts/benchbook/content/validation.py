@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import is_dataclass
 from functools import cache
@@ -12,7 +13,7 @@ from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from benchbook.content.formats import INVISIBLE, Stored, json_text
+from benchbook.content.formats import INVISIBLE, LONE_SURROGATE, Stored, json_text
 from benchbook.content.identity import find
 from benchbook.content.machines import MachineDescription
 from benchbook.content.positions import json_line, repeated_json_key
@@ -80,6 +81,10 @@ def shape_errors(error: ValidationError, most: int = MOST_TOLD) -> Iterator[tupl
         yield tuple(item["loc"]), item["type"], UNKNOWN if item["type"] == UNKNOWN_KEY else message
 
 
+# How JSON escapes a half of a letter; two that follow each other are a whole one.
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
 def parse_json(text: str, path: str) -> tuple[Any, list[Problem]]:
     """The value that `text` holds; what JSON has not, or has twice, is a problem, as any other damage."""
     repeated = False
@@ -98,6 +103,9 @@ def parse_json(text: str, path: str) -> tuple[Any, list[Problem]]:
         if repeated and (found := repeated_json_key(text)) is not None:
             key, line = found
             return None, [Problem(path, line, f"has the key `{key}` twice in one table", RECORD_AGAIN)]
+        if (half := _SURROGATE.search(text)) and LONE_SURROGATE.search(json.dumps(value, ensure_ascii=False)):
+            line = text.count("\n", 0, half.start()) + 1
+            return None, [Problem(path, line, "holds half a letter (a lone surrogate)", RECORD_AGAIN)]
         return value, []
     except json.JSONDecodeError as error:
         return None, [Problem(path, error.lineno, f"is not JSON ({error.msg})", RECORD_AGAIN)]

@@ -96,17 +96,22 @@ def format_ratio(ratio: float, locale: Locale) -> str:
 @cache
 def format_ratio_percent(ratio: float, locale: Locale) -> str:
     """A ratio as a percentage, to as many digits as `format_ratio` has: 0.493 is 49.3%."""
+    if abs(ratio) >= 1e7:
+        return format_percent(ratio, locale)
     return _percent(ratio, "@" * DIGITS + "%" if 0 < abs(ratio) < 1 else "#,##0%", locale)
 
 
 @cache
 def format_signed_percent(share: float, locale: Locale) -> str:
     """A share that goes either way as a percentage with its sign: to a tenth below 10 %, else whole."""
-    tenths = round(share * 1000) / 1000
+    tenths = round(share * 1000) / 1000 if abs(share) < 1e7 else share
     whole = abs(tenths) >= 0.1
     amount = abs(share if whole else tenths)
-    pattern = "#,##0%" if whole else "0.0%"
-    text = numbers.format_percent(amount, format=pattern, locale=locale, numbering_system="latn")
+    if amount >= 1e7:
+        text = format_percent(amount, locale)
+    else:
+        pattern = "#,##0%" if whole else "0.0%"
+        text = numbers.format_percent(amount, format=pattern, locale=locale, numbering_system="latn")
     return f"+{text}" if tenths > 0 else f"\u2212{text}" if tenths < 0 else text
 
 

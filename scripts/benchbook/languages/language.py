@@ -120,8 +120,10 @@ class Language:
     @cached_property
     def with_territory(self) -> str:
         """The language with the country that most of its speakers live in: "ja_JP", as Open Graph has it."""
-        likely = Locale.parse(get_global("likely_subtags").get(str(self.locale), str(self.locale)))
-        return "_".join(filter(None, (self.locale.language, self.locale.territory or likely.territory)))
+        likely = get_global("likely_subtags").get(str(self.locale))
+        # Not `Locale.parse`, which knows no "no_Latn_NO".
+        territory = self.locale.territory or (parse_locale(likely)[1] if likely else None)
+        return "_".join(filter(None, (self.locale.language, territory)))
 
     @cached_property
     def direction(self) -> str:

@@ -486,16 +486,17 @@ def lay_over(
     found_medians = {name: medians(variants[name].runs) for name in written}
     first, last = measured_days(now())
     history = {line.campaign: line for line in old.history if first <= line.date <= last}
-    if (before := history.pop(campaign_id, None)) is not None:
+    if (before := history.get(campaign_id)) is not None:
         # What was whole when it was stopped is in the record already.
         written = [*dict.fromkeys([*before.variants, *written])]
         found_medians = before.medians | found_medians
-    line = HistoryLine(campaign.finished[:10], campaign_id, written, found_medians)
+    # In the place of its line before, if there is one: lines keep their order.
+    history[campaign_id] = HistoryLine(campaign.finished[:10], campaign_id, written, found_medians)
     # In the order the script declares them; those it no longer has come last.
     place = {name: number for number, name in enumerate(task.declared)}
     ranked = sorted(variants, key=lambda name: place.get(name, len(place)))
     ordered = {name: variants[name] for name in ranked}
-    kept = (*history.values(), line)[-MOST_CAMPAIGNS:]
+    kept = tuple(history.values())[-MOST_CAMPAIGNS:]
     return replace(old, campaigns=campaigns, variants=ordered, history=kept), problems
 
 
