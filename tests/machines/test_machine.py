@@ -26,6 +26,7 @@ from benchbook.machines.accelerators import accelerator_table, ask_torch, find_a
 from benchbook.machines.description import NAME, describe, describe_cpu, memory_bytes, named
 from benchbook.machines.nvml import Nvml
 from benchbook.recording import command
+from builders import write
 from fakes import MIB, FakeGpu, FakeModule, FakeNvml, fake_torch, nvidia
 
 GIB = 2**30
@@ -275,17 +276,18 @@ def test_only_the_numbers_of_a_kernel_are_told(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_container_is_as_large_as_it_may_be(tmp_path: Path) -> None:
-    (tmp_path / "proc").mkdir()
-    (tmp_path / "proc/meminfo").write_text("MemTotal:       67108864 kB\n")
+    write(tmp_path / "proc/meminfo", "MemTotal:       67108864 kB\n")
     assert memory_bytes(tmp_path) == 64 * GIB
-    (tmp_path / "sys/fs/cgroup").mkdir(parents=True)
-    (tmp_path / "sys/fs/cgroup/memory.max").write_text("max\n")
+    write(tmp_path / "proc/self/cgroup", "0::/own\n")
+    write(tmp_path / "sys/fs/cgroup/memory.max", "max\n")
     assert memory_bytes(tmp_path) == 64 * GIB
-    (tmp_path / "sys/fs/cgroup/memory.max").write_text(f"{8 * GIB}\n")
+    write(tmp_path / "sys/fs/cgroup/memory.max", f"{8 * GIB}\n")
     assert memory_bytes(tmp_path) == 8 * GIB
-    (tmp_path / "sys/fs/cgroup/memory").mkdir()
-    (tmp_path / "sys/fs/cgroup/memory/memory.limit_in_bytes").write_text(f"{4 * GIB}\n")
+    write(tmp_path / "sys/fs/cgroup/own/memory.max", f"{4 * GIB}\n")
     assert memory_bytes(tmp_path) == 4 * GIB
+    write(tmp_path / "proc/self/cgroup", "4:memory:/own\n0::/\n")
+    write(tmp_path / "sys/fs/cgroup/memory/own/memory.limit_in_bytes", f"{2 * GIB}\n")
+    assert memory_bytes(tmp_path) == 2 * GIB
 
 
 def test_a_cpu_is_described_by_the_instructions_that_matter() -> None:

@@ -1011,7 +1011,7 @@ def test_a_journal_that_does_not_tell_of_what_older_ones_left_out_is_gone_on_wit
     (path,) = project.journal.rglob("*.jsonl")
     first, *runs = path.read_text("utf-8").splitlines(keepends=True)
     table = json.loads(first)
-    for name in ("installed", "regions", "file_system", "memory_limits"):
+    for name in ("installed", "regions", "file_system", "memory_limits", "cpu_quota"):
         del table["key"][name]
     path.write_text(json.dumps(table) + "\n" + "".join(runs), "utf-8")
     capsys.readouterr()
@@ -1021,8 +1021,10 @@ def test_a_journal_that_does_not_tell_of_what_older_ones_left_out_is_gone_on_wit
     assert said.count(": ok") == 7
 
 
-@pytest.mark.parametrize(("asked", "answer"), [("file_system", "tmpfs"), ("memory_limits", {"-v": 2**40})])
-def test_a_campaign_is_not_gone_on_with_on_another_file_system_or_under_other_limits_of_memory(
+@pytest.mark.parametrize(
+    ("asked", "answer"), [("file_system", "tmpfs"), ("memory_limits", {"-v": 2**40}), ("cpu_quota", 0.25)]
+)
+def test_a_campaign_is_not_gone_on_with_on_another_file_system_or_under_other_limits(
     project: Project,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -1061,6 +1063,30 @@ def test_a_limit_of_memory_is_warned_of(
     [line] = [line for line in capsys.readouterr().err.splitlines() if "ulimit" in line]
     assert line.startswith("warning: processes have a limit of memory here")
     assert line.endswith("of the machine: run `ulimit -v unlimited` first")
+
+
+@pytest.mark.parametrize(
+    ("quota", "warned"), [(0.25, True), (float(HERE.cpu.cores or 1), False), (None, False)]
+)
+def test_a_quota_of_fewer_processors_than_the_machine_is_described_with_is_warned_of(
+    project: Project,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    quota: float | None,
+    warned: bool,
+) -> None:
+    add_script(project.root, PLAIN, SWEEP)
+    monkeypatch.setattr(sessions, "cpu_quota", lambda: quota)
+    assert record(project) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if "quota" in line]
+    assert (
+        lines
+        == [
+            "warning: a quota of 0.25 processors: times would tell of that and not of the machine, which has "
+            f"{HERE.cpu.cores}; record in a control group without one"
+        ]
+        * warned
+    )
 
 
 SEES = """

@@ -15,6 +15,7 @@ from benchbook.content.formats import DEVICE_NAME, MACHINE_NAME
 from benchbook.content.machines import AcceleratorDescription, CpuDescription, MachineDescription
 from benchbook.content.records import OWNER_MARK
 from benchbook.machines.accelerators import Accelerators, mig_profile, model_words
+from benchbook.machines.cgroups import memory_limit
 
 MAINTAINERS = "maintainers"
 NAME = re.compile(rf"(?!{DEVICE_NAME}){MACHINE_NAME}\Z")
@@ -139,15 +140,11 @@ def _apple_cpu() -> str | None:
 
 
 def memory_bytes(root: Path = Path("/")) -> int | None:
-    """The machine's memory, or what its control group is allowed of it."""
+    """The machine's memory, or what the control groups of this process allow of it."""
     total = re.search(r"MemTotal:\s+(\d+) kB", _text(root / "proc/meminfo"))
     size = int(total[1]) * 1024 if total else _physical_memory()
-    # Of the two versions of control groups; without a limit one says "max", the other an absurd number.
-    for name in ("memory.max", "memory/memory.limit_in_bytes"):
-        limit = _text(root / "sys/fs/cgroup" / name).strip()
-        if size and limit.isdigit():
-            size = min(size, int(limit))
-    return size
+    limit = memory_limit(root / "sys/fs/cgroup", root / "proc/self/cgroup")
+    return min(size, limit) if size and limit is not None else size
 
 
 def _physical_memory() -> int | None:

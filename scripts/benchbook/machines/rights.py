@@ -10,7 +10,8 @@ import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-CGROUPS = Path("/sys/fs/cgroup")
+from benchbook.machines.cgroups import CGROUPS, OWN, own_cgroups, texts_of
+
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 SECONDS = 20.0
 
@@ -25,29 +26,20 @@ def missing_rights(names: Iterable[str]) -> dict[str, str]:
     return {name: reason for name, reason in reasons.items() if reason is not None}
 
 
-def memory_cgroup(groups: Path = CGROUPS, own: Path = Path("/proc/self/cgroup")) -> tuple[Path, str] | None:
+def memory_cgroup(groups: Path = CGROUPS, own: Path = OWN) -> tuple[Path, str] | None:
     """The folder in which cgroups that limit memory can be made, and the name of the limit's file.
 
     In version 2 that is the folder above this process's own: a group that holds processes has no children
     with limits (https://docs.kernel.org/admin-guide/cgroup-v2.html#no-internal-process-constraint).
     None where no version counts memory.
     """
-    try:
-        lines = [line.split(":", 2) for line in own.read_text("utf-8").splitlines()]
-    except OSError:
-        return None
-    for _, controllers, path in lines:
-        if "memory" in controllers.split(","):
-            here = groups / "memory" / path.lstrip("/")
-            # In a container the path is that of the host, and its group is mounted at the top.
-            return (here if here.is_dir() else groups / "memory"), "memory.limit_in_bytes"
-    for _, controllers, path in lines:
-        if not controllers:
-            here = (groups / path.lstrip("/")).parent if path != "/" else groups
-            with contextlib.suppress(OSError):
-                if "memory" in (here / "cgroup.subtree_control").read_text("utf-8").split():
-                    return here, "memory.max"
-    return None
+    version, folders = own_cgroups("memory", groups, own)
+    if version == 1:
+        return (folders[0], "memory.limit_in_bytes") if folders else None
+    # The topmost group alone may hold processes and have such children.
+    above = folders[1:2] or folders
+    controllers = [name for text in texts_of(above, "cgroup.subtree_control") for name in text.split()]
+    return (above[0], "memory.max") if "memory" in controllers else None
 
 
 def _root() -> str | None:

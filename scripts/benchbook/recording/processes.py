@@ -14,6 +14,8 @@ from pathlib import Path
 
 import psutil
 
+from benchbook.machines.cgroups import CGROUPS, OWN, own_cgroups
+
 BECOME_SUBREAPER = 36
 MARK = "BENCHBOOK_HOST"
 
@@ -149,23 +151,14 @@ def oom_kills(vmstat: Path = Path("/proc/vmstat")) -> int:
     return _oom_kills_in(vmstat)
 
 
-def own_oom_kills(groups: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> int:
+def own_oom_kills(groups: Path = CGROUPS, own: Path = OWN) -> int:
     """How many of them were of this process's control group, which is that of whatever it starts.
 
     0 where nothing tells, as in the topmost group of version 2.
     """
-    try:
-        lines = [line.split(":", 2) for line in own.read_text("utf-8").splitlines()]
-    except OSError:
-        return 0
-    paths = {controller: path for _, controllers, path in lines for controller in controllers.split(",")}
-    if "memory" in paths:
-        folder, name, path = groups / "memory", "memory.oom_control", paths["memory"]
-    else:
-        folder, name, path = groups, "memory.events", paths.get("", "/")
-    counted = folder / path.lstrip("/") / name
-    # In a container the path may be that of the host, and its group is mounted at the top.
-    return _oom_kills_in(counted if counted.is_file() else folder / name)
+    version, folders = own_cgroups("memory", groups, own)
+    name = "memory.oom_control" if version == 1 else "memory.events"
+    return _oom_kills_in(folders[0] / name) if folders else 0
 
 
 def _oom_kills_in(file: Path) -> int:

@@ -26,6 +26,7 @@ from benchbook.content.project import Project
 from benchbook.content.records import CLOCK_SKEW, FIRST_DAY, Campaign, UnwritableError, writing
 from benchbook.content.script import Script, Variant
 from benchbook.machines.accelerators import Accelerators
+from benchbook.machines.cgroups import cpu_quota
 from benchbook.machines.circumstances import (
     DeviceWatch,
     changes,
@@ -289,6 +290,13 @@ class Session:
                 "processes have a limit of memory here, and a run out of memory would tell of that and not "
                 f"of the machine: run {fix} first"
             )
+        quota = cpu_quota()
+        # A container may be given as many processors' time as it is described with.
+        if quota is not None and quota < (self.machine.cpu.cores or 0):
+            self._warn(
+                f"a quota of {quota:.3g} processors: times would tell of that and not of the machine, which "
+                f"has {self.machine.cpu.cores}; record in a control group without one"
+            )
 
     def _warn(self, what: str) -> None:
         self.console.print(f"[yellow]warning:[/] {escape(what)}", soft_wrap=True)
@@ -330,6 +338,7 @@ class Session:
             "shared": self.shared,
             "file_system": file_system(Path(temporary_folder())),
             "memory_limits": memory_limits(),
+            "cpu_quota": cpu_quota(),
         }
         path, shown = self._journal(task)
         header = campaigns.header(task, session, key)
