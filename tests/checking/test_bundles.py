@@ -635,6 +635,20 @@ def test_a_variant_that_crashed_as_the_script_stands_is_taken(project: Project, 
 HOLDING = SCRIPT.replace('total = { unit = "count" }', 'total = { unit = "B", memory = "device" }')
 
 
+@pytest.mark.parametrize(("gib", "told"), [(23, False), (24, False), (48, True)])
+def test_too_little_memory_where_a_smaller_machine_measured_the_same_is_a_warning(
+    project: Project, tmp_path: Path, gib: int, told: bool
+) -> None:
+    import_bundles(project, [write(tmp_path / "one.json", packed(bundle_of()))])
+    bundle = renamed(bundle_of(), OTHER, "Bob")
+    bundle["machine"]["memory_bytes"] = gib * 2**30
+    crashed(bundle)["outcome"] = "out of memory"
+    import_bundles(project, [write(tmp_path / "other.json", packed(bundle))])
+    warned = [one.what for one in check_project(Project(project.root)).warnings if "memory" in one.what]
+    what = f"variant default: out of memory, and {GUEST}, which has less, measured it"
+    assert warned == ([what] if told else [])
+
+
 def test_what_a_gpu_reads_is_taken(project: Project, tmp_path: Path) -> None:
     write(project.snippets / "sums/add.py", HOLDING)
     bundle = on_a_gpu(bundle_of(HOLDING))
@@ -765,6 +779,10 @@ RANKS: dict[str, tuple[Damage, str]] = {
         "its runs took 300000000 s, and it lasted 60",
     ),
     "no metrics": (lambda rank: rank.update(metrics={}), "its metrics differ from the declared ones (total)"),
+    "less than nothing": (
+        lambda rank: rank["metrics"].update(total=-3),
+        "total is -3 count, and there is no less than nothing of it",
+    ),
     "metrics of no script": (
         lambda rank: rank["metrics"].update(whatever=1),
         "its metrics differ from the declared ones (whatever)",

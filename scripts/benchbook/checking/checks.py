@@ -44,7 +44,12 @@ from benchbook.checking.origins import (
     model_problems,
     python_problems,
 )
-from benchbook.checking.plausibility import kind_problems, plausibility_problems, speed_problems
+from benchbook.checking.plausibility import (
+    kind_problems,
+    memory_warnings,
+    plausibility_problems,
+    speed_problems,
+)
 from benchbook.checking.predictions import (
     edited_predictions,
     forgotten_predictions,
@@ -195,6 +200,10 @@ def _look(
         warnings += withdrawn
         warnings += rearranged_scripts(project, committed, scripts)
     for one in measured:
+        beside = (
+            (other.table, other.machine) for other in measured if other.table["script"] == one.table["script"]
+        )
+        warnings += memory_warnings(one.table, one.machine, beside, one.path, one.text)
         warnings += undeclared_variants(scripts[one.table["script"]], one.table, one.machine["name"])
     problems += alike_problems(described)
     problems += _strange_beside_others(project, scripts, measured)

@@ -47,7 +47,7 @@ def items_of(runs: Sequence[Mapping[str, Any]], name: str) -> Iterator[Any]:
             yield from value if isinstance(value, list | tuple) else (value,)
 
 
-def _bytes_of_one(machine: Mapping[str, Any]) -> float:
+def bytes_of_one(machine: Mapping[str, Any]) -> float:
     """The bytes of one device, or of a machine without one of its own; where unknown, the most there are."""
     accelerator = machine.get("accelerator") or {}
     return float(accelerator.get("memory_bytes") or machine.get("memory_bytes") or MOST_DEVICE_BYTES)
@@ -55,7 +55,7 @@ def _bytes_of_one(machine: Mapping[str, Any]) -> float:
 
 def bytes_of_devices(machine: Mapping[str, Any]) -> float:
     """The bytes of all devices of a machine together."""
-    return _bytes_of_one(machine) * float((machine.get("accelerator") or {}).get("count", 1))
+    return bytes_of_one(machine) * float((machine.get("accelerator") or {}).get("count", 1))
 
 
 def odd_memory(
@@ -63,7 +63,7 @@ def odd_memory(
 ) -> Iterator[str]:
     """What no machine can have read, the first of each meter of each cell."""
     # Each process reads one device; who publishes figures may have added them up.
-    device = bytes_of_devices(machine) if machine["published"] else _bytes_of_one(machine)
+    device = bytes_of_devices(machine) if machine["published"] else bytes_of_one(machine)
     host = (machine.get("memory_bytes") or MOST_HOST_BYTES) * SHARED_PAGES
     # What others hold of a device may fall meanwhile; how other drivers count nobody here has tried.
     alone = machine["kind"] == "cuda" and not campaign["state"].get("shared")

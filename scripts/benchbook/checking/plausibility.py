@@ -12,6 +12,7 @@ from typing import Any
 from benchbook.checking.copies import SAMPLES_THAT_SCATTER, copied_run_problems
 from benchbook.checking.memory_bounds import (
     bytes_of_devices,
+    bytes_of_one,
     items_of,
     odd_bytes,
     odd_device,
@@ -33,7 +34,7 @@ from benchbook.content.validation import RECORD_AGAIN
 from benchbook.machines.circumstances import STATE_FIELDS
 from benchbook.machines.gpus import Sheet, ceilings_of, sheet_of
 from benchbook.recording.estimate import WIDER, work_of
-from benchbook.recording.jobs import MOST_SEEDS
+from benchbook.recording.jobs import MOST_SEEDS, OK, OUT_OF_MEMORY
 
 # Time stamps are whole seconds.
 ROUNDING_SECONDS = 2.0
@@ -439,6 +440,37 @@ def speed_problems(
                 )
 
 
+def memory_warnings(
+    table: Mapping[str, Any],
+    machine: Mapping[str, Any],
+    others: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]],
+    path: str,
+    text: str = "",
+) -> Iterator[Problem]:
+    """Variants that found too little memory where a machine of the kind with less of it measured them.
+
+    Parameters:
+        table: The record, already of the right shape.
+        machine: Its machine, likewise.
+        others: The records of its script on other machines, each with that machine.
+        path: The file, for messages.
+        text: Its content.
+    """
+    smaller = [
+        known
+        for known, there in others
+        if there["kind"] == machine["kind"] and bytes_of_one(there) < bytes_of_one(machine)
+    ]
+    for name, variant in table["variants"].items():
+        for known in smaller if variant["outcome"] == OUT_OF_MEMORY else ():
+            there = known["variants"].get(name)
+            if there is not None and there["outcome"] == OK and there["code"] == variant["code"]:
+                what = f"variant {name}: {OUT_OF_MEMORY}, and {known['machine']}, which has less, measured it"
+                fix = f"see what else took memory there, and {RECORD_AGAIN}"
+                yield Problem(path, json_line(text, ("variants", name)), what, fix)
+                break
+
+
 def kind_problems(
     table: Mapping[str, Any], others: Iterable[Mapping[str, Any]], path: str, text: str = ""
 ) -> Iterator[Problem]:
@@ -521,7 +553,7 @@ def _odd_metrics(
     for name, metric in declared.items():
         unit = UNITS[metric.unit]
         values = [run["metrics"][name] for run in runs]
-        items = [item for value in values for item in (value if isinstance(value, list) else [value])]
+        items = [*items_of(runs, name)]
         # A thermometer may well show the same whole degree each time.
         if unit.dimension in {"time", "rate"}:
             if len(values) >= SAMPLES_THAT_SCATTER and _agree(values):
