@@ -14,7 +14,6 @@ from benchbook.content.records import dump_record
 from benchbook.content.script import parse_script
 from builders import SCRIPT, make_record
 
-
 # With as many cells as are told when one of them is altered.
 TIMED = SCRIPT.replace('total = { unit = "count" }', 'took = { unit = "s" }').replace(
     "# %% checks", "# %% more\ntook = 0.01\n\n# %% checks"
