@@ -54,7 +54,14 @@ from benchbook.checking.predictions import (
 from benchbook.checking.quotations import quotation_problems
 from benchbook.checking.site_settings import site_setting_problems
 from benchbook.checking.status import StatusRow, is_lent, script_status
-from benchbook.checking.traces import add_sizes, committed_problems, guide_problems, unnamed_file_problems
+from benchbook.checking.traces import (
+    add_sizes,
+    committed_problems,
+    guide_problems,
+    repacked_problems,
+    trace_files,
+    unnamed_file_problems,
+)
 from benchbook.content.fence_names import CLAIM
 from benchbook.content.page_limits import too_deep, unreadable_pages
 from benchbook.content.page_source import PageSource, parse_page
@@ -201,7 +208,7 @@ def _look(
                     continue
                 blocks = machine in project.config.blocking_machines and not elsewhere
                 (problems if blocks else warnings).append(problem)
-    problems += _copied(read, scripts, samples, committed)
+    problems += _copied(project, read, scripts, samples, committed)
     if committed is not None:
         vanished, withdrawn = vanished_variants(project, committed, scripts)
         problems += vanished
@@ -398,17 +405,28 @@ def _record_problems(
 
 
 def _copied(
-    read: Sequence[_Read], scripts: Mapping[str, Script], samples: Known, committed: Committed | None
+    project: Project,
+    read: Sequence[_Read],
+    scripts: Mapping[str, Script],
+    samples: Known,
+    committed: Committed | None,
 ) -> Iterator[Problem]:
     """Records that hold what others measured; of two, the one that `main` has as it is here is no copy.
 
     `samples` are those known besides, and take in the records.
     """
-    for one in sorted(read, key=lambda one: committed is None or not committed.has_as_here(one.path)):
+
+    def is_new(path: str) -> bool:
+        return committed is None or not committed.has_as_here(path)
+
+    for one in sorted(read, key=lambda one: is_new(one.path)):
         script = scripts.get(one.table["script"])
         yield from copy_problems(one.table, samples, one.path, one.text, script)
         for key, whose in known_samples(one.table, script).items():
             samples.setdefault(key, whose)
+    yield from repacked_problems(
+        sorted(trace_files(project), key=lambda file: is_new(f"{Path(file[1]).parent}.json"))
+    )
 
 
 def _strange_beside_others(
