@@ -439,9 +439,9 @@ def test_a_trace_of_another_machine_is_a_copy_however_it_is_packed(recorded: Pro
     again = gzip.compress(gzip.decompress(PACKED), 0, mtime=0)
     said = f"a trace is that of {MACHINE}, packed otherwise"
     bundle = bundle_of(again)
-    for place, run in enumerate(bundle["records"][0]["variants"]["default"]["runs"]):
+    for nth, run in enumerate(bundle["records"][0]["variants"]["default"]["runs"]):
         for number, cell in enumerate(run["cells"].values()):
-            cell["seconds"] *= 1.01234567 + place / 97 + number / 89
+            cell["seconds"] *= 1.01234567 + nth / 97 + number / 89
     with pytest.raises(BenchbookError, match=said):
         imported(recorded, tmp_path, bundle)
     # What is written past the import, the check finds.
