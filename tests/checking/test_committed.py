@@ -168,6 +168,16 @@ def test_what_is_gone_from_one_machine_is_not_put_under_another(telling: Project
     assert f"variant default: its times are those of {MACHINE}" in on(telling, path)
 
 
+def test_what_main_has_is_no_copy_of_a_machine_whose_name_sorts_first(telling: Project) -> None:
+    first = "a-machine--ada"
+    described = MACHINE_JSON | {"name": first, "owner": "Ada"}
+    write(telling.records / first / "machine.json", json.dumps(described))
+    copied = table_of(telling) | {"machine": first}
+    path = write(telling.record_path(first, "sums/add.py"), json.dumps(copied))
+    assert f"variant default: its times are those of {MACHINE}" in on(telling, path)
+    assert said(telling) == []
+
+
 @pytest.fixture
 def telling(project: Project) -> Project:
     """The checkout, whose `main` has times of many digits."""

@@ -433,3 +433,25 @@ def test_names_of_events_that_a_page_escapes_come_in(project: Project, tmp_path:
     file = published([event(name, 10.0 * place, 5) for place, name in enumerate(names)])
     imported(project, tmp_path, forged(file, len(names)))
     assert of_traces(project) == []
+
+
+def test_a_trace_of_another_machine_is_a_copy_however_it_is_packed(recorded: Project, tmp_path: Path) -> None:
+    again = gzip.compress(gzip.decompress(PACKED), 0, mtime=0)
+    said = f"a trace is that of {MACHINE}, packed otherwise"
+    bundle = bundle_of(again)
+    for nth, run in enumerate(bundle["records"][0]["variants"]["default"]["runs"]):
+        for number, cell in enumerate(run["cells"].values()):
+            cell["seconds"] *= 1.01234567 + nth / 97 + number / 89
+    with pytest.raises(BenchbookError, match=said):
+        imported(recorded, tmp_path, bundle)
+    # What is written past the import, the check finds.
+    (table,) = bundle["records"]
+    write(recorded.records / GUEST / "machine.json", json.dumps(bundle["machine"]))
+    write(recorded.record_path(GUEST, "sums/add.py"), json.dumps(table))
+    (name,) = (entry["sha256"] for entry in table["variants"]["default"]["traces"].values())
+    place = recorded.trace_path(GUEST, "sums/add.py", "steps", name)
+    place.parent.mkdir(parents=True)
+    place.write_bytes(again)
+    (problem,) = of_traces(recorded)
+    assert problem.startswith(recorded.relative(place))
+    assert said in problem

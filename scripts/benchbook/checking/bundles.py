@@ -35,6 +35,8 @@ from benchbook.checking.traces import (
     entry_problems,
     guide_problems,
     named_traces,
+    repacked_problems,
+    trace_files,
     trace_problems,
 )
 from benchbook.content.formats import count_marks, from_table, has_same, is_same, too_large
@@ -162,6 +164,7 @@ def _judged(
         refused = refused or list(islice(found, MOST_PROBLEMS))
         # Last, for their files are read: of names that the scripts declare, and as large as a guide may have.
         refused = refused or list(islice(_trace_problems(bundle, shown), MOST_PROBLEMS))
+        refused = refused or list(islice(_repacked(project, bundle, shown, placed), MOST_PROBLEMS))
         problems += refused or _repeated(bundle, shown, seen)
         if not refused and (
             odd := differing_key(machines.setdefault(described["name"], described), described)
@@ -495,6 +498,16 @@ def _trace_problems(bundle: Mapping[str, Any], path: str) -> Iterator[Problem]:
     if strange:
         what = f"it holds {len(strange)} trace(s) that none of its records names"
         yield Problem(path, 1, what, fix)
+
+
+def _repacked(
+    project: Project, bundle: Mapping[str, Any], path: str, before: Sequence[_Placed]
+) -> Iterator[Problem]:
+    """The traces of a bundle that are those of another machine: one that is here, or came in before it."""
+    files = list(trace_files(project)) if bundle["traces"] else []
+    files += [(one.machine.name, one.path, packed) for one in before for packed in one.traces.values()]
+    files += [(bundle["machine"]["name"], path, packed) for packed in bundle["traces"].values()]
+    yield from (problem for problem in repacked_problems(files) if problem.path == path)
 
 
 def _misshapen(project: Project, machine: Any, records: list[Any], path: str) -> list[Problem]:

@@ -59,7 +59,14 @@ from benchbook.checking.predictions import (
 from benchbook.checking.quotations import quotation_problems
 from benchbook.checking.site_settings import SETTINGS, dropped_settings, site_setting_problems
 from benchbook.checking.status import StatusRow, is_lent, script_status
-from benchbook.checking.traces import add_sizes, committed_problems, guide_problems, unnamed_file_problems
+from benchbook.checking.traces import (
+    add_sizes,
+    committed_problems,
+    guide_problems,
+    repacked_problems,
+    trace_files,
+    unnamed_file_problems,
+)
 from benchbook.content.fence_names import CLAIM
 from benchbook.content.page_limits import too_deep, unreadable_pages
 from benchbook.content.page_source import PageSource, parse_page
@@ -124,6 +131,21 @@ class _Measured:
     machine: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class _Read:
+    """A record of the right shape, in its place.
+
+    Parameters:
+        path: The file, for messages.
+        text: Its content, to find lines in.
+        table: What it holds.
+    """
+
+    path: str
+    text: str
+    table: dict[str, Any]
+
+
 def check_project(project: Project) -> CheckReport:
     """Hold the whole tree to its promises; one with links, pipes or pages without end in it is not read."""
     for unreadable in (unreadable_tree, tree_problems, unreadable_pages):
@@ -170,6 +192,7 @@ def _look(
     measured: list[_Measured] = []
     recorded = _recorded(project)
     committed = committed_records(project)
+    read: list[_Read] = []
     samples: Known = {}
     if committed is not None:
         samples |= replaced_samples(project, committed, scripts)
@@ -178,7 +201,7 @@ def _look(
         what = "cannot be read by git, so that nothing is held to what was committed"
         warnings.append(Problem(".git", 1, what, "run `git status` there, which says why"))
     for machine in project.machines:
-        broken = list(_machine_problems(project, machine, scripts, samples, described, measured, committed))
+        broken = list(_machine_problems(project, machine, scripts, read, described, measured, committed))
         problems += broken
         if not any(problem.path.endswith("machine.json") for problem in broken):
             reported = {problem.path for problem in broken}
@@ -190,6 +213,7 @@ def _look(
                     continue
                 blocks = machine in project.config.blocking_machines and not elsewhere
                 (problems if blocks else warnings).append(problem)
+    problems += _copied(project, read, scripts, samples, committed)
     if committed is not None:
         vanished, withdrawn = vanished_variants(project, committed, scripts)
         problems += vanished
@@ -289,15 +313,15 @@ def _machine_problems(
     project: Project,
     machine: str,
     scripts: dict[str, Script],
-    samples: Known,
+    read: list[_Read],
     described: dict[str, dict[str, object]],
     measured: list[_Measured],
     committed: Committed | None,
 ) -> Iterator[Problem]:
     """What is wrong with a machine and its records.
 
-    `samples` are the times known, `described` the machines by their files, `measured` the records; all take
-    in what is here.
+    `read` takes in its records, `described` the machine by its file, and `measured` the records as far as
+    they are of the scripts as they stand.
     """
     folder = project.records / machine
     path = folder / "machine.json"
@@ -320,7 +344,7 @@ def _machine_problems(
     sessions: dict[str, str] = {}
     for record in sorted(folder.glob("*/*.json")):
         yield from _record_problems(
-            project, record, description, scripts, samples, measured, sizes, sessions, committed
+            project, record, description, scripts, read, measured, sizes, sessions, committed
         )
     yield from guide_problems(sizes, machine, shown)
 
@@ -330,7 +354,7 @@ def _record_problems(
     path: Path,
     machine: dict[str, object],
     scripts: dict[str, Script],
-    samples: Known,
+    read: list[_Read],
     measured: list[_Measured],
     sizes: dict[str, int],
     sessions: dict[str, str],
@@ -338,8 +362,8 @@ def _record_problems(
 ) -> Iterator[Problem]:
     """What is wrong with a record.
 
-    `measured` takes it in, as far as it is of the script as it stands, `sizes` the bytes of its traces, by
-    guide, and `sessions` the script of each of its campaigns that was measured.
+    `read` takes it in, `measured` as far as it is of the script as it stands, `sizes` the bytes of its
+    traces, by guide, and `sessions` the script of each of its campaigns that was measured.
     """
     shown = project.relative(path)
     table, text, unreadable = read_json(path, shown)
@@ -386,10 +410,34 @@ def _record_problems(
         if "source" not in campaign and sessions.setdefault(name, table["script"]) != table["script"]:
             what = f"campaign {name} is of {sessions[name]}, and a session is of one script"
             yield Problem(shown, json_line(text, ("campaigns", name)), what, RECORD_AGAIN)
-    yield from copy_problems(table, samples, shown, text, script)
-    samples.update(known_samples(table, script))
+    read.append(_Read(shown, text, table))
     if not os.path.isfile(project.snippets / table["script"]):
         yield Problem(shown, 1, f"its script {table['script']} is not there", "remove the record")
+
+
+def _copied(
+    project: Project,
+    read: Sequence[_Read],
+    scripts: Mapping[str, Script],
+    samples: Known,
+    committed: Committed | None,
+) -> Iterator[Problem]:
+    """Records that hold what others measured; of two, the one that `main` has as it is here is no copy.
+
+    `samples` are those known besides, and take in the records.
+    """
+
+    def is_new(path: str) -> bool:
+        return committed is None or not committed.has_as_here(path)
+
+    for one in sorted(read, key=lambda one: is_new(one.path)):
+        script = scripts.get(one.table["script"])
+        yield from copy_problems(one.table, samples, one.path, one.text, script)
+        for key, whose in known_samples(one.table, script).items():
+            samples.setdefault(key, whose)
+    yield from repacked_problems(
+        sorted(trace_files(project), key=lambda file: is_new(f"{Path(file[1]).parent}.json"))
+    )
 
 
 def _strange_beside_others(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from benchbook.checking.memory_bounds import items_of, ranks_of
@@ -25,6 +26,8 @@ HELD = ("process_memory", "process_memory_peak")
 Samples = tuple[str, ...]
 # Of whatever script and cell they are: times of many digits.
 OF_ANY_SCRIPT = "times of cells"
+# One time that one process took over a cell of any script, and one that a metric says.
+TIME_OF_PROCESS, METRIC_OF_PROCESS = "time of a process", "metric of a process"
 # What two campaigns of one script on one machine may have alike.
 READINGS, TRACES = "readings of memory", "traces"
 
@@ -37,15 +40,23 @@ class Measured:
         machine: Where.
         script: Of which script.
         campaign: In which session.
+        variant: Of what one process measured: the variant.
+        place: The place of its run.
+        rank: Its rank there.
     """
 
     machine: str
     script: str
     campaign: str
+    variant: str = ""
+    place: int = 0
+    rank: int = 0
 
 
-# Whose samples are, by their script, which is empty where they are of any.
-Known = dict[tuple[str, Samples], Measured]
+# What was measured, and the script that it can be compared in, which is empty where that is any.
+Key = tuple[str, Samples]
+# Whose samples are.
+Known = dict[Key, Measured]
 
 
 def samples_of(table: Mapping[str, Any], script: Script | None = None) -> Iterator[tuple[str, Samples]]:
@@ -100,12 +111,56 @@ def samples_of(table: Mapping[str, Any], script: Script | None = None) -> Iterat
 
 
 def known_samples(table: Mapping[str, Any], script: Script | None = None) -> Known:
-    """Whose the samples of a record are; see `samples_of`."""
-    return {_key(table, samples): _measured(table, name) for name, samples in samples_of(table, script)}
+    """Whose the samples of a record are, and each time of its processes; see `samples_of`."""
+    found = {_key(table, samples): _measured(table, name) for name, samples in samples_of(table, script)}
+    timed = timed_metrics(script) if script is not None else ()
+    for process, keys in _processes(table, timed):
+        found |= dict.fromkeys(keys, process)
+    return found
 
 
-def _key(table: Mapping[str, Any], samples: Samples) -> tuple[str, Samples]:
-    return "" if samples[0] == OF_ANY_SCRIPT else table["script"], samples
+def _key(table: Mapping[str, Any], samples: Samples) -> Key:
+    return "" if samples[0] in (OF_ANY_SCRIPT, TIME_OF_PROCESS) else table["script"], samples
+
+
+def _processes(table: Mapping[str, Any], timed: Sequence[str]) -> Iterator[tuple[Measured, set[Key]]]:
+    """Each process that measured a record, and each of its times that nobody measures twice.
+
+    Quoted figures are of no process. `timed` are the metrics that are a time or a rate.
+    """
+    for name, variant in table["variants"].items():
+        if "source" in table["campaigns"][variant["campaign"]]:
+            continue
+        for run in variant["runs"]:
+            for number, rank in enumerate(ranks_of(run)):
+                alone = {**rank, "other_ranks": ()}
+                taken = (float(meters.get("seconds") or 0) for meters in rank["cells"].values())
+                said = ((metric, float(item)) for metric in timed for item in items_of([alone], metric))
+                told = [
+                    (TIME_OF_PROCESS, f"{took:.8g}")
+                    for took in taken
+                    if took > TELLING_SECONDS and _is_telling(took)
+                ]
+                told += [
+                    (METRIC_OF_PROCESS, f"{metric} {value:.8g}")
+                    for metric, value in said
+                    if _is_telling(value)
+                ]
+                process = replace(_measured(table, name), variant=name, place=run["place"], rank=number)
+                yield process, {_key(table, one) for one in told}
+
+
+def _same_as(process: Measured, keys: set[Key], known: Known) -> Iterator[Measured]:
+    """The processes of which a process has so many times that it is a copy.
+
+    What metrics say may be gathered, and so be the same on all ranks of a run.
+    """
+    shared: Counter[Measured] = Counter()
+    for key in keys & known.keys():
+        other = known[key]
+        if key[1][0] == TIME_OF_PROCESS or replace(other, rank=0) != replace(process, rank=0):
+            shared[other] += 1
+    return (other for other, times in shared.items() if times >= SAMPLES_THAT_SCATTER)
 
 
 def _measured(table: Mapping[str, Any], variant: str) -> Measured:
@@ -170,28 +225,50 @@ def copy_problems(
         repeats = samples[0] in (READINGS, TRACES) or "source" in table["campaigns"][here.campaign]
         if name in told:
             continue
-        if other.machine != here.machine:
-            whose = other.machine if other.script == here.script else f"{other.script} on {other.machine}"
-        # A script that is called otherwise now keeps its sessions.
-        elif other.script != here.script and other.campaign != here.campaign:
-            whose = f"{other.script} on {other.machine}"
-        elif other.campaign != here.campaign and not repeats:
-            whose = f"campaign {other.campaign}"
-        elif sibling != name and not repeats:
+        if (whose := _elsewhere(here, other, repeats)) is None:
+            if sibling == name or repeats:
+                continue
             whose = f"variant {sibling}"
-        else:
-            continue
         told.add(name)
         what = f"variant {name}: its {samples[0]} are those of {whose}"
         yield Problem(path, json_line(text, ("variants", name)), what, RECORD_AGAIN)
+    # A part of a record may be copied, run by run.
+    for process, keys in _processes(table, timed_metrics(script) if script is not None else ()):
+        found = (_elsewhere(process, other, False) for other in _same_as(process, keys, others))
+        whose = next(filter(None, found), None)
+        if whose is not None and process.variant not in told:
+            told.add(process.variant)
+            what = (
+                f"variant {process.variant}: times of its run in place {process.place} are those of {whose}"
+            )
+            yield Problem(path, json_line(text, ("variants", process.variant)), what, RECORD_AGAIN)
+
+
+def _elsewhere(here: Measured, other: Measured, repeats: bool) -> str | None:
+    """Where samples were measured, if not in the session that they are given for.
+
+    Parameters:
+        here: Where they are said to be measured.
+        other: Where the same were.
+        repeats: Whether one session of a script on a machine may measure what another did.
+    """
+    if other.machine != here.machine:
+        return other.machine if other.script == here.script else f"{other.script} on {other.machine}"
+    # A script that is called otherwise now keeps its sessions.
+    if other.script != here.script and other.campaign != here.campaign:
+        return f"{other.script} on {other.machine}"
+    if other.campaign != here.campaign and not repeats:
+        return f"campaign {other.campaign}"
+    return None
 
 
 def copied_run_problems(
     table: Mapping[str, Any], script: Script, path: str, text: str = ""
 ) -> Iterator[Problem]:
-    """The first run of each variant whose cells all took as long as those of another run in the record.
+    """The first run of each variant that took as long as another run in the record, in all cells or in part.
 
-    What is counted, and bytes, may well be the same in two runs; quoted figures are of no run at all.
+    So is a rank whose cells took as long as those of another. What is counted, and bytes, may well be the
+    same in two runs; quoted figures are of no run at all.
 
     Parameters:
         table: The record, already of the right shape.
@@ -199,6 +276,7 @@ def copied_run_problems(
         path: The file, for messages.
         text: Its content, to find lines in.
     """
+    found: dict[str, str] = {}
     timed = timed_metrics(script)
     seen: dict[Samples, tuple[str, int]] = {}
     for name, variant in table["variants"].items():
@@ -209,10 +287,20 @@ def copied_run_problems(
             other, place = seen.setdefault(times, (name, run["place"]))
             if len(times) >= SAMPLES_THAT_SCATTER and (other, place) != (name, run["place"]):
                 of = "" if other == name else f" of variant {other}"
-                what = f"variant {name}: the times of its run in place {run['place']}"
-                what += f" are those in place {place}{of}"
-                yield Problem(path, json_line(text, ("variants", name)), what, RECORD_AGAIN)
-                break
+                found.setdefault(
+                    name, f"the times of its run in place {run['place']} are those in place {place}{of}"
+                )
+    known: Known = {}
+    for process, keys in _processes(table, timed):
+        for one in _same_as(process, keys, known):
+            of = "" if one.variant == process.variant else f" of variant {one.variant}"
+            here, there = (f"in place {side.place}, rank {side.rank}," for side in (process, one))
+            what = f"times of its run {here} are those {there[:-1]}{of}"
+            found.setdefault(process.variant, what)
+        for key in keys:
+            known.setdefault(key, process)
+    for name, what in found.items():
+        yield Problem(path, json_line(text, ("variants", name)), f"variant {name}: {what}", RECORD_AGAIN)
 
 
 def _times_of(run: Mapping[str, Any], timed: Sequence[str]) -> Samples:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
@@ -147,6 +148,32 @@ def _differences(file: TraceFile, entry: Mapping[str, Any], seconds: float | Non
         yield Problem("", 1, what, RECORD_AGAIN)
     if seconds is not None and file.end > seconds + _SLACK_SECONDS:
         yield Problem("", 1, f"it lasts {file.end:.1f} s, and its run took {seconds:.1f} s", RECORD_AGAIN)
+
+
+def repacked_problems(files: Iterable[tuple[str, str, bytes]]) -> Iterator[Problem]:
+    """Traces that unpack to what one of another machine does, though their files differ.
+
+    Parameters:
+        files: Of each its machine, what messages name, and its bytes; of two alike the later one is the copy.
+    """
+    known: dict[str, tuple[str, str]] = {}
+    for machine, path, packed in files:
+        try:
+            content = trace_digest(unpacked_trace(packed).encode())
+        except TraceError:
+            continue  # told of the file by itself
+        digest = trace_digest(packed)
+        whose, first = known.setdefault(content, (machine, digest))
+        if whose != machine and first != digest:
+            yield Problem(path, 1, f"a trace is that of {whose}, packed otherwise", RECORD_AGAIN)
+
+
+def trace_files(project: Project) -> Iterator[tuple[str, str, bytes]]:
+    """The traces that lie beside records: of each its machine, its path, and its bytes."""
+    for machine in project.machines:
+        for place in sorted((project.records / machine).glob("*/*/*.json.gz")):
+            with suppress(OSError):
+                yield machine, project.relative(place), place.read_bytes()
 
 
 def _seconds_of(result: Mapping[str, Any]) -> float | None:
