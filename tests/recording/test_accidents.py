@@ -21,7 +21,7 @@ import pytest
 
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
-from benchbook.content.records import MOST_CAMPAIGNS, Campaign, HistoryLine, Record, load_record, write_record
+from benchbook.content.records import MOST_CAMPAIGNS, Campaign, HistoryLine, Record, load_record
 from benchbook.content.script import Variant
 from benchbook.content.unfinished import alone
 from benchbook.machines import circumstances
@@ -697,20 +697,6 @@ def stopped(project: Project, monkeypatch: pytest.MonkeyPatch, runs: int, **opti
     with monkeypatch.context() as patch:
         patch.setattr(Session, "_time_left", lambda _: 60.0 if next(asked, None) is not None else 0.0)
         assert record(project, **options) == 0
-
-
-def test_the_line_of_a_campaign_that_is_gone_on_with_stays_where_it_was(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    add_script(project.root, PLAIN, SWEEP)
-    stopped(project, monkeypatch, 3)
-    (begun,) = written(project).history
-    other = replace(begun, campaign=begun.campaign.replace("-", "-other-"))
-    record_so_far = replace(written(project), history=(begun, other))
-    write_record(project.record_path(HERE.name, "guide/small.py"), record_so_far)
-    assert record(project) == 0
-    assert [line.campaign for line in written(project).history] == [begun.campaign, other.campaign]
-    assert len(written(project).history[0].variants) == 2
 
 
 def only_campaign(project: Project) -> Campaign:

@@ -683,7 +683,7 @@ def test_what_is_whole_is_written_when_a_recording_stops_and_the_rest_comes_late
     ]
 
 
-def test_a_campaign_that_is_gone_on_with_after_another_is_one_line_of_the_history(
+def test_a_campaign_that_is_gone_on_with_after_another_is_one_line_of_the_history_where_it_was(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_script(project.root, BODY, SWEEP)
@@ -694,7 +694,7 @@ def test_a_campaign_that_is_gone_on_with_after_another_is_one_line_of_the_histor
     Checkout(project, HERE).save(replace(begun, history=(line, another)))
     assert record(project) == 0
     first, last = written(project).history
-    assert (first, last.campaign, sorted(last.medians)) == (another, line.campaign, ["n=1", "n=2"])
+    assert (first.campaign, sorted(first.medians), last) == (line.campaign, ["n=1", "n=2"], another)
 
 
 def test_a_stopped_recording_hands_over_nothing_that_is_not_whole(
