@@ -366,6 +366,22 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         ),
         "add.process_memory is 1073741824 B, and checks.process_memory_peak, right after, 1048576 B",
     ),
+    "a cell that nobody timed": (
+        lambda b: variant(b)["runs"][1]["cells"]["checks"].update(seconds=None),
+        "variant default: a run holds no time of the cells checks",
+    ),
+    "a process that held nothing": (
+        lambda b: variant(b)["runs"][1]["cells"]["checks"].update(process_memory=0),
+        "variant default: a run lacks what its process held, at its start or at the end of a cell",
+    ),
+    "a process that nobody read though Linux tells it": (
+        lambda b: b["machine"]["system"].update(libc="glibc 2.39"),
+        "variant default: a run lacks what its process held, at its start or at the end of a cell",
+    ),
+    "a peak of nothing": (
+        lambda b: variant(b)["runs"][1]["cells"]["checks"].update(process_memory_peak=0),
+        "variant default: a process held nothing at its peak",
+    ),
     "a start long ago": (
         lambda b: campaign(b).update(started="1970-01-01T00:00:00Z"),
         "it started at 1970-01-01T00:00:00Z, before anything was measured for this handbook",
@@ -635,17 +651,22 @@ def test_a_variant_that_crashed_as_the_script_stands_is_taken(project: Project, 
 HOLDING = SCRIPT.replace('total = { unit = "count" }', 'total = { unit = "B", memory = "device" }')
 
 
-@pytest.mark.parametrize(("gib", "told"), [(23, False), (24, False), (48, True)])
-def test_too_little_memory_where_a_smaller_machine_measured_the_same_is_a_warning(
-    project: Project, tmp_path: Path, gib: int, told: bool
+@pytest.mark.parametrize(
+    ("gib", "peak", "told"), [(23, 12, False), (24, 12, True), (48, 12, True), (8, 4, True), (8, 5, False)]
+)
+def test_too_little_memory_where_another_machine_measured_the_same_with_no_more_is_a_warning(
+    project: Project, tmp_path: Path, gib: int, peak: int, told: bool
 ) -> None:
-    import_bundles(project, [write(tmp_path / "one.json", packed(bundle_of()))])
+    first = bundle_of()
+    for run in variant(first)["runs"]:
+        run["cells"]["add"]["process_memory_peak"] = peak * 2**30
+    import_bundles(project, [write(tmp_path / "one.json", packed(first))])
     bundle = renamed(bundle_of(), OTHER, "Bob")
     bundle["machine"]["memory_bytes"] = gib * 2**30
     crashed(bundle)["outcome"] = "out of memory"
     import_bundles(project, [write(tmp_path / "other.json", packed(bundle))])
     warned = [one.what for one in check_project(Project(project.root)).warnings if "memory" in one.what]
-    what = f"variant default: out of memory, and {GUEST}, which has less, measured it"
+    what = f"variant default: out of memory, and {GUEST} measured it with no more"
     assert warned == ([what] if told else [])
 
 
@@ -2058,6 +2079,18 @@ def test_one_record_in_two_bundles_is_refused(project: Project, tmp_path: Path) 
     with pytest.raises(BenchbookError, match=f"^{paths[1]}:1: it holds .*, and so does {paths[0]}; import"):
         import_bundles(project, paths)
     assert not project.records.exists()
+
+
+def test_two_bundles_may_hold_one_record_that_both_went_on_from(project: Project, tmp_path: Path) -> None:
+    write(project.snippets / "sums/sub.py", SCRIPT)
+    second = further(later(bundle_of()))
+    both = copy.deepcopy(second)
+    both["records"] += bundle_of()["records"]
+    paths = [
+        write(tmp_path / f"{n}/{GUEST}.json", packed(bundle)) for n, bundle in enumerate((bundle_of(), both))
+    ]
+    done = import_bundles(project, paths)
+    assert {Path(name).name for name in done.written} == {"machine.json", "add.json", "sub.json"}
 
 
 def further(bundle: dict[str, Any], **system: str) -> dict[str, Any]:

@@ -418,6 +418,23 @@ def test_a_setting_of_the_site_that_main_has_stays(project: Project) -> None:
     assert str(problem) == "mkdocs.yml:1: has no `docs_dir`, which `main` has; restore it from `main`"
 
 
+def test_an_interface_text_stays_as_long_as_the_code_that_asks_for_it_is_that_of_main(
+    project: Project,
+) -> None:
+    path = project.docs / "en/_language.yml"
+    held = path.read_text("utf-8")
+    write(path, "strings: {greeting: Hello}\nlabels: {}\n")
+    commit_all(project.root)
+    git(project.root, "branch", "--force", "main")
+    write(path, held)
+    (problem,) = check_project(Project(project.root)).problems
+    what = "`strings:` has no `greeting`, which `main` has and pages are made of"
+    assert (problem.path, problem.what) == ("docs/en/_language.yml", what)
+    write(project.root / "scripts/benchbook/asks.py", "nothing = None\n")
+    commit_all(project.root)
+    assert check_project(Project(project.root)).problems == ()
+
+
 def settings_warned(project: Project) -> list[tuple[int, str]]:
     warnings = check_project(Project(project.root)).warnings
     return [(one.line, one.what) for one in warnings if one.path == "pyproject.toml"]

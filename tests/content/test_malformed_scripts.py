@@ -177,7 +177,7 @@ def test_a_docstring_is_plain_text_for_notebooks_show_it_as_markdown(said: str) 
         parse_script(source, "snippets/guide/small.py", "guide/small.py")
 
 
-@pytest.mark.parametrize("value", ["1e999", f"{'9' * 400} + 1j", "{[]: 1}", "[[1]]"])
+@pytest.mark.parametrize("value", ["1e999", "5e-324", f"{'9' * 400} + 1j", "{[]: 1}", "[[1]]"])
 def test_a_parameter_that_a_record_cannot_hold_is_a_problem(value: str) -> None:
     assert "the parameter `x` is not a plain value" in problems_of(
         f"# %% parameters\nx = {value}\n\n# %% checks\nassert x"
@@ -185,7 +185,7 @@ def test_a_parameter_that_a_record_cannot_hold_is_a_problem(value: str) -> None:
 
 
 @pytest.mark.parametrize("table", ["smallest", "on.cpu"])
-@pytest.mark.parametrize("value", ["inf", "nan", "1979-05-27", "[[1]]"])
+@pytest.mark.parametrize("value", ["inf", "nan", "5e-324", "1979-05-27", "[[1]]"])
 def test_what_a_table_sets_a_parameter_to_is_a_plain_value(table: str, value: str) -> None:
     said = problems_of(ONE_PARAMETER, f"[tool.benchbook.{table}]\nx = {value}")
     assert f"[tool.benchbook.{table}] sets `x` to" in said

@@ -390,6 +390,18 @@ def test_a_page_that_shows_more_than_its_room_is_refused_where_it_does_and_draws
     assert checked(project, page) == [problem]
 
 
+def test_a_chart_of_a_series_takes_the_room_of_all_its_points(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fence = "```chart\nscript: memory/losses.py\nx: step\ny: loss\ntitle: A{}\n```\n\n"
+    page = project.docs / "en/memory.md"
+    page.write_text("# T { #t }\n\n" + "".join(map(fence.format, range(3))), "utf-8")
+    assert checked(project, page) == []
+    monkeypatch.setattr("benchbook.rendering.specs.MOST_CELLS", 2 * 8)
+    (problem,) = checked(project, page)
+    assert "shows 17 cells of tables and points of pictures, and 16 are the most" in problem.what
+
+
 def test_a_page_has_room_for_some_traces_alone(project: Project) -> None:
     fence = "```trace\nscript: memory/losses.py\ntrace: timeline\ntitle: A{}\n```\n\n"
     page = project.docs / "en/memory.md"

@@ -150,7 +150,7 @@ def _judged(
             bundles.append((str(path), _read_bundle(path)))
         except BenchbookError as error:
             problems += error.problems
-    seen: dict[tuple[str, str], str] = {}
+    seen: dict[tuple[str, str], tuple[str, Any]] = {}
     machines: dict[str, Any] = {}
     # All is read before anything is written: a record here that cannot be read keeps everything out.
     placed: list[_Placed] = []
@@ -416,15 +416,23 @@ def _short(value: Any) -> str:
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 
-def _repeated(bundle: dict[str, Any], path: str, seen: dict[tuple[str, str], str]) -> list[Problem]:
-    """Records that another of the bundles holds too: which of the two is meant, nobody can tell."""
-    problems = []
+def _repeated(
+    bundle: dict[str, Any], path: str, seen: dict[tuple[str, str], tuple[str, Any]]
+) -> list[Problem]:
+    """Records that another of the bundles holds otherwise: which of the two is meant, nobody can tell.
+
+    Those that it holds alike are taken out: two that went on with one campaign hold what that had.
+    """
+    problems, own = [], []
     for table in bundle["records"]:
         name = table["machine"], table["script"]
-        if name in seen:
-            what = f"it holds a record of {table['script']} on {table['machine']}, and so does {seen[name]}"
+        other, known = seen.setdefault(name, (path, table))
+        if known is table:
+            own.append(table)
+        elif not is_same(known, table):
+            what = f"it holds a record of {table['script']} on {table['machine']}, and so does {other}"
             problems.append(Problem(path, 1, what, "import one of the two"))
-        seen[name] = path
+    bundle["records"] = own
     return problems
 
 

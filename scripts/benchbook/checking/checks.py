@@ -15,6 +15,7 @@ from benchbook.checking.committed import (
     added_maintained_machines,
     changed_samples,
     committed_records,
+    dropped_strings,
     edited_machine_problems,
     edited_problems,
     moved_region_problems,
@@ -251,6 +252,7 @@ def _look(
         problems += forgotten_predictions(project, committed)
         problems += late_predictions(project, committed)
         told = git_answer(project.root, "show", f"{committed.commit}:./{SETTINGS}") or b""
+        problems += dropped_strings(project, committed)
         problems += dropped_settings(project, told.decode("utf-8", "replace"))
         warnings += edited_predictions(project, committed)
     problems += _quoting_problems(project)

@@ -30,6 +30,8 @@ from benchbook.content.validation import (
     read_json,
     record_problems,
 )
+from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
+from benchbook.languages.language import FALLBACK, FILE
 
 RESTORE = "restore it from `main`; what is measured again is a campaign of its own"
 # What of a moment the name of a campaign leaves out.
@@ -326,6 +328,25 @@ def added_maintained_machines(project: Project, committed: Committed) -> Iterato
         what = f"names {few(new)} as a machine of the maintainers, and `main` does not"
         line = toml_line(text, ("tool", "benchbook"))
         yield Problem("pyproject.toml", line, what, "say in the pull request who has it")
+
+
+def dropped_strings(project: Project, committed: Committed) -> Iterator[Problem]:
+    """Interface texts that are gone from English, where the code that asks for them is that of `main`."""
+    shown = f"docs/{FALLBACK}/{FILE}"
+    told = git_answer(project.root, "show", f"{committed.commit}:./{shown}")
+    unchanged = git_answer(project.root, "diff", "--quiet", committed.commit, "--", "scripts/benchbook")
+    if told is None or unchanged is None:
+        return
+    try:
+        there, here = (
+            parse_yaml(text)["strings"].keys()
+            for text in (told.decode("utf-8"), (project.root / shown).read_text("utf-8"))
+        )
+    except (OSError, UnicodeDecodeError, InvalidYamlError, TypeError, KeyError, AttributeError):
+        return  # told elsewhere
+    for key in sorted(there - here):
+        what = f"`strings:` has no `{key}`, which `main` has and pages are made of"
+        yield Problem(shown, 1, what, "restore it from `main`")
 
 
 def _renamed(project: Project, committed: Committed, table: Mapping[str, Any]) -> Any:

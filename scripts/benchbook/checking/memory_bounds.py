@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -56,6 +57,14 @@ def bytes_of_one(machine: Mapping[str, Any]) -> float:
 def bytes_of_devices(machine: Mapping[str, Any]) -> float:
     """The bytes of all devices of a machine together."""
     return bytes_of_one(machine) * float((machine.get("accelerator") or {}).get("count", 1))
+
+
+def peak_of(runs: Sequence[Mapping[str, Any]], kind: str) -> float:
+    """The most bytes that a process of some runs held, of a kind of machine; infinite where none tells."""
+    meters = ("process_memory_peak",) if kind == "cpu" else DEVICE_PEAKS
+    cells = [cell for run in runs for rank in ranks_of(run) for cell in rank["cells"].values()]
+    read = [float(cell[meter]) for cell in cells for meter in meters if cell.get(meter)]
+    return max(read, default=math.inf)
 
 
 def odd_memory(

@@ -20,6 +20,7 @@ from benchbook.checking.memory_bounds import (
     odd_memory,
     odd_parameters,
     odd_peaks,
+    peak_of,
     ranks_of,
     zero_peaks,
 )
@@ -42,6 +43,8 @@ ROUNDING_SECONDS = 2.0
 BETWEEN_CELLS, BETWEEN_CELLS_SECONDS = 1.1, 0.1
 # Times that agree so far are one time, written again: no two runs take the same.
 AGREEMENT = 1e-9
+# Who has so many times what a run held on another machine has enough.
+PLENTY = 2
 # Seconds: what Python takes to read a clock twice.
 SHORTEST = 1e-7
 # Of one machine in one state.
@@ -137,6 +140,8 @@ def plausibility_problems(
             lacking = {cell for rank in ranks for cell in cells - set(rank["cells"])}
             if lacking:
                 what = f"a run lacks the cells {', '.join(sorted(lacking))}"
+                yield Problem(path, line, f"variant {name}: {what}", RECORD_AGAIN)
+            for what in _unread(ranks, machine):
                 yield Problem(path, line, f"variant {name}: {what}", RECORD_AGAIN)
         known = {metric: declared[metric] for metric in sorted(measured & set(declared))}
         work = _work(script, variants[name]) if is_current and name in variants else {}
@@ -301,6 +306,21 @@ def _undeclared(variant: Mapping[str, Any], script: Script) -> list[str]:
     return sorted((held | set(variant["output"])) - {cell.name for cell in script.cells})
 
 
+def _unread(ranks: Sequence[Mapping[str, Any]], machine: Mapping[str, Any]) -> Iterator[str]:
+    """What is read of every process and every cell, and is not there, or is nothing."""
+    cells = [(name, meters) for rank in ranks for name, meters in rank["cells"].items()]
+    untimed = sorted({name for name, meters in cells if not meters.get("seconds")})
+    if untimed:
+        yield f"a run holds no time of the cells {', '.join(untimed)}"
+    held = [rank.get("baseline_memory") for rank in ranks]
+    held += [meters.get("process_memory") for _, meters in cells]
+    # Linux tells it of every process, and its C library stands in the description.
+    if 0 in held or (machine["system"].get("libc") and None in held):
+        yield "a run lacks what its process held, at its start or at the end of a cell"
+    if any(meters.get("process_memory_peak") == 0 for _, meters in cells):
+        yield "a process held nothing at its peak"
+
+
 def _odd_times(
     runs: Sequence[Mapping[str, Any]], declared: Mapping[str, Metric], quoted: bool
 ) -> Iterator[str]:
@@ -447,7 +467,7 @@ def memory_warnings(
     path: str,
     text: str = "",
 ) -> Iterator[Problem]:
-    """Variants that found too little memory where a machine of the kind with less of it measured them.
+    """Variants that found too little memory where a machine of the kind measured them with no more of it.
 
     Parameters:
         table: The record, already of the right shape.
@@ -456,16 +476,15 @@ def memory_warnings(
         path: The file, for messages.
         text: Its content.
     """
-    smaller = [
-        known
-        for known, there in others
-        if there["kind"] == machine["kind"] and bytes_of_one(there) < bytes_of_one(machine)
-    ]
+    alike = [(known, bytes_of_one(there)) for known, there in others if there["kind"] == machine["kind"]]
+    here = bytes_of_one(machine)
     for name, variant in table["variants"].items():
-        for known in smaller if variant["outcome"] == OUT_OF_MEMORY else ():
+        for known, size in alike if variant["outcome"] == OUT_OF_MEMORY else ():
             there = known["variants"].get(name)
-            if there is not None and there["outcome"] == OK and there["code"] == variant["code"]:
-                what = f"variant {name}: {OUT_OF_MEMORY}, and {known['machine']}, which has less, measured it"
+            if there is None or there["outcome"] != OK or there["code"] != variant["code"]:
+                continue
+            if min(size, PLENTY * peak_of(there["runs"], machine["kind"])) <= here:
+                what = f"variant {name}: {OUT_OF_MEMORY}, and {known['machine']} measured it with no more"
                 fix = f"see what else took memory there, and {RECORD_AGAIN}"
                 yield Problem(path, json_line(text, ("variants", name)), what, fix)
                 break

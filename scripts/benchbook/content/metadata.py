@@ -185,6 +185,10 @@ def blocks_of(source: str) -> Iterator[re.Match[str]]:
             yield block
 
 
+# Smaller numbers lose their digits, and no axis has room for them.
+MOST_TINY = 1e-300
+
+
 def is_parameter_value(value: object) -> bool:
     """Whether a parameter can have this value: JSON keeps it as it is, and UTF-8 has bytes for its text."""
     scalars = value if isinstance(value, list) else [value]
@@ -193,7 +197,7 @@ def is_parameter_value(value: object) -> bool:
         or isinstance(item, bool)
         or (isinstance(item, str) and LONE_SURROGATE.search(item) is None)
         or (isinstance(item, int) and abs(item) <= LARGEST)
-        or (isinstance(item, float) and math.isfinite(item))
+        or (isinstance(item, float) and (item == 0 or MOST_TINY <= abs(item) <= 1 / MOST_TINY))
         for item in scalars
     )
 

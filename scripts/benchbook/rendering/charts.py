@@ -195,7 +195,7 @@ def resolve_chart(
     """
     chart = read_chart(text, library)
     count.add(len(chart.variants))
-    return chart, found_where_recorded(
+    found = found_where_recorded(
         library,
         guide,
         chart.script,
@@ -203,6 +203,10 @@ def resolve_chart(
         "this chart",
         lambda machine: _chart_lines(library, chart, machine),
     )
+    # Of a series, each variant has as many points as that has steps.
+    points = max(sum(len(line.points) for line in drawn.lines) for _, drawn in found)
+    count.add(max(0, points - len(chart.variants)))
+    return chart, found
 
 
 def render_chart(build: Build, text: str) -> str:
