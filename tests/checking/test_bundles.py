@@ -893,12 +893,19 @@ def test_the_timed_blocks_of_a_run_are_not_longer_than_it_together(project: Proj
         ("samples/s", 1e3, False, True),
     ],
 )
+@pytest.mark.parametrize("alike", [False, True])
 def test_no_machine_is_so_much_faster_than_the_reference_machine(
-    tmp_path: Path, unit: str, value: float, on_gpu: bool, believed: bool
+    tmp_path: Path, unit: str, value: float, on_gpu: bool, believed: bool, alike: bool
 ) -> None:
+    """And none of the same processor comes near that."""
     script = SCRIPT.replace('"count"', f'"{unit}"')
     project = make_project(tmp_path / "checkout", script)
     bundle = bundle_of(script)
+    if alike:
+        cpu = MACHINE_JSON["cpu"] | {"model": "A processor"}
+        write(project.records / MACHINE / "machine.json", json.dumps(MACHINE_JSON | {"cpu": cpu}))
+        bundle["machine"]["cpu"] = cpu
+        believed = believed and on_gpu
     if on_gpu:
         on_a_gpu(bundle)
     runs = variant(bundle)["runs"]

@@ -66,6 +66,8 @@ FLAGS: frozenset[Dimension] = frozenset({"ratio", "count"})
 # How many times as fast as the reference machine another is at most, a tenfold to spare: the largest host
 # beside one core, and an accelerator in formats that a processor has to emulate.
 FASTEST_CPU, FASTEST = 1e4, 1e6
+# And where processor and accelerator are the same: by other versions of what runs there.
+FASTEST_ALIKE = 30.0
 # What a version of PyTorch says of the accelerators that it was built for, and the kind of those.
 TORCH_BUILD = re.compile(r"\+(cpu|cu|rocm|xpu)[0-9.]*$")
 BUILT_FOR = {"cpu": "cpu", "cu": "cuda", "rocm": "rocm", "xpu": "xpu"}
@@ -437,6 +439,8 @@ def speed_problems(
         text: Its content, to find lines in.
     """
     most = FASTEST_CPU if machine["kind"] == known_machine["kind"] == "cpu" else FASTEST
+    if _hardware(machine) == _hardware(known_machine) and machine["cpu"]["model"]:
+        most = FASTEST_ALIKE
     for name, variant in table["variants"].items():
         there = known["variants"].get(name)
         # What was here before it changed is compared with what was.
@@ -458,6 +462,12 @@ def speed_problems(
                 yield Problem(
                     path, json_line(text, ("variants", name)), f"variant {name}: {what}", RECORD_AGAIN
                 )
+
+
+def _hardware(machine: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What computes on a machine, as far as its description tells."""
+    cpu, accelerator = machine["cpu"], machine["accelerator"] or {}
+    return cpu["model"], cpu["cores"], accelerator.get("name"), accelerator.get("count")
 
 
 def memory_warnings(
