@@ -92,7 +92,8 @@ def _summary(found: Sequence[Error], language: Language) -> list[tuple[str, str]
     return cells
 
 
-PARTS = ("form", "changes", "errors")
+FORM = "form"
+PARTS = (FORM, "changes", "errors")
 DEFAULT = "bert-large-uncased"
 
 _OPTIMIZERS = (
@@ -123,8 +124,8 @@ _FITTING_SETUP = Setup("training", "bf16", "sdpa", batch=1, sequence=2048, check
 _FITTING_SAID: Mapping[str, str | int] = {"batch": _FITTING_SETUP.batch, "sequence": _FITTING_SETUP.sequence}
 _FAMILIES = {"encoder": "BERT", "decoder": "Llama", "gpt": "GPT-2"}
 
-# Where the guides treat what the page proposes.
-_LINKS = {
+# Where the guides treat what the page proposes; `benchbook check` looks each of them up.
+LINKS = {
     "sdpa": "model_memory_anatomy.md#attention-and-dropout",
     **dict.fromkeys(
         ("accumulate", "accumulate_pairs", "accumulate_completions"),
@@ -190,7 +191,7 @@ def check_part(project: Project, text: str) -> None:
         BenchbookError: The list of models, or the points, are not of their form.
     """
     part = _part(text)
-    if part == "form":
+    if part == FORM:
         _offered_models(project)
     elif part == "errors":
         _compared_points(project)
@@ -328,7 +329,7 @@ def _settings(build: Build, gpus: list[dict[str, Any]], models: tuple[ListedMode
             "setup": {**_FITTING_SAID, "checkpointing": 1},
             "models": _fitting(build.library, models),
         },
-        "links": {name: build.here.address(link) for name, link in _LINKS.items()},
+        "links": {name: build.here.address(link) for name, link in LINKS.items()},
         "strings": {name: _plain(language, language.text(name)) for name in names},
     }
     return json.dumps(settings, ensure_ascii=False).replace("<", "\\u003c")
