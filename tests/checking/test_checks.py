@@ -13,9 +13,12 @@ import pytest
 from benchbook.checking.checks import check_project
 from benchbook.checking.site_settings import dropped_settings, site_setting_problems
 from benchbook.content.formats import LARGEST_FILE, MOST_VALUES
+from benchbook.content.page_source import parse_page
 from benchbook.content.project import Project
+from benchbook.query.library import Library
+from benchbook.rendering.places import check_page
 from builders import GPU_JSON, MACHINE, MACHINE_JSON, PAGE, SCRIPT, make_project, with_table, write
-from handbooks import GPU, copy_handbook, edit
+from handbooks import GPU, copy_handbook, edit, whole_handbook
 from repositories import commit_all
 
 ROOT = Path(__file__).parents[2]
@@ -454,6 +457,30 @@ def test_a_dead_link_is_a_problem(project: Project) -> None:
     text = "---\ndescription: A page.\n---\n# Title { #title }\n\n[x](nowhere.md)\n"
     write(project.docs / "en/linking.md", text)
     assert any(line.startswith("docs/en/linking.md:6: there is no page") for line in lines(project))
+
+
+def test_a_page_with_the_calculator_is_held_to_the_pages_it_links_to(project: Project) -> None:
+    text = "---\ndescription: A page.\n---\n# Title { #title }\n\n```calculator\nform\n```\n"
+    write(project.docs / "en/computing.md", text)
+    said = (
+        "docs/en/computing.md:6: the calculator links to the page `comparing_setups.md`, which is not there"
+    )
+    assert sum(line.startswith(said) for line in lines(project)) == 1
+
+
+@pytest.mark.parametrize("body", ["", "asserted.md\n"])
+def test_a_list_of_claims_needs_the_page_of_all_claims(tmp_path: Path, body: str) -> None:
+    handbook = whole_handbook(tmp_path / "handbook")
+    for path in handbook.docs.glob("*/claims.md"):
+        path.unlink()
+    text = f"---\ndescription: A page.\n---\n# Title {{ #title }}\n\n```claims\n{body}```\n"
+    write(handbook.docs / "en/verdicts.md", text)
+    path = handbook.docs / "en/verdicts.md"
+    (problem,) = check_page(path, parse_page(text), Library(handbook))
+    assert str(problem).startswith(
+        "docs/en/verdicts.md:6: there is no page `claims.md`, beside which the lists of claims are made; "
+        "restore docs/en/claims.md, or change LIST in "
+    )
 
 
 def test_records_of_a_machine_that_nothing_describes_are_a_problem(project: Project) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.checking.links import anchors, link_problems
+from benchbook.checking.links import anchors, calculator_link_problems, link_problems
 from benchbook.content.page_source import parse_page
+from benchbook.rendering.calculator_form import LINKS
 
 PAGES = {
     "index.md": parse_page("# Start { #start }\n"),
@@ -94,3 +95,43 @@ def test_a_dead_link_is_named_with_its_line(text: str, problem: str, tmp_path: P
 def test_other_links_are_left_alone(text: str, tmp_path: Path) -> None:
     (tmp_path / "there.svg").write_text("<svg/>", "utf-8")
     assert problems(text, tmp_path) == []
+
+
+def linked_pages() -> dict[str, str]:
+    """The pages that the calculator links to, with the headings that it names."""
+    pages: dict[str, str] = {}
+    for link in dict.fromkeys(LINKS.values()):
+        name, _, anchor = link.partition("#")
+        pages[name] = pages.get(name, "# Guide { #guide }\n") + f"\n## Part {{ #{anchor} }}\n"
+    return pages
+
+
+def calculator_problems(pages: dict[str, str], part: str = "form") -> list[str]:
+    known = anchors({name: parse_page(text) for name, text in pages.items()})
+    page = parse_page(f"# Calculator {{ #calculator }}\n\n```calculator\n{part}\n```\n")
+    return [str(one) for one in calculator_link_problems(page, "docs/en/memory_calculator.md", known)]
+
+
+def test_what_the_calculator_links_to_is_there() -> None:
+    assert calculator_problems(linked_pages()) == []
+
+
+def test_a_page_that_the_calculator_links_to_is_missed_once_at_its_fence() -> None:
+    pages = linked_pages()
+    del pages["comparing_setups.md"]
+    assert calculator_problems(pages) == [
+        "docs/en/memory_calculator.md:3: the calculator links to the page `comparing_setups.md`, which is not "
+        "there; restore the page, or change LINKS in scripts/benchbook/rendering/calculator_form.py"
+    ]
+    assert calculator_problems(pages, "errors") == []
+
+
+def test_a_heading_that_the_calculator_links_to_is_missed_at_its_fence() -> None:
+    pages = linked_pages()
+    name = "model_memory_anatomy.md"
+    pages[name] = pages[name].replace("#first-remedy", "#last-remedy")
+    (found,) = calculator_problems(pages)
+    assert found.startswith(
+        f"docs/en/memory_calculator.md:3: the calculator links to the section `#first-remedy` of `{name}`, which "
+        "is not there; restore the heading id, or"
+    )

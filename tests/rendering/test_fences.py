@@ -335,6 +335,8 @@ def test_a_cell_no_page_can_show_as_it_stands_is_refused(project: Project) -> No
         (cell("memory/losses.py#train", 'linenums="1"'), "a cell has no option `linenums`"),
         ("```claims\nnope.md\n```", "no claim stands on `nope.md`"),
         ("```calculator\nzzz\n```", "the calculator has no part `zzz`"),
+        ("```calculator\nform\n```", "no model has coefficients"),
+        ("```calculator\nerrors\n```", "the calculator was not compared with the predictor yet"),
         ("```error-field\nhello\n```", "the fence `error-field` holds `hello`"),
         ("`#!value memory/losses.py#nothing`", "`memory/losses.py` has no metric `nothing`"),
         ("`#!value memory/losses.py#loss`", "`memory/losses.py#loss` is a series of 8"),

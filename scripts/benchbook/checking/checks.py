@@ -36,7 +36,7 @@ from benchbook.checking.environments import (
     pin_problems,
 )
 from benchbook.checking.guide_pattern import pattern_problems
-from benchbook.checking.links import anchors, link_problems
+from benchbook.checking.links import anchors, calculator_link_problems, link_problems
 from benchbook.checking.origins import (
     alike_problems,
     commit_problems,
@@ -560,6 +560,7 @@ def _page_problems(library: Library, pages: Mapping[Path, PageSource]) -> Iterat
         yield from prose_problems(page, shown, words[language])
         yield from _claim_problems(page, shown)
         yield from link_problems(page, name, project.docs / language, shown, known)
+        yield from calculator_link_problems(page, shown, known)
         yield from check_page(path, page, library)
         if name not in english:
             fix = "write the English page first, or remove this one"

@@ -22,7 +22,8 @@ from benchbook.calculator.listing import (
     load_coefficients,
 )
 from benchbook.calculator.memory_model import OBJECTIVES, Setup, calculate
-from benchbook.calculator.points import Error, Points, errors, load_points
+from benchbook.calculator.points import PREDICT_POINTS, Error, Points, errors, load_points
+from benchbook.content.project import Project
 from benchbook.content.references import UnresolvedError
 from benchbook.languages.formatting import NO_BREAK_SPACE
 from benchbook.languages.language import Language
@@ -38,20 +39,26 @@ _FITTING = Cache[None, list[dict[str, Any]]]("what models take at their smallest
 
 
 def render_errors(library: Library, language: Language) -> str:
-    """The HTML of the table, in the page's language.
-
-    Raises:
-        UnresolvedError: Nothing was compared yet.
-    """
-    points = load_points(library.project)
-    if points is None:
-        fix = "run `benchbook coefficients --points 200`"
-        raise UnresolvedError("the calculator was not compared with the predictor yet", fix)
+    """The HTML of the table, in the page's language; raises as `_compared_points`."""
+    points = _compared_points(library.project)
     return template("errors.html").render(
         text=lambda name: language.text(f"calc_{name}"),
         rows=_rows(library, points, language),
         versions=(f"torch {points.torch}", f"transformers {points.transformers}"),
     )
+
+
+def _compared_points(project: Project) -> Points:
+    """The recorded points.
+
+    Raises:
+        UnresolvedError: Nothing was compared yet.
+        BenchbookError: Their file is not of the form of points.
+    """
+    points = load_points(project)
+    if points is None:
+        raise UnresolvedError("the calculator was not compared with the predictor yet", PREDICT_POINTS)
+    return points
 
 
 def _rows(
@@ -85,7 +92,8 @@ def _summary(found: Sequence[Error], language: Language) -> list[tuple[str, str]
     return cells
 
 
-PARTS = ("form", "changes", "errors")
+FORM = "form"
+PARTS = (FORM, "changes", "errors")
 DEFAULT = "bert-large-uncased"
 
 _OPTIMIZERS = (
@@ -116,8 +124,8 @@ _FITTING_SETUP = Setup("training", "bf16", "sdpa", batch=1, sequence=2048, check
 _FITTING_SAID: Mapping[str, str | int] = {"batch": _FITTING_SETUP.batch, "sequence": _FITTING_SETUP.sequence}
 _FAMILIES = {"encoder": "BERT", "decoder": "Llama", "gpt": "GPT-2"}
 
-# Where the guides treat what the page proposes.
-_LINKS = {
+# Where the guides treat what the page proposes; `benchbook check` looks each of them up.
+LINKS = {
     "sdpa": "model_memory_anatomy.md#attention-and-dropout",
     **dict.fromkeys(
         ("accumulate", "accumulate_pairs", "accumulate_completions"),
@@ -175,28 +183,43 @@ _EXAMPLE = {
 }
 
 
-def check_part(text: str) -> None:
-    """Raise UnresolvedError if the body of a `calculator` fence is no part of it."""
+def check_part(project: Project, text: str) -> None:
+    """Hold the body of a `calculator` fence to what its part is made from.
+
+    Raises:
+        UnresolvedError: It is none of `PARTS`, there is no model to choose, or nothing was compared yet.
+        BenchbookError: The list of models, or the points, are not of their form.
+    """
+    part = _part(text)
+    if part == FORM:
+        _offered_models(project)
+    elif part == "errors":
+        _compared_points(project)
+
+
+def _part(text: str) -> str:
     part = text.strip()
     if part not in PARTS:
         raise UnresolvedError(f"the calculator has no part `{part}`", f"write one of: {', '.join(PARTS)}")
+    return part
+
+
+def _offered_models(project: Project) -> tuple[ListedModel, ...]:
+    """The models to choose from; raises UnresolvedError if there are none."""
+    models = listed_models(project)
+    if not models:
+        raise UnresolvedError("no model has coefficients", "derive them with `benchbook coefficients`")
+    return models
 
 
 def render_calculator(build: Build, text: str) -> str:
-    """The HTML of a `calculator` fence whose body is one of `PARTS`.
-
-    Raises:
-        UnresolvedError: The body is none of them, or there is no model to choose.
-    """
-    part, language = text.strip(), build.here.language
-    check_part(text)
+    """The HTML of a `calculator` fence whose body is one of `PARTS`; raises as `check_part`."""
+    part, language = _part(text), build.here.language
     if part == "changes":
         return template("changes.html").render(text=_words(language))
     if part == "errors":
         return render_errors(build.library, language)
-    models = listed_models(build.library.project)
-    if not models:
-        raise UnresolvedError("no model has coefficients", "derive them with `benchbook coefficients`")
+    models = _offered_models(build.library.project)
     build.here.asks_gpu = True
     gpus = offered_gpus()
     return template("form.html").render(
@@ -306,7 +329,7 @@ def _settings(build: Build, gpus: list[dict[str, Any]], models: tuple[ListedMode
             "setup": {**_FITTING_SAID, "checkpointing": 1},
             "models": _fitting(build.library, models),
         },
-        "links": {name: build.here.address(link) for name, link in _LINKS.items()},
+        "links": {name: build.here.address(link) for name, link in LINKS.items()},
         "strings": {name: _plain(language, language.text(name)) for name in names},
     }
     return json.dumps(settings, ensure_ascii=False).replace("<", "\\u003c")

@@ -114,8 +114,7 @@ def render_claims(build: Build, text: str, markdown: Markdown) -> str:
     if problems := claims_of(library).problems:
         raise BenchbookError(*problems)
     by_page = _by_page(library, language.code)
-    page = text.strip()
-    check_listing(library, text, language)
+    page = _listed_page(library, text, language)
     if page:
         listed = _list_of_page(build, page, by_page[page], markdown)
     else:
@@ -128,10 +127,25 @@ def render_claims(build: Build, text: str, markdown: Markdown) -> str:
 
 
 def check_listing(library: Library, text: str, language: Language) -> None:
-    """Raise UnresolvedError if the body of a `claims` fence names no page that says a claim."""
+    """Hold a `claims` fence to the pages that it names and links to.
+
+    Raises:
+        UnresolvedError: Its body names no page that says a claim, or there is no page of all claims, without
+            which none of the pages that it links to is made.
+    """
+    _listed_page(library, text, language)
+    if not (library.project.docs / FALLBACK / LIST).is_file():
+        what = f"there is no page `{LIST}`, beside which the lists of claims are made"
+        fix = f"restore docs/{FALLBACK}/{LIST}, or change LIST in scripts/benchbook/rendering/claims.py"
+        raise UnresolvedError(what, fix)
+
+
+def _listed_page(library: Library, text: str, language: Language) -> str:
+    """The page that the body of a fence names; empty for all. Raises UnresolvedError if it says no claim."""
     page, by_page = text.strip(), _by_page(library, language.code)
     if page and page not in by_page:
         raise UnresolvedError(f"no claim stands on `{page}`", did_you_mean(page, by_page, "page"))
+    return page
 
 
 def _by_page(library: Library, code: str) -> dict[str, list[tuple[Claim, Said]]]:

@@ -107,7 +107,7 @@ def _resolve(
     elif kind == "claims":
         check_listing(library, text, language)
     elif kind == "calculator":
-        check_part(text)
+        check_part(library.project, text)
     elif kind == FIELD:
         check_field(text)
     elif kind == "value":
