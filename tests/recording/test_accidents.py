@@ -997,7 +997,7 @@ def test_a_journal_that_does_not_tell_of_what_older_ones_left_out_is_gone_on_wit
     (path,) = project.journal.rglob("*.jsonl")
     first, *runs = path.read_text("utf-8").splitlines(keepends=True)
     table = json.loads(first)
-    for name in ("installed", "regions", "file_system", "memory_limits", "cpu_quota"):
+    for name in ("installed", "regions", "file_system", "memory_limits", "cpu_quota", "compilers"):
         del table["key"][name]
     path.write_text(json.dumps(table) + "\n" + "".join(runs), "utf-8")
     capsys.readouterr()
@@ -1025,6 +1025,40 @@ def test_a_campaign_is_not_gone_on_with_on_another_file_system_or_under_other_li
     monkeypatch.setattr(sessions, asked, lambda *_: answer)
     assert record(project) == 0
     assert "a new campaign begins" in capsys.readouterr().err
+
+
+def test_a_campaign_is_not_gone_on_with_where_path_finds_another_compiler(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, PLAIN, TIMED)
+    stopped(project, monkeypatch, 2)
+    found = tmp_path / "found"
+    write(found / "other", "#!/bin/sh\n").chmod(0o755)
+    monkeypatch.setenv("PATH", str(found), prepend=os.pathsep)
+    stopped(project, monkeypatch, 2)
+    assert "new campaign" not in capsys.readouterr().err
+    (found / "g++").symlink_to("other")
+    assert record(project) == 0
+    assert "a new campaign begins" in capsys.readouterr().err
+
+
+def test_a_compiler_is_told_by_the_file_that_its_name_leads_to(tmp_path: Path) -> None:
+    real = write(tmp_path / "real/g++-12", "#!/bin/sh\n")
+    real.chmod(0o755)
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "g++").symlink_to(real)
+    first, second = (circumstances.compilers(str(tmp_path / name)) for name in ("one", "two"))
+    assert list(first) == ["g++"]
+    assert first == second
+    os.utime(real, ns=(1, 1))
+    updated = circumstances.compilers(str(tmp_path / "one"))
+    assert updated != first
+    with real.open("a") as file:
+        file.write("exit\n")
+    os.utime(real, ns=(1, 1))
+    assert circumstances.compilers(str(tmp_path / "one")) != updated
+    assert circumstances.compilers(str(tmp_path)) == {}
 
 
 def test_a_folder_is_of_the_file_system_of_the_innermost_mount_above_it(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from benchbook.machines.circumstances import (
     DeviceWatch,
     changes,
     commit,
+    compilers,
     deciding_variables,
     differ,
     file_system,
@@ -323,6 +324,7 @@ class Session:
             "predicates": predicates_about(self.project, task.script.reference),
         }
         accelerator = self.machine.accelerator
+        environment = {**passed_on(os.environ), **self.environment}
         key = {
             "machine": self.machine.name,
             # Machines of one name are lent with other processors, and updated.
@@ -333,12 +335,13 @@ class Session:
             "packages": packages,
             "device": [state["driver"], state["power_limit_watts"]],
             "installed": host.installed,
-            "environment": deciding_variables({**passed_on(os.environ), **self.environment}),
+            "environment": deciding_variables(environment),
             "recorded_by": self.recorded_by,
             "shared": self.shared,
             "file_system": file_system(Path(temporary_folder())),
             "memory_limits": memory_limits(),
             "cpu_quota": cpu_quota(),
+            "compilers": compilers(environment.get("PATH")),
         }
         path, shown = self._journal(task)
         header = campaigns.header(task, session, key)
