@@ -997,7 +997,7 @@ def test_a_journal_that_does_not_tell_of_what_older_ones_left_out_is_gone_on_wit
     (path,) = project.journal.rglob("*.jsonl")
     first, *runs = path.read_text("utf-8").splitlines(keepends=True)
     table = json.loads(first)
-    for name in ("installed", "regions", "file_system", "memory_limits", "cpu_quota"):
+    for name in ("installed", "regions", "file_system", "memory_limits", "cpu_quota", "compilers"):
         del table["key"][name]
     path.write_text(json.dumps(table) + "\n" + "".join(runs), "utf-8")
     capsys.readouterr()
@@ -1025,6 +1025,40 @@ def test_a_campaign_is_not_gone_on_with_on_another_file_system_or_under_other_li
     monkeypatch.setattr(sessions, asked, lambda *_: answer)
     assert record(project) == 0
     assert "a new campaign begins" in capsys.readouterr().err
+
+
+def test_a_campaign_is_not_gone_on_with_where_path_finds_another_compiler(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, PLAIN, TIMED)
+    stopped(project, monkeypatch, 2)
+    found = tmp_path / "found"
+    write(found / "other", "#!/bin/sh\n").chmod(0o755)
+    monkeypatch.setenv("PATH", str(found), prepend=os.pathsep)
+    stopped(project, monkeypatch, 2)
+    assert "new campaign" not in capsys.readouterr().err
+    (found / "g++").symlink_to("other")
+    assert record(project) == 0
+    assert "a new campaign begins" in capsys.readouterr().err
+
+
+def test_a_compiler_is_told_by_the_file_that_its_name_leads_to(tmp_path: Path) -> None:
+    real = write(tmp_path / "real/g++-12", "#!/bin/sh\n")
+    real.chmod(0o755)
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "g++").symlink_to(real)
+    first, second = (circumstances.compilers(str(tmp_path / name)) for name in ("one", "two"))
+    assert list(first) == ["g++"]
+    assert first == second
+    os.utime(real, ns=(1, 1))
+    updated = circumstances.compilers(str(tmp_path / "one"))
+    assert updated != first
+    with real.open("a") as file:
+        file.write("exit\n")
+    os.utime(real, ns=(1, 1))
+    assert circumstances.compilers(str(tmp_path / "one")) != updated
+    assert circumstances.compilers(str(tmp_path)) == {}
 
 
 def test_a_folder_is_of_the_file_system_of_the_innermost_mount_above_it(tmp_path: Path) -> None:
@@ -1310,6 +1344,20 @@ def install(site: Path, version: str) -> None:
     write(site / f"gadget-{version}.dist-info/METADATA", metadata)
 
 
+def install_to_edit(site: Path, source: Path, value: int) -> None:
+    """A package `gadget` that is imported from its source, where its code holds a value."""
+    install(site, "1.0")
+    origin = {"url": source.as_uri(), "dir_info": {"editable": True}}
+    write(site / "gadget-1.0.dist-info/direct_url.json", json.dumps(origin))
+    write(source / "gadget/__init__.py", f"value = {value}\n")
+    os.utime(source / "gadget/__init__.py", ns=(value, value))
+
+
+def needs_gadget(project: Project, table: str) -> None:
+    text = script_text(PLAIN, table).replace("dependencies = []", 'dependencies = ["gadget"]')
+    write(project.snippets / "guide/small.py", text)
+
+
 def changes_after(monkeypatch: pytest.MonkeyPatch, runs: int, change: Callable[[], object]) -> None:
     """Once, when so many runs are done."""
     run_once, numbers = campaigns.run_once, iter(range(1, runs + 1))
@@ -1380,6 +1428,79 @@ def test_runs_of_two_versions_of_a_package_are_not_kept_and_that_is_said_in_one_
     (campaign,) = written(project).campaigns.values()
     assert isinstance(campaign, Campaign)
     assert campaign.packages["gadget"] == "2.0"
+
+
+def test_a_campaign_is_not_gone_on_with_once_a_package_is_edited_that_is_installed_to_be(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site, source = tmp_path / "site", tmp_path / "a source"
+    monkeypatch.setenv("PYTHONPATH", str(site), prepend=os.pathsep)
+    needs_gadget(project, TIMED)
+    for value, goes_on in ((1, True), (1, True), (2, False)):
+        install_to_edit(site, source, value)
+        stopped(project, monkeypatch, 2)
+        assert ("a new campaign begins" not in capsys.readouterr().err) == goes_on
+        # None of it is code of the package.
+        for name in (".git/hook.py", "venv/pyvenv.cfg", "venv/lib/tool.py", "notes.md"):
+            write(source / name, "")
+        (source / f"{len(list(source.iterdir()))}.py").symlink_to("nowhere.py")
+    assert record(project) == 0
+
+
+@pytest.mark.parametrize("file", ["direct_url.json", "RECORD"])
+def test_a_campaign_is_not_gone_on_with_where_a_package_of_the_same_version_is_of_other_code(
+    project: Project,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    file: str,
+) -> None:
+    install(site := tmp_path / "site", "1.0")
+    origin = {"url": "https://example.org/gadget", "vcs_info": {"vcs": "git", "commit_id": "a" * 40}}
+    write(site / "gadget-1.0.dist-info/direct_url.json", json.dumps(origin))
+    write(site / "gadget-1.0.dist-info/RECORD", f"gadget/__init__.py,sha256={'a' * 43},9\n")
+    monkeypatch.setenv("PYTHONPATH", str(site), prepend=os.pathsep)
+    needs_gadget(project, TIMED)
+    for _ in range(2):
+        stopped(project, monkeypatch, 2)
+    assert "new campaign" not in capsys.readouterr().err
+    path = site / "gadget-1.0.dist-info" / file
+    path.write_text(path.read_text("utf-8").replace("aaa", "bbb"), "utf-8")
+    assert record(project) == 0
+    assert "a new campaign begins" in capsys.readouterr().err
+
+
+def test_an_edit_of_what_records_is_not_one_of_an_installed_package(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, PLAIN, TIMED)
+    site = tmp_path / "site"
+    monkeypatch.setenv("PYTHONPATH", str(site), prepend=os.pathsep)
+    write(site / "benchbook-9.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: benchbook\nVersion: 9.0\n")
+    origin = {"url": project.root.as_uri(), "dir_info": {"editable": True}}
+    write(site / "benchbook-9.0.dist-info/direct_url.json", json.dumps(origin))
+    stopped(project, monkeypatch, 2)
+    write(project.root / "scripts/tool.py", "x = 1\n")
+    assert record(project) == 0
+    assert "new campaign" not in capsys.readouterr().err
+
+
+def test_runs_from_before_and_after_an_edit_of_a_package_are_not_kept_and_that_is_said_in_one_line(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site, source = tmp_path / "site", tmp_path / "source"
+    install_to_edit(site, source, 1)
+    monkeypatch.setenv("PYTHONPATH", str(site), prepend=os.pathsep)
+    needs_gadget(project, SWEEP)
+    changes_after(monkeypatch, 2, lambda: install_to_edit(site, source, 2))
+    assert record(project) == 1
+    [line] = [line for line in capsys.readouterr().err.splitlines() if "gadget" in line]
+    assert line == (
+        "snippets/guide/small.py:4: gadget, which is installed to be edited, was edited while it was recorded, and "
+        "no run of this session is kept; leave its packages as they are until it is recorded, and record it again"
+    )
+    assert not project.records.exists()
+    assert record(project) == 0
 
 
 def test_runs_of_two_commits_are_not_kept_and_no_further_script_is_run(

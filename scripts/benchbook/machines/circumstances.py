@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -90,6 +91,8 @@ NEEDED = frozenset(
         *("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TRITON_PTXAS_PATH", "TRITON_LIBCUDA_PATH"),
     }
 )
+# What libraries compile kernels with as a script runs, where no variable names another.
+COMPILERS = ("cc", "c++", "gcc", "g++", "clang", "nvcc")
 STATE_FIELDS = ("driver", "power_limit_watts", "clocks_mhz", "temperature_celsius")
 
 
@@ -190,6 +193,23 @@ def passed_on(environment: Mapping[str, str]) -> dict[str, str]:
 def withheld(environment: Mapping[str, str]) -> list[str]:
     """The names of the variables that are known to decide numbers, and that scripts do not inherit."""
     return sorted(name for name in environment.keys() - passed_on(environment) if name.startswith(DECIDING))
+
+
+def compilers(path: str | None) -> dict[str, str]:
+    """A digest of the file of each compiler that is found: where it lies, its size, and when it was written.
+
+    Parameters:
+        path: The folders to look in, as `PATH` names them; None for those of this process.
+    """
+    found = {name: shutil.which(name, path=path) for name in COMPILERS}
+    return {name: _file_digest(Path(place)) for name, place in found.items() if place is not None}
+
+
+def _file_digest(path: Path) -> str:
+    real = path.resolve()
+    status = real.stat()
+    told = str(real), status.st_size, status.st_mtime_ns
+    return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
 
 
 def _is_harmless(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -19,6 +20,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from benchbook.machines.nvml import Identity, find_all, open_nvml
 from benchbook.machines.sampling import Sampler
@@ -38,6 +40,10 @@ COMPANIONS = (
     # From CUDA 13 on named without it.
     "nvidia-cublas",
 )
+# Its own code is told by the commit that is checked out, and whether it is modified.
+OWN = "benchbook"
+# Code as it is imported, and what kernels are compiled from as a script runs.
+CODE_SUFFIXES = (".py", ".so", ".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hpp")
 
 
 class Channel:
@@ -97,8 +103,7 @@ def run_host() -> None:
     context.set_forkserver_preload(["benchbook.recording.preload", "benchbook.recording.worker"])
     unfit = _start_server(context)
     names = configuration["packages"]
-    told = {"unfit": unfit, "packages": _packages(names), "installed": _installed(), "stray": _stray(names)}
-    channel.send(told)
+    channel.send({"unfit": unfit, **_versions(names), "installed": _installed(), "stray": _stray(names)})
     supervisor = Supervisor(
         context,
         processes.descendants(),
@@ -155,8 +160,12 @@ def _sampler(devices: Sequence[dict[str, str]]) -> Sampler:
 
 
 def print_versions() -> None:
-    """Print the versions of the packages that the arguments name, as JSON."""
-    print(json.dumps(_packages(sys.argv[1:])))
+    """Print what is installed here of the packages that the arguments name, as JSON."""
+    print(json.dumps(_versions(sys.argv[1:])))
+
+
+def _versions(names: Sequence[str]) -> dict[str, dict[str, str]]:
+    return {"packages": _packages(names), "sources": _sources(names)}
 
 
 def _packages(names: Sequence[str]) -> dict[str, str]:
@@ -181,7 +190,7 @@ def _stray(names: Sequence[str]) -> str:
         except importlib.metadata.PackageNotFoundError:
             continue
         # Of one that is installed to be edited, the files lie in its checkout.
-        if '"editable": true' in (package.read_text("direct_url.json") or ""):
+        if _source(package) is not None:
             continue
         there = Path(str(package.locate_file(""))).resolve()
         modules = {
@@ -203,6 +212,61 @@ def _stray(names: Sequence[str]) -> str:
 
 
 def _installed() -> str:
-    """A digest of the names and versions of all packages that are installed here."""
-    found = {f"{each.name}=={each.version}" for each in importlib.metadata.distributions()}
+    """A digest of all packages that are installed here."""
+    found = {_identity(each) for each in importlib.metadata.distributions()}
     return hashlib.sha256("\n".join(sorted(found)).encode()).hexdigest()[:16]
+
+
+def _identity(package: importlib.metadata.Distribution) -> str:
+    """Name and version; of one that is from no index its files too, which may change under one version."""
+    version = f"{package.name}=={package.version}"
+    origin = package.read_text("direct_url.json")
+    if origin is None or package.name == OWN:
+        return version
+    source = _source(package)
+    return "\n".join([version, origin, package.read_text("RECORD") or "", _state(source) if source else ""])
+
+
+def _sources(names: Sequence[str]) -> dict[str, str]:
+    """Of those packages that are installed to be edited, the state of their code."""
+    found = {}
+    for name in names:
+        try:
+            source = _source(importlib.metadata.distribution(name))
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        if source is not None and name != OWN:
+            found[name] = _state(source)
+    return found
+
+
+def _source(package: importlib.metadata.Distribution) -> Path | None:
+    """The folder of a package that is installed to be edited; None for any other."""
+    try:
+        origin = json.loads(package.read_text("direct_url.json") or "{}")
+        edited = origin.get("dir_info", {}).get("editable", False)
+        return Path(unquote(urlsplit(origin["url"]).path)) if edited else None
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _state(folder: Path) -> str:
+    """A digest of the size of each file of code below a folder, and of when it was written."""
+    digest = hashlib.sha256()
+    for place, folders, files in os.walk(folder):
+        # What is hidden, or is an environment, is not the package's.
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".") and not os.path.exists(os.path.join(place, name, "pyvenv.cfg"))
+        )
+        for name in sorted(files):
+            path = os.path.join(place, name)
+            if not name.endswith(CODE_SUFFIXES):
+                continue
+            # A link may lead nowhere.
+            with contextlib.suppress(OSError):
+                found = os.stat(path)
+                told = os.path.relpath(path, folder), found.st_size, found.st_mtime_ns
+                digest.update(repr(told).encode())
+    return digest.hexdigest()[:16]

@@ -137,6 +137,8 @@ class Host:
             self.close()
             raise
         self.packages: dict[str, str] = ready["packages"]
+        # The state of the code of each package that is installed to be edited.
+        self.sources: dict[str, str] = ready["sources"]
         # A digest of all that its environment holds.
         self.installed: str = ready["installed"]
         self.unfit: str = ready["unfit"]
@@ -153,8 +155,8 @@ class Host:
         # The host ends the run in time; this bound only ends the wait for a host that hangs itself.
         return result_from(self._receive(job.timeout + ANSWER_SECONDS))
 
-    def packages_now(self) -> dict[str, str]:
-        """The versions that its environment holds now; empty where its interpreter does not start."""
+    def packages_now(self) -> tuple[dict[str, str], dict[str, str]]:
+        """What `packages` and `sources` would be now; empty where its interpreter does not start."""
         try:
             told = subprocess.run(
                 [self._python, "-P", "-c", VERSIONS_CODE, *self._names],
@@ -165,10 +167,10 @@ class Host:
                 timeout=START_SECONDS,
                 start_new_session=True,
             )
-            versions: dict[str, str] = json.loads(told.stdout)
+            versions: dict[str, dict[str, str]] = json.loads(told.stdout)
         except (OSError, ValueError, subprocess.SubprocessError):
-            return {}
-        return versions
+            return {}, {}
+        return versions["packages"], versions["sources"]
 
     def close(self) -> None:
         """End the host and whatever it runs."""

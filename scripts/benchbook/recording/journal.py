@@ -20,9 +20,9 @@ from benchbook.recording.jobs import Result, result_from
 # session that goes on with it.
 LONGEST = timedelta(days=6)
 FOREIGN = "foreign_processes"
-# All packages, where regions stand, the file system that runs lie in, and the limits of their memory and
-# processors.
-LATER_KEYS = ("installed", "regions", "file_system", "memory_limits", "cpu_quota")
+# All packages, where regions stand, the file system that runs lie in, the limits of their memory and
+# processors, and the compilers that they find.
+LATER_KEYS = ("installed", "regions", "file_system", "memory_limits", "cpu_quota", "compilers")
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from benchbook.machines.circumstances import (
     DeviceWatch,
     changes,
     commit,
+    compilers,
     deciding_variables,
     differ,
     file_system,
@@ -323,6 +324,7 @@ class Session:
             "predicates": predicates_about(self.project, task.script.reference),
         }
         accelerator = self.machine.accelerator
+        environment = {**passed_on(os.environ), **self.environment}
         key = {
             "machine": self.machine.name,
             # Machines of one name are lent with other processors, and updated.
@@ -333,12 +335,13 @@ class Session:
             "packages": packages,
             "device": [state["driver"], state["power_limit_watts"]],
             "installed": host.installed,
-            "environment": deciding_variables({**passed_on(os.environ), **self.environment}),
+            "environment": deciding_variables(environment),
             "recorded_by": self.recorded_by,
             "shared": self.shared,
             "file_system": file_system(Path(temporary_folder())),
             "memory_limits": memory_limits(),
             "cpu_quota": cpu_quota(),
+            "compilers": compilers(environment.get("PATH")),
         }
         path, shown = self._journal(task)
         header = campaigns.header(task, session, key)
@@ -570,12 +573,21 @@ def _that_matter(packages: Mapping[str, str], script: Script) -> dict[str, str]:
 
 
 def _see_that_packages_are_the_same(script: Script, before: Mapping[str, str], host: Host) -> None:
-    """Raise BenchbookError where the environment of a script holds other versions than `before`."""
-    after = _that_matter(host.packages_now(), script)
-    changed = [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
+    """Raise BenchbookError where a script's environment holds other versions than `before`, or other code."""
+    packages, sources = host.packages_now()
+    after = _that_matter(packages, script)
+    changed = [
+        f"{name} changed from {before.get(name, 'none')} to {after.get(name, 'none')}"
+        for name in sorted({*before, *after})
+        if before.get(name) != after.get(name)
+    ]
+    changed += [
+        f"{name}, which is installed to be edited, was edited"
+        for name in _package_names(script)
+        if host.sources.get(name) != sources.get(name)
+    ]
     if changed:
-        one = changed[0]
-        how = f"{one} changed from {before.get(one, 'none')} to {after.get(one, 'none')}"
+        how = changed[0]
         what = f"{how} while it was recorded, and no run of this session is kept"
         fix = "leave its packages as they are until it is recorded, and record it again"
         raise BenchbookError(Problem(script.path, script.metadata.line_of("dependencies"), what, fix))
