@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -136,3 +137,119 @@ def test_quoted_figures_are_of_no_run() -> None:
     first, _, third = table["variants"]["default"]["runs"]
     third["cells"] = copy.deepcopy(first["cells"])
     assert copied_runs(table) == []
+
+
+def machine_times(seed: int, scatter: float = 0.3, machine: str = "cpu-test") -> dict[str, Any]:
+    """A record whose cells take about 5 ms, no two of them as long; its metric is the time of one."""
+    table = measured() | {"machine": machine}
+    generator = random.Random(seed)
+    table["variants"]["default"]["traces"] = {}
+    for run in table["variants"]["default"]["runs"]:
+        for rank in (run, *run["other_ranks"]):
+            for cell in rank["cells"].values():
+                cell["seconds"] = 0.005 * generator.uniform(1 - scatter, 1 + scatter)
+            rank["metrics"]["took"] = rank["cells"]["add"]["seconds"]
+    return table
+
+
+def near(table: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    """What is said of a record beside another one, of which no time is known to the last digit."""
+    script = parse_script(TIMED, "snippets/sums/add.py", "sums/add.py")
+    problems = copy_problems(table, {}, "copied.json", script=script, elsewhere=[other])
+    return [problem.what for problem in problems]
+
+
+def leave_one_process(table: dict[str, Any]) -> None:
+    """Leave half of the times of each run."""
+    for run in table["variants"]["default"]["runs"]:
+        del run["other_ranks"]
+
+
+def changed(table: dict[str, Any], change: Callable[[float], float]) -> dict[str, Any]:
+    """The record as of another machine, each of its times changed."""
+    copied = copy.deepcopy(table) | {"machine": "cpu-other"}
+    for variant in copied["variants"].values():
+        for run in variant["runs"]:
+            for rank in (run, *run.get("other_ranks", ())):
+                rank["metrics"]["took"] = change(rank["metrics"]["took"])
+                for cell in rank["cells"].values():
+                    cell["seconds"] = change(cell["seconds"])
+    return copied
+
+
+def to_microseconds(seconds: float) -> float:
+    return round(seconds, 6)
+
+
+def to_digits(seconds: float) -> float:
+    return float(f"{seconds:.5g}")
+
+
+def to_fewer_digits(seconds: float) -> float:
+    return float(f"{seconds:.4g}")
+
+
+def one_microsecond_more(seconds: float) -> float:
+    return seconds + 1e-6
+
+
+def longer_and_rounded(seconds: float) -> float:
+    return float(f"{seconds * 1.07:.5g}")
+
+
+@pytest.mark.parametrize(
+    "change", [to_microseconds, to_digits, to_fewer_digits, one_microsecond_more, longer_and_rounded]
+)
+def test_times_of_another_machine_are_a_copy_when_they_are_rounded_or_moved(
+    change: Callable[[float], float],
+) -> None:
+    table = machine_times(1)
+    (what,) = near(changed(table, change), table)
+    assert what == f"variant default: its times are nearly those of {table['machine']}"
+
+
+def test_a_rounded_copy_is_one_in_another_order_of_runs() -> None:
+    table = machine_times(1)
+    copied = changed(table, to_digits)
+    copied["variants"]["default"]["runs"].reverse()
+    (what,) = near(copied, table)
+    assert what == f"variant default: its times are nearly those of {table['machine']}"
+
+
+def test_variants_of_few_times_are_a_copy_together() -> None:
+    table = machine_times(1)
+    leave_one_process(table)
+    variant = table["variants"]["default"]
+    table["variants"] = {
+        f"run={number}": variant | {"runs": [run]} for number, run in enumerate(variant["runs"])
+    }
+    (what,) = near(changed(table, to_digits), table)
+    assert what == f"variant run=0: its times are nearly those of {table['machine']}"
+
+
+def test_two_machines_whose_times_scatter_by_a_hundredth_hold_no_copy() -> None:
+    pairs = [
+        (machine_times(seed, 0.01), machine_times(seed + 1, 0.01, "cpu-other")) for seed in range(0, 100, 2)
+    ]
+    assert [what for one, other in pairs for what in near(other, one)] == []
+
+
+def test_times_that_hardly_scatter_may_be_nearly_the_same() -> None:
+    assert near(machine_times(2, 0.0001, "cpu-other"), machine_times(1, 0.0001)) == []
+
+
+@pytest.mark.parametrize(("runs", "is_told"), [(1, False), (3, True)])
+def test_of_few_times_nobody_can_tell_whether_they_are_nearly_the_same(runs: int, is_told: bool) -> None:
+    table = machine_times(1)
+    leave_one_process(table)
+    del table["variants"]["default"]["runs"][runs:]
+    assert bool(near(changed(table, to_digits), table)) is is_told
+
+
+def test_nearly_the_same_times_are_no_copy_on_one_machine_or_where_they_are_quoted() -> None:
+    table = machine_times(1)
+    again = changed(table, to_digits)
+    assert near(again | {"machine": table["machine"]}, table) == []
+    (campaign,) = again["campaigns"].values()
+    campaign["source"] = "https://example.org/"
+    assert near(again, table) == []

@@ -570,9 +570,10 @@ def _refusals(
         yield from plausibility_problems(table, machine, script, path)
         yield from entry_problems(table, script, path)
         elsewhere = _records_elsewhere(project, table["machine"], reference, before)
-        yield from copy_problems(table, known, path, script=script)
+        tables = [record_table(record) for record in elsewhere]
+        yield from copy_problems(table, known, path, script=script, elsewhere=tables)
         known |= known_samples(table, script)
-        yield from kind_problems(table, map(record_table, elsewhere), path)
+        yield from kind_problems(table, tables, path)
         yield from _speed_problems(project, script, machine, table, elsewhere, before, path)
     sizes: dict[str, int] = {}
     for table in records:

@@ -432,9 +432,13 @@ def _copied(
     def is_new(path: str) -> bool:
         return committed is None or not committed.has_as_here(path)
 
+    seen: dict[str, list[dict[str, Any]]] = {}
     for one in sorted(read, key=lambda one: is_new(one.path)):
         script = scripts.get(one.table["script"])
-        yield from copy_problems(one.table, samples, one.path, one.text, script)
+        beside = seen.setdefault(one.table["script"], [])
+        elsewhere = beside if is_new(one.path) else ()
+        yield from copy_problems(one.table, samples, one.path, one.text, script, elsewhere)
+        beside.append(one.table)
         for key, whose in known_samples(one.table, script).items():
             samples.setdefault(key, whose)
     yield from repacked_problems(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from benchbook.checking.memory_bounds import items_of, ranks_of
 from benchbook.content.positions import json_line
 from benchbook.content.problems import Problem
 from benchbook.content.script import Script
-from benchbook.content.units import UNITS
+from benchbook.content.units import UNITS, Unit
 from benchbook.content.validation import RECORD_AGAIN
 
 # So many that agree were not measured twice.
@@ -20,6 +21,15 @@ SAMPLES_THAT_SCATTER = 3
 TELLING_SECONDS = 1e-4
 # The same, of the cell that takes longest, where nobody knows by which factor times were changed.
 TELLING_SHARE = 0.001
+# Times of two machines whose ratios spread by less, in natural logarithms, are a copy that was rounded or
+# moved: those of two measurements spread by some tenths.
+NEARLY = 1e-3
+# So many pairs of times tell that.
+PAIRS_THAT_TELL = 10
+# Of shorter times a microsecond more would spread the ratios further.
+LONG_SECONDS = 1e-3
+# What scatters less in itself, in natural logarithms, may be nearly the same on any two machines.
+OWN_SCATTER = 10 * NEARLY
 # What a process held: pages of whatever was loaded, which no two machines have quite as many of.
 HELD = ("process_memory", "process_memory_peak")
 # What they are of, for messages, and each of them, in an order that does not depend on that of the runs.
@@ -167,6 +177,66 @@ def _measured(table: Mapping[str, Any], variant: str) -> Measured:
     return Measured(table["machine"], table["script"], table["variants"][variant]["campaign"])
 
 
+def _near_samples(
+    table: Mapping[str, Any], other: Mapping[str, Any], script: Script | None
+) -> Iterator[tuple[str, str]]:
+    """The variants whose times, or rates, are nearly those of another machine but for one factor.
+
+    Variants of few times are looked at together, and named by the first of them.
+
+    Parameters:
+        table: The record.
+        other: The record of the same script on the other machine.
+        script: The script as it stands; without it nothing is known of its metrics.
+    """
+    there = _logarithms(other, script)
+    pairs: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for (words, variant, place), values in _logarithms(table, script).items():
+        known = there.get((words, variant, place), [])
+        if len(known) == len(values):
+            pairs.setdefault((words, variant), []).extend(zip(sorted(values), sorted(known), strict=True))
+    together: dict[str, tuple[str, list[tuple[float, float]]]] = {}
+    for (words, variant), found in pairs.items():
+        if len(found) < PAIRS_THAT_TELL:
+            together.setdefault(words, (variant, []))[1].extend(found)
+        elif _are_near(found):
+            yield variant, words
+    for words, (variant, found) in together.items():
+        if len(found) >= PAIRS_THAT_TELL and _are_near(found):
+            yield variant, words
+
+
+def _logarithms(table: Mapping[str, Any], script: Script | None) -> dict[tuple[str, str, str], list[float]]:
+    """The natural logarithms of measured times over a millisecond, and of rates.
+
+    By what they are, their variant, and their cell or metric; without quoted figures.
+    """
+    units: dict[str, Unit] = {}
+    if script is not None:
+        units = {name: UNITS[script.metadata.metrics[name].unit] for name in timed_metrics(script)}
+    found: dict[tuple[str, str, str], list[float]] = {}
+    for name, variant in table["variants"].items():
+        if "source" in table["campaigns"][variant["campaign"]]:
+            continue
+        for rank in (rank for run in variant["runs"] for rank in ranks_of(run)):
+            for cell, meters in rank["cells"].items():
+                if (took := float(meters.get("seconds") or 0)) > LONG_SECONDS:
+                    found.setdefault(("times", name, f"cell {cell}"), []).append(math.log(took))
+        for metric, unit in units.items():
+            words, least = ("times", LONG_SECONDS / unit.factor) if unit.dimension == "time" else ("rates", 0)
+            for value in map(float, items_of(variant["runs"], metric)):
+                if value > least:
+                    found.setdefault((words, name, f"metric {metric}"), []).append(math.log(value))
+    return found
+
+
+def _are_near(pairs: Sequence[tuple[float, float]]) -> bool:
+    """Whether the ratios of numbers that scatter hardly do, told the logarithms of both of each pair."""
+    ratios = [here - there for here, there in pairs]
+    here = [value for value, _ in pairs]
+    return max(ratios) - min(ratios) < NEARLY and max(here) - min(here) > OWN_SCATTER
+
+
 def timed_metrics(script: Script) -> tuple[str, ...]:
     """The metrics of a script that are a time or a rate."""
     declared = script.metadata.metrics.items()
@@ -203,6 +273,7 @@ def copy_problems(
     path: str,
     text: str = "",
     script: Script | None = None,
+    elsewhere: Iterable[Mapping[str, Any]] = (),
 ) -> Iterator[Problem]:
     """Variants whose times, readings or traces are those of another machine, script, campaign or variant.
 
@@ -215,6 +286,8 @@ def copy_problems(
         path: The file, for messages.
         text: Its content, to find lines in.
         script: The script as it stands.
+        elsewhere: Records of the same script, whose times may be nearly the same where they are of another
+            machine.
     """
     told: set[str] = set()
     first: dict[Samples, str] = {}
@@ -242,6 +315,14 @@ def copy_problems(
                 f"variant {process.variant}: times of its run in place {process.place} are those of {whose}"
             )
             yield Problem(path, json_line(text, ("variants", process.variant)), what, RECORD_AGAIN)
+    for record in elsewhere:
+        if record["machine"] == table["machine"]:
+            continue
+        for name, words in _near_samples(table, record, script):
+            if name not in told:
+                told.add(name)
+                what = f"variant {name}: its {words} are nearly those of {record['machine']}"
+                yield Problem(path, json_line(text, ("variants", name)), what, RECORD_AGAIN)
 
 
 def _elsewhere(here: Measured, other: Measured, repeats: bool) -> str | None:
