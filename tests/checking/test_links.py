@@ -8,7 +8,7 @@ import pytest
 
 from benchbook.checking.links import anchors, calculator_link_problems, link_problems
 from benchbook.content.page_source import parse_page
-from benchbook.rendering.calculator_form import LINKS
+from benchbook.rendering.calculator_form import GUIDE_LINKS
 
 PAGES = {
     "index.md": parse_page("# Start { #start }\n"),
@@ -100,7 +100,7 @@ def test_other_links_are_left_alone(text: str, tmp_path: Path) -> None:
 def linked_pages() -> dict[str, str]:
     """The pages that the calculator links to, with the headings that it names."""
     pages: dict[str, str] = {}
-    for link in dict.fromkeys(LINKS.values()):
+    for link in dict.fromkeys(GUIDE_LINKS.values()):
         name, _, anchor = link.partition("#")
         pages[name] = pages.get(name, "# Guide { #guide }\n") + f"\n## Part {{ #{anchor} }}\n"
     return pages
@@ -121,7 +121,7 @@ def test_a_page_that_the_calculator_links_to_is_missed_once_at_its_fence() -> No
     del pages["comparing_setups.md"]
     assert calculator_problems(pages) == [
         "docs/en/memory_calculator.md:3: the calculator links to the page `comparing_setups.md`, which is not "
-        "there; restore the page, or change LINKS in scripts/benchbook/rendering/calculator_form.py"
+        "there; restore the page, or change GUIDE_LINKS in scripts/benchbook/rendering/calculator_form.py"
     ]
     assert calculator_problems(pages, "errors") == []
 

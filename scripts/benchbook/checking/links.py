@@ -14,7 +14,7 @@ from benchbook.content.claims import claim_anchor
 from benchbook.content.page_source import CODE_SPAN, ROW, PageSource, claim_sentences, fence_name
 from benchbook.content.problems import Problem, did_you_mean
 from benchbook.content.site_files import ASSETS
-from benchbook.rendering.calculator_form import FORM, LINKS
+from benchbook.rendering.calculator_form import FORM, GUIDE_LINKS
 
 # A full address, or one of another host: not ours to follow.
 _SCHEME = re.compile(r"(?:[a-z][a-z0-9+.-]*:|//)", re.IGNORECASE)
@@ -88,13 +88,13 @@ def link_problems(page: PageSource, name: str, folder: Path, path: str, known: A
 
 def calculator_link_problems(page: PageSource, path: str, known: Anchors) -> Iterator[Problem]:
     """What the calculator's form links to and is not there; `path` and `known` as in `link_problems`."""
-    change = "or change LINKS in scripts/benchbook/rendering/calculator_form.py"
+    change = "or change GUIDE_LINKS in scripts/benchbook/rendering/calculator_form.py"
     for token in page.tokens:
         if fence_name(token) != "calculator" or token.content.strip() != FORM:
             continue
         assert token.map is not None
         line = token.map[0] + 1
-        links = [link.partition("#") for link in dict.fromkeys(LINKS.values())]
+        links = [link.partition("#") for link in dict.fromkeys(GUIDE_LINKS.values())]
         for target in dict.fromkeys(target for target, _, _ in links if target not in known):
             what = f"the calculator links to the page `{target}`, which is not there"
             yield Problem(path, line, what, f"restore the page, {change}")

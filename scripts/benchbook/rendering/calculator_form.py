@@ -125,7 +125,7 @@ _FITTING_SAID: Mapping[str, str | int] = {"batch": _FITTING_SETUP.batch, "sequen
 _FAMILIES = {"encoder": "BERT", "decoder": "Llama", "gpt": "GPT-2"}
 
 # Where the guides treat what the page proposes; `benchbook check` looks each of them up.
-LINKS = {
+GUIDE_LINKS = {
     "sdpa": "model_memory_anatomy.md#attention-and-dropout",
     **dict.fromkeys(
         ("accumulate", "accumulate_pairs", "accumulate_completions"),
@@ -329,7 +329,7 @@ def _settings(build: Build, gpus: list[dict[str, Any]], models: tuple[ListedMode
             "setup": {**_FITTING_SAID, "checkpointing": 1},
             "models": _fitting(build.library, models),
         },
-        "links": {name: build.here.address(link) for name, link in LINKS.items()},
+        "links": {name: build.here.address(link) for name, link in GUIDE_LINKS.items()},
         "strings": {name: _plain(language, language.text(name)) for name in names},
     }
     return json.dumps(settings, ensure_ascii=False).replace("<", "\\u003c")
