@@ -32,11 +32,11 @@ from benchbook.checking.shown import shown_problems
 from benchbook.checking.traces import (
     TraceFile,
     add_sizes,
+    committed_traces,
     entry_problems,
     guide_problems,
     named_traces,
     repacked_problems,
-    trace_files,
     trace_problems,
 )
 from benchbook.content.formats import count_marks, from_table, has_same, is_same, too_large
@@ -512,7 +512,7 @@ def _repacked(
     project: Project, bundle: Mapping[str, Any], path: str, before: Sequence[_Placed]
 ) -> Iterator[Problem]:
     """The traces of a bundle that are those of another machine: one that is here, or came in before it."""
-    files = list(trace_files(project)) if bundle["traces"] else []
+    files = list(committed_traces(project)) if bundle["traces"] else []
     files += [(one.machine.name, one.path, packed) for one in before for packed in one.traces.values()]
     files += [(bundle["machine"]["name"], path, packed) for packed in bundle["traces"].values()]
     yield from (problem for problem in repacked_problems(files) if problem.path == path)

@@ -63,9 +63,9 @@ from benchbook.checking.status import StatusRow, is_lent, script_status
 from benchbook.checking.traces import (
     add_sizes,
     committed_problems,
+    committed_traces,
     guide_problems,
     repacked_problems,
-    trace_files,
     unnamed_file_problems,
 )
 from benchbook.content.fence_names import CLAIM
@@ -442,7 +442,7 @@ def _copied(
         for key, whose in known_samples(one.table, script).items():
             samples.setdefault(key, whose)
     yield from repacked_problems(
-        sorted(trace_files(project), key=lambda file: is_new(f"{Path(file[1]).parent}.json"))
+        sorted(committed_traces(project), key=lambda file: is_new(f"{Path(file[1]).parent}.json"))
     )
 
 

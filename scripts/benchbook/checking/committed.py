@@ -18,7 +18,7 @@ from benchbook.content.formats import from_table, has_same, is_same
 from benchbook.content.machines import MachineDescription, differing_key
 from benchbook.content.positions import json_line, toml_line
 from benchbook.content.problems import BenchbookError, Problem, few
-from benchbook.content.project import Project, read_config
+from benchbook.content.project import Project, read_settings
 from benchbook.content.records import MOST_CAMPAIGNS, Campaign, HistoryLine, is_published, measured_days
 from benchbook.content.regions import region_lines
 from benchbook.content.revisions import git_answer, has_whole_history, listed_files
@@ -321,7 +321,7 @@ def added_maintained_machines(project: Project, committed: Committed) -> Iterato
         return
     text = (project.root / "pyproject.toml").read_text("utf-8")
     try:
-        there = read_config(told.decode("utf-8", "replace"), "pyproject.toml")
+        there = read_settings(told.decode("utf-8", "replace"), "pyproject.toml")
     except BenchbookError:
         return
     if new := sorted(project.config.maintained - there.maintained):

@@ -168,7 +168,7 @@ def repacked_problems(files: Iterable[tuple[str, str, bytes]]) -> Iterator[Probl
             yield Problem(path, 1, f"a trace is that of {whose}, packed otherwise", RECORD_AGAIN)
 
 
-def trace_files(project: Project) -> Iterator[tuple[str, str, bytes]]:
+def committed_traces(project: Project) -> Iterator[tuple[str, str, bytes]]:
     """The traces that lie beside records: of each its machine, its path, and its bytes."""
     for machine in project.machines:
         for place in sorted((project.records / machine).glob("*/*/*.json.gz")):

@@ -85,7 +85,7 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
-def read_config(text: str, path: str) -> Config:
+def read_settings(text: str, path: str) -> Config:
     """The settings that a pyproject.toml holds.
 
     Parameters:
@@ -162,7 +162,7 @@ class Project:
             return Config()
         except (OSError, UnicodeDecodeError) as error:
             raise BenchbookError(unreadable(path.name, error)) from error
-        return read_config(text, path.name)
+        return read_settings(text, path.name)
 
     @property
     def languages(self) -> tuple[str, ...]:
