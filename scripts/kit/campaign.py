@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import compileall
 import contextlib
+import errno
 import fcntl
 import gzip
 import hashlib
@@ -38,6 +39,7 @@ KIT = Path(__file__).resolve().parent
 # One for each machine, since several may share a folder of results.
 JOURNAL = "journal-{}.tar.gz"
 EVERY_JOURNAL = "journal*.tar.gz"
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Below the work folder, where the recorder keeps the runs of what is not whole, in a folder for each machine.
 JOURNALS = "handbook/.benchbook"
 # Says of which kit a work folder is: no other folder is ever emptied.
@@ -289,13 +291,16 @@ def restore(work: Path, out: Path, log: Log) -> list[Path]:
             digest = digest_of(path)
             if digest in known_digests:
                 continue
-            known_digests.add(digest)
             found = Path(temporary) / digest
             try:
                 with tarfile.open(path) as archive:
                     archive.extractall(found, filter="data")
             except (OSError, EOFError, tarfile.TarError) as error:
+                # It is whole all the same, for a call that has room.
+                if isinstance(error, OSError) and error.errno in NO_ROOM:
+                    raise
                 log.tell(f"{path} is damaged, and left out ({error})")
+            known_digests.add(digest)
             for journal in sorted((found / ".benchbook").glob("**/*.jsonl")):
                 known = work / JOURNALS / journal.relative_to(found / ".benchbook")
                 if not known.is_file() or _supersedes(journal, known):

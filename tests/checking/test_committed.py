@@ -407,6 +407,16 @@ def test_a_machine_that_becomes_one_of_the_maintainers_is_a_warning(project: Pro
     assert settings_warned(project) == []
 
 
+def test_a_tag_that_is_called_as_main_is_not_main(project: Project) -> None:
+    table = table_of(project)
+    table["variants"]["default"]["output"] = {"add": "total 7\n"}
+    put(project, table)
+    commit_all(project.root)
+    git(project.root, "tag", "origin/main")
+    (what,) = said(project)
+    assert what.endswith("of the same campaign (its output differs)")
+
+
 def test_a_setting_of_the_site_that_main_has_stays(project: Project) -> None:
     path = project.root / "mkdocs.yml"
     held = write(path, f"{path.read_text('utf-8')}docs_dir: docs\n").read_text("utf-8")

@@ -33,6 +33,7 @@ from benchbook.recording import command as recording
 from benchbook.recording import hosts
 from benchbook.recording import session as sessions
 from benchbook.recording.campaign import Turn, header
+from benchbook.recording.host_process import _sources
 from benchbook.recording.jobs import CRASHED, OK, OUT_OF_MEMORY, Failure, Result
 from benchbook.recording.journal import Journal, open_journal
 from benchbook.recording.plan import Task, make_plan
@@ -1447,6 +1448,45 @@ def test_a_campaign_is_not_gone_on_with_once_a_package_is_edited_that_is_install
     assert record(project) == 0
 
 
+def test_a_campaign_is_not_gone_on_with_where_other_code_lies_in_the_folders_of_pythonpath(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, PLAIN, TIMED)
+    shim = write(tmp_path / "shims/sitecustomize.py", "x = 1\n")
+    with monkeypatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(shim.parent), prepend=os.pathsep)
+        for text in ("x = 1\n", "x = 10\n"):
+            if text != shim.read_text("utf-8"):
+                write(shim, text)
+            capsys.readouterr()
+            stopped(project, monkeypatch, 1)
+            assert ("new campaign" in capsys.readouterr().err) == (text == "x = 10\n")
+            stopped(project, monkeypatch, 1)
+            assert "new campaign" not in capsys.readouterr().err
+    assert record(project) == 0
+    assert "a new campaign begins" in capsys.readouterr().err
+
+
+def test_what_was_edited_where_it_is_installed_is_told_from_what_was_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, "1.0")
+    names = ("gadget/__init__.py", "gadget/notes.txt", "gadget-1.0.dist-info/RECORD")
+    code, notes, listed = (write(tmp_path / name, "x = 1\n") for name in names)
+    write(listed, "".join(f"{name},,\n" for name in names))
+    monkeypatch.syspath_prepend(tmp_path)
+    as_installed = _sources(["gadget"])
+    later = listed.stat().st_mtime + 60
+    os.utime(notes, (later, later))
+    assert _sources(["gadget"]) == as_installed
+    found = []
+    for text in ("x = 1\n", "x = 2\n"):
+        write(code, text)
+        os.utime(code, (later, later))
+        found.append(_sources(["gadget"]))
+    assert as_installed != found[0] != found[1]
+
+
 @pytest.mark.parametrize("file", ["direct_url.json", "RECORD"])
 def test_a_campaign_is_not_gone_on_with_where_a_package_of_the_same_version_is_of_other_code(
     project: Project,
@@ -1496,7 +1536,7 @@ def test_runs_from_before_and_after_an_edit_of_a_package_are_not_kept_and_that_i
     assert record(project) == 1
     [line] = [line for line in capsys.readouterr().err.splitlines() if "gadget" in line]
     assert line == (
-        "snippets/guide/small.py:4: gadget, which is installed to be edited, was edited while it was recorded, and "
+        "snippets/guide/small.py:4: the code of gadget changed while it was recorded, and "
         "no run of this session is kept; leave its packages as they are until it is recorded, and record it again"
     )
     assert not project.records.exists()

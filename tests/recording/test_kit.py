@@ -564,6 +564,21 @@ def test_what_is_damaged_is_left_out_and_named(campaign: ModuleType, work: Path)
     assert said.count("is damaged, and left out") == 2
 
 
+def test_an_archive_that_a_full_disk_has_no_room_for_is_put_back_by_the_next_call(
+    campaign: ModuleType, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tarred(campaign.KIT / "state/journal-m.tar.gz", {".benchbook/m/a.jsonl": "1\n2\n"})
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tarfile.TarFile, "extractall", full)
+        with pytest.raises(OSError, match="No space left"):
+            restored(campaign, work)
+    assert restored(campaign, work)[0] == {"a.jsonl": "1\n2\n"}
+
+
 def test_a_log_that_cannot_be_written_ends_nothing(
     campaign: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -125,7 +125,8 @@ def committed_records(project: Project) -> Committed | None:
     Raises:
         BenchbookError: It has more than any checkout here, or not all of it is here.
     """
-    for name in ("origin/main", "main", "HEAD"):
+    # In full: a tag of a stranger's fork may be called `origin/main`.
+    for name in ("refs/remotes/origin/main", "refs/heads/main", "HEAD"):
         if (base := git_answer(project.root, "merge-base", "HEAD", name)) is not None:
             break
     else:

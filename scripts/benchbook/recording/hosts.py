@@ -137,7 +137,7 @@ class Host:
             self.close()
             raise
         self.packages: dict[str, str] = ready["packages"]
-        # The state of the code of each package that is installed to be edited.
+        # The state of the code of each of them: edited, or installed to be.
         self.sources: dict[str, str] = ready["sources"]
         # A digest of all that its environment holds.
         self.installed: str = ready["installed"]

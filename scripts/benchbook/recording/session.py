@@ -582,7 +582,7 @@ def _see_that_packages_are_the_same(script: Script, before: Mapping[str, str], h
         if before.get(name) != after.get(name)
     ]
     changed += [
-        f"{name}, which is installed to be edited, was edited"
+        f"the code of {name} changed"
         for name in _package_names(script)
         if host.sources.get(name) != sources.get(name)
     ]
