@@ -77,9 +77,9 @@ def refused(project: Project, bundle: Table, replacing: bool = False) -> list[st
 FIELDS: dict[str, tuple[Change, str]] = {
     "virtualisation": (lambda m: m.update(virtualisation="kvm"), 'virtualisation (null by "kvm")'),
     "system.kernel": (lambda m: m["system"].update(kernel="6.8"), 'system.kernel (null by "6.8")'),
-    "system.libc": (
-        lambda m: m["system"].update(libc="glibc 2.36 " * 10),
-        'system.libc (null by "glibc 2.36 glibc 2.36 glibc 2.36 glibc 2.36 glibc 2.36 glib…)',
+    "system.os": (
+        lambda m: m["system"].update(os="Debian 12.1 " * 10),
+        'system.os (null by "Debian 12.1 Debian 12.1 Debian 12.1 Debian 12.1 Debian 12.1…)',
     ),
     "memory": (lambda m: m.update(memory_bytes=24 * 2**30 - 1), "memory_bytes (25769803776 by 25769803775)"),
 }
