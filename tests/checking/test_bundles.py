@@ -853,22 +853,21 @@ def test_seeds_without_end_are_refused(project: Project, tmp_path: Path) -> None
     assert "total has 101 seeds, and 100 are the most that a script takes" in said
 
 
-def test_a_time_that_no_clock_tells_is_not_believed(project: Project, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("seconds", "what"),
+    [
+        (1e-9, "total is 1e-09 s, less than any clock tells"),
+        (0.5, "total is 0.5 s, and all cells of its run took 0.132 s"),
+    ],
+)
+def test_a_time_that_no_clock_tells_or_that_is_longer_than_its_run_is_not_believed(
+    project: Project, tmp_path: Path, seconds: float, what: str
+) -> None:
     timed = SCRIPT.replace('"count"', '"s"')
     write(project.snippets / "sums/add.py", timed)
     bundle = bundle_of(timed)
-    variant(bundle)["runs"][1]["metrics"]["total"] = 1e-9
-    said = refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
-    assert "total is 1e-09 s, less than any clock tells" in said
-
-
-def test_a_time_is_not_longer_than_the_run_it_was_measured_in(project: Project, tmp_path: Path) -> None:
-    timed = SCRIPT.replace('"count"', '"s"')
-    write(project.snippets / "sums/add.py", timed)
-    bundle = bundle_of(timed)
-    variant(bundle)["runs"][1]["metrics"]["total"] = 0.5
-    said = refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
-    assert "total is 0.5 s, and all cells of its run took 0.132 s" in said
+    variant(bundle)["runs"][1]["metrics"]["total"] = seconds
+    assert what in refusal(project, write(tmp_path / "bundle.json", packed(bundle)))
 
 
 def test_the_timed_blocks_of_a_run_are_not_longer_than_it_together(project: Project, tmp_path: Path) -> None:

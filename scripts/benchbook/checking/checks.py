@@ -83,7 +83,7 @@ from benchbook.content.records import (
     load_record,
     record_from,
 )
-from benchbook.content.revisions import git_answer
+from benchbook.content.revisions import git_answer, text_at
 from benchbook.content.script import Script, read_script
 from benchbook.content.site_files import site_file_problems, tree_problems, unreadable_tree
 from benchbook.content.tracked import beside_script_problems, tracked_problems
@@ -116,23 +116,6 @@ class CheckReport:
 
 
 @dataclass(frozen=True)
-class _Measured:
-    """A record as far as it was measured with its script as it stands.
-
-    Parameters:
-        path: The file, for messages.
-        text: Its content, to find lines in.
-        table: What it holds, without the variants of other code and those that are quoted.
-        machine: The description of its machine.
-    """
-
-    path: str
-    text: str
-    table: dict[str, Any]
-    machine: dict[str, Any]
-
-
-@dataclass(frozen=True)
 class _Read:
     """A record of the right shape, in its place.
 
@@ -145,6 +128,19 @@ class _Read:
     path: str
     text: str
     table: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Measured(_Read):
+    """A record as far as it was measured with its script as it stands.
+
+    Its `table` is without the variants of other code and those that are quoted.
+
+    Parameters:
+        machine: The description of its machine.
+    """
+
+    machine: dict[str, Any]
 
 
 def check_project(project: Project) -> CheckReport:
@@ -251,9 +247,8 @@ def _look(
     if committed is not None:
         problems += forgotten_predictions(project, committed)
         problems += late_predictions(project, committed)
-        told = git_answer(project.root, "show", f"{committed.commit}:./{SETTINGS}") or b""
         problems += dropped_strings(project, committed)
-        problems += dropped_settings(project, told.decode("utf-8", "replace"))
+        problems += dropped_settings(project, text_at(project.root, committed.commit, SETTINGS) or "")
         warnings += edited_predictions(project, committed)
     problems += _quoting_problems(project)
     problems += _language_problems(project)

@@ -21,7 +21,7 @@ from benchbook.content.problems import BenchbookError, Problem, few
 from benchbook.content.project import Project, read_settings
 from benchbook.content.records import MOST_CAMPAIGNS, Campaign, HistoryLine, is_published, measured_days
 from benchbook.content.regions import region_lines
-from benchbook.content.revisions import git_answer, has_whole_history, listed_files
+from benchbook.content.revisions import git_answer, has_whole_history, listed_files, text_at
 from benchbook.content.script import Script
 from benchbook.content.validation import (
     RECORD_AGAIN,
@@ -316,13 +316,13 @@ def _is_corrected(name: str, before: Mapping[str, Any], table: Mapping[str, Any]
 
 def added_maintained_machines(project: Project, committed: Committed) -> Iterator[Problem]:
     """Machines that pyproject.toml names as the maintainers' here, and not on `main`."""
-    told = git_answer(project.root, "show", f"{committed.commit}:./pyproject.toml")
+    told = text_at(project.root, committed.commit, "pyproject.toml")
     # Of what is no file of settings there, nothing can be said.
     if told is None:
         return
     text = (project.root / "pyproject.toml").read_text("utf-8")
     try:
-        there = read_settings(told.decode("utf-8", "replace"), "pyproject.toml")
+        there = read_settings(told, "pyproject.toml")
     except BenchbookError:
         return
     if new := sorted(project.config.maintained - there.maintained):
@@ -334,14 +334,13 @@ def added_maintained_machines(project: Project, committed: Committed) -> Iterato
 def dropped_strings(project: Project, committed: Committed) -> Iterator[Problem]:
     """Interface texts that are gone from English, where the code that asks for them is that of `main`."""
     shown = f"docs/{FALLBACK}/{FILE}"
-    told = git_answer(project.root, "show", f"{committed.commit}:./{shown}")
+    told = text_at(project.root, committed.commit, shown)
     unchanged = git_answer(project.root, "diff", "--quiet", committed.commit, "--", "scripts/benchbook")
     if told is None or unchanged is None:
         return
     try:
         there, here = (
-            parse_yaml(text)["strings"].keys()
-            for text in (told.decode("utf-8"), (project.root / shown).read_text("utf-8"))
+            parse_yaml(text)["strings"].keys() for text in (told, (project.root / shown).read_text("utf-8"))
         )
     except (OSError, UnicodeDecodeError, InvalidYamlError, TypeError, KeyError, AttributeError):
         return  # told elsewhere

@@ -23,7 +23,7 @@ from benchbook.content.predictions import (
 from benchbook.content.problems import BenchbookError, Problem, few
 from benchbook.content.project import Project
 from benchbook.content.records import Campaign, Record, load_record, record_from
-from benchbook.content.revisions import git_answer, has_whole_history, moment_of
+from benchbook.content.revisions import git_answer, has_whole_history, moment_of, text_at
 from benchbook.content.validation import prediction_problems, read_json
 from benchbook.predictions.asking import Asked, Question, ask
 from benchbook.predictions.freshness import came_too_late, measured_at, stale_prediction
@@ -310,7 +310,7 @@ def _at_commit(root: Path, path: str, commit: str) -> str | None:
     """What a file held at a commit, empty if it was not there; None where git does not know the commit."""
     if not commit or git_answer(root, "cat-file", "-e", f"{commit}^{{commit}}") is None:
         return None
-    return (git_answer(root, "show", f"{commit}:./{path}") or b"").decode("utf-8", "replace")
+    return text_at(root, commit, path) or ""
 
 
 @dataclass(frozen=True)

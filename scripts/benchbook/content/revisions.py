@@ -163,6 +163,18 @@ def _unreadable(commit: str) -> Problem:
     return Problem(commit, 1, "cannot be read", "fetch its files: the clone is partial")
 
 
+def text_at(root: Path, commit: str, path: str) -> str | None:
+    """What a file held in a commit, what is no UTF-8 of it replaced; None where it was not there.
+
+    Parameters:
+        root: The checkout.
+        commit: Any name of it.
+        path: From the root.
+    """
+    told = git_answer(root, "show", f"{commit}:./{path}")
+    return None if told is None else told.decode("utf-8", "replace")
+
+
 def git_answer(root: Path, *arguments: str, send: bytes = b"") -> bytes | None:
     """What git says in a folder; None where there is no git, or it fails."""
     try:
