@@ -253,6 +253,9 @@ def unpack(work: Path) -> None:
         for wheel in sorted((KIT / "wheels").glob("*.whl")):
             with zipfile.ZipFile(wheel) as archive:
                 archive.extractall(part)
+        # The lists are written last, as an installer does: code that is newer was edited since.
+        for listed in part.glob("*.dist-info/RECORD"):
+            listed.touch()
         part.rename(site)
         # Once, with all cores: where nothing may be written beside them, each process would do so for itself.
         compileall.compile_dir(site, quiet=2, workers=0)

@@ -1467,6 +1467,26 @@ def test_a_campaign_is_not_gone_on_with_where_other_code_lies_in_the_folders_of_
     assert "a new campaign begins" in capsys.readouterr().err
 
 
+def test_a_campaign_is_gone_on_with_where_the_same_code_was_put_into_the_folders_of_pythonpath_later(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    needs_gadget(project, TIMED)
+    for day in ("one", "two"):
+        install(site := tmp_path / day, "1.0")
+        code, own = write(site / "gadget/__init__.py", ""), write(site / "own.py", "x = 1\n")
+        listed = write(site / "gadget-1.0.dist-info/RECORD", "gadget/__init__.py,,\n")
+        later = {"one": 0, "two": 86_400}[day] + listed.stat().st_mtime
+        for path in (code, own, listed):
+            os.utime(path, (later, later))
+        # Nothing is waited for that is no file.
+        os.mkfifo(site / "queue.py")
+        monkeypatch.setenv("PYTHONPATH", str(site))
+        stopped(project, monkeypatch, 1)
+        assert "new campaign" not in capsys.readouterr().err
+    assert record(project) == 0
+    assert "new campaign" not in capsys.readouterr().err
+
+
 def test_what_was_edited_where_it_is_installed_is_told_from_what_was_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -397,6 +397,21 @@ def test_a_later_call_finds_the_journal_and_runs_the_commit_again(campaign: Modu
     assert (work / "handbook/.benchbook/x.jsonl").read_text() == "a run"
 
 
+def test_no_package_of_a_kit_looks_edited_whatever_the_order_in_its_wheel(
+    campaign: ModuleType, tmp_path: Path
+) -> None:
+    (tmp_path / "kit/wheels").mkdir()
+    tarred(tmp_path / "kit/handbook.tar.gz", {})
+    code = [f"gadget/part{i}.py" for i in range(500)]
+    with zipfile.ZipFile(tmp_path / "kit/wheels/gadget-1.0-py3-none-any.whl", "w") as wheel:
+        for name in ("gadget-1.0.dist-info/RECORD", *code):
+            wheel.writestr(name, "x = 1\n")
+    work: Path = campaign.work_folder(tmp_path / "work", HERE)
+    campaign.unpack(work)
+    listed = (work / "site/gadget-1.0.dist-info/RECORD").stat().st_mtime_ns
+    assert all((work / "site" / name).stat().st_mtime_ns <= listed for name in code)
+
+
 def test_unpacking_that_fails_costs_no_journal(
     campaign: ModuleType, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -248,8 +248,7 @@ def _edits(package: importlib.metadata.Distribution) -> str:
     """A digest of the code of an installed package that was written after it was installed."""
     digest = hashlib.sha256()
     place = str(package.locate_file(""))
-    # `Distribution.files` takes a second for ten thousand. No code has a comma in its name.
-    names = [line.partition(",")[0] for line in (package.read_text("RECORD") or "").splitlines()]
+    names = _listed(package.read_text("RECORD") or "")
     listed = os.path.join(place, next((name for name in names if name.endswith(".dist-info/RECORD")), ""))
     if not os.path.isfile(listed):
         return ""
@@ -263,6 +262,12 @@ def _edits(package: importlib.metadata.Distribution) -> str:
     return digest.hexdigest()[:16]
 
 
+def _listed(record: str) -> list[str]:
+    """The files that the `RECORD` of a package lists, from the folder that it is installed in."""
+    # `Distribution.files` takes a second for ten thousand. No code has a comma in its name.
+    return [line.partition(",")[0] for line in record.splitlines()]
+
+
 def _source(package: importlib.metadata.Distribution) -> Path | None:
     """The folder of a package that is installed to be edited; None for any other."""
     try:
@@ -274,8 +279,16 @@ def _source(package: importlib.metadata.Distribution) -> Path | None:
 
 
 def _state(folder: Path) -> str:
-    """A digest of the size of each file of code below a folder, and of when it was written."""
+    """A digest of the code below a folder that no package was installed with there.
+
+    Of what it holds, and not of when it was written: the same code on another machine is the same.
+    """
     digest = hashlib.sha256()
+    installed = {
+        name
+        for record in folder.glob("*.dist-info/RECORD")
+        for name in _listed(record.read_text("utf-8", errors="replace"))
+    }
     for place, folders, files in os.walk(folder):
         # What is hidden, or is an environment, is not the package's.
         folders[:] = sorted(
@@ -285,11 +298,9 @@ def _state(folder: Path) -> str:
         )
         for name in sorted(files):
             path = os.path.join(place, name)
-            if not name.endswith(CODE_SUFFIXES):
+            relative = os.path.relpath(path, folder)
+            if not name.endswith(CODE_SUFFIXES) or relative in installed or not os.path.isfile(path):
                 continue
-            # A link may lead nowhere.
-            with contextlib.suppress(OSError):
-                found = os.stat(path)
-                told = os.path.relpath(path, folder), found.st_size, found.st_mtime_ns
-                digest.update(repr(told).encode())
+            with contextlib.suppress(OSError), open(path, "rb") as file:
+                digest.update(repr((relative, hashlib.file_digest(file, "sha256").digest())).encode())
     return digest.hexdigest()[:16]
