@@ -70,6 +70,7 @@ def problems(text: str, folder: Path) -> list[str]:
         ("![x](sums.md)", "docs/ja/index.md:1: the picture `sums.md` is no file of the site"),
         ("![x](../../outside.svg)", "docs/ja/index.md:1: there is no file `../../outside.svg` to link to"),
         ("![x](picture.svg)", "docs/ja/index.md:1: there is no file `picture.svg` to link to; add it"),
+        ("[x](../en/_language.yml)", "docs/ja/index.md:1: there is no file `../en/_language.yml` to link to"),
         ("One,\n[x](&#115;ums.md).", "docs/ja/index.md:2: `&#115;ums.md` holds `&`, which the build takes"),
     ],
 )

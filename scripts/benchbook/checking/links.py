@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from benchbook.content.claims import claim_anchor
 from benchbook.content.page_source import CODE_SPAN, ROW, PageSource, claim_sentences, fence_name
 from benchbook.content.problems import Problem, did_you_mean
-from benchbook.content.site_files import ASSETS
+from benchbook.content.site_files import ASSETS, LANGUAGE
 from benchbook.rendering.calculator_form import FORM, GUIDE_LINKS
 
 # A full address, or one of another host: not ours to follow.
@@ -76,8 +76,13 @@ def link_problems(page: PageSource, name: str, folder: Path, path: str, known: A
             if target.endswith(".md"):
                 fix = did_you_mean(target, known, "page")
                 yield Problem(path, line, f"there is no page `{target}` to link to", fix)
-            # Outside docs/ nothing is published. Path.is_file raises where a name is longer than any file's.
-            elif target.startswith("../../") or not os.path.isfile(folder / target):
+            # Outside docs/ nothing is published, nor is a file of interface texts. Path.is_file raises where a
+            # name is longer than any file's.
+            elif (
+                target.startswith("../../")
+                or posixpath.basename(target) == LANGUAGE
+                or not os.path.isfile(folder / target)
+            ):
                 yield Problem(
                     path, line, f"there is no file `{target}` to link to", "add it, or name another"
                 )
