@@ -76,8 +76,8 @@ def link_problems(page: PageSource, name: str, folder: Path, path: str, known: A
             if target.endswith(".md"):
                 fix = did_you_mean(target, known, "page")
                 yield Problem(path, line, f"there is no page `{target}` to link to", fix)
-            # Outside docs/ nothing is published, nor is a file of interface texts. Path.is_file raises where a
-            # name is longer than any file's.
+            # Outside docs/ nothing is published, nor is a file of interface texts. Path.is_file raises where
+            # a name is longer than any file's.
             elif (
                 target.startswith("../../")
                 or posixpath.basename(target) == LANGUAGE
