@@ -7,7 +7,8 @@ import pytest
 from benchbook.content.page_source import parse_page
 from benchbook.content.problems import Problem
 from benchbook.content.project import Project
-from benchbook.languages.language import cldr_unit_words, unit_words
+from benchbook.languages.cldr import cldr_unit_words
+from benchbook.languages.language import unit_words
 from benchbook.languages.prose import prose_problems
 from lessons import ROOT
 

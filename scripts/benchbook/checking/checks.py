@@ -73,7 +73,7 @@ from benchbook.content.page_limits import too_deep, unreadable_pages
 from benchbook.content.page_source import PageSource, parse_page
 from benchbook.content.positions import json_line
 from benchbook.content.problems import BenchbookError, Problem
-from benchbook.content.project import Project
+from benchbook.content.project import FALLBACK, Project
 from benchbook.content.records import (
     NOT_A_RECORD,
     OWNER_MARK,
@@ -85,12 +85,12 @@ from benchbook.content.records import (
 )
 from benchbook.content.revisions import git_answer, text_at
 from benchbook.content.script import Script, read_script
-from benchbook.content.site_files import site_file_problems, tree_problems, unreadable_tree
+from benchbook.content.site_files import LANGUAGE_FILE, site_file_problems, tree_problems, unreadable_tree
 from benchbook.content.tracked import beside_script_problems, tracked_problems
 from benchbook.content.unfinished import kept_drawing_problems, own_folder_problems, unfinished_problems
 from benchbook.content.unforeseen import shows_traceback, unforeseen
 from benchbook.content.validation import RECORD_AGAIN, machine_problems, read_json, record_problems
-from benchbook.languages.language import FALLBACK, FILE, load_language, missing_strings, unit_words
+from benchbook.languages.language import load_language, missing_strings, unit_words
 from benchbook.languages.prose import prose_problems
 from benchbook.query.freshness import CODE_CHANGED, all_in_one, kinds_of, too_few_runs
 from benchbook.query.library import Library
@@ -534,7 +534,7 @@ def _quoting_problems(project: Project) -> Iterator[Problem]:
     for name in filter(is_published, project.machines):
         if english.label(name) is None:
             what = f"`labels:` has no `{name}`, which says what changed since its figures were published"
-            yield Problem(f"docs/{FALLBACK}/{FILE}", 1, what, "add it, and translate it")
+            yield Problem(f"docs/{FALLBACK}/{LANGUAGE_FILE}", 1, what, "add it, and translate it")
 
 
 def _language_problems(project: Project) -> Sequence[Problem]:

@@ -18,11 +18,12 @@ from benchbook.content.formats import from_table, has_same, is_same
 from benchbook.content.machines import MachineDescription, differing_key
 from benchbook.content.positions import json_line, toml_line
 from benchbook.content.problems import BenchbookError, Problem, few
-from benchbook.content.project import Project, read_settings
+from benchbook.content.project import FALLBACK, Project, read_settings
 from benchbook.content.records import MOST_CAMPAIGNS, Campaign, HistoryLine, is_published, measured_days
 from benchbook.content.regions import region_lines
 from benchbook.content.revisions import git_answer, has_whole_history, listed_files, text_at
 from benchbook.content.script import Script
+from benchbook.content.site_files import LANGUAGE_FILE
 from benchbook.content.validation import (
     RECORD_AGAIN,
     machine_problems,
@@ -31,7 +32,6 @@ from benchbook.content.validation import (
     record_problems,
 )
 from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
-from benchbook.languages.language import FALLBACK, FILE
 
 RESTORE = "restore it from `main`; what is measured again is a campaign of its own"
 # What of a moment the name of a campaign leaves out.
@@ -333,7 +333,7 @@ def added_maintained_machines(project: Project, committed: Committed) -> Iterato
 
 def dropped_strings(project: Project, committed: Committed) -> Iterator[Problem]:
     """Interface texts that are gone from English, where the code that asks for them is that of `main`."""
-    shown = f"docs/{FALLBACK}/{FILE}"
+    shown = f"docs/{FALLBACK}/{LANGUAGE_FILE}"
     told = text_at(project.root, committed.commit, shown)
     unchanged = git_answer(project.root, "diff", "--quiet", committed.commit, "--", "scripts/benchbook")
     if told is None or unchanged is None:

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from benchbook.content.claims import claim_anchor
 from benchbook.content.page_source import CODE_SPAN, ROW, PageSource, claim_sentences, fence_name
 from benchbook.content.problems import Problem, did_you_mean
-from benchbook.content.site_files import ASSETS, LANGUAGE
+from benchbook.content.site_files import ASSETS, LANGUAGE_FILE
 from benchbook.rendering.calculator_form import FORM, GUIDE_LINKS
 
 # A full address, or one of another host: not ours to follow.
@@ -80,7 +80,7 @@ def link_problems(page: PageSource, name: str, folder: Path, path: str, known: A
             # a name is longer than any file's.
             elif (
                 target.startswith("../../")
-                or posixpath.basename(target) == LANGUAGE
+                or posixpath.basename(target) == LANGUAGE_FILE
                 or not os.path.isfile(folder / target)
             ):
                 yield Problem(

@@ -19,12 +19,12 @@ from babel import Locale, UnknownLocaleError
 from mkdocs.config.defaults import MkDocsConfig
 
 from benchbook.content.problems import Problem
-from benchbook.content.project import Project
+from benchbook.content.project import FALLBACK, Project
 from benchbook.content.readings import EXTENSIONS
 from benchbook.content.safe_html import LONGEST_TITLE
-from benchbook.content.site_files import ASSETS, LANGUAGE, LOADED
+from benchbook.content.site_files import ASSETS, LANGUAGE_FILE, LOADED
 from benchbook.content.yaml_text import InvalidYamlError, below, parse_nodes
-from benchbook.languages.language import FALLBACK, unit_words
+from benchbook.languages.language import unit_words
 from benchbook.languages.telling import first_typed, typed_pattern
 
 SETTINGS = "mkdocs.yml"
@@ -66,7 +66,7 @@ _HELD: Mapping[str, Any] = {
     "edit_uri": "edit/main/docs/",
     "docs_dir": "docs",
     "site_dir": "site",
-    "exclude_docs": f"{LANGUAGE}\n",
+    "exclude_docs": f"{LANGUAGE_FILE}\n",
     "watch": ["scripts/benchbook/rendering/theme"],
     "theme": {"name": "material", "language": "en", "font": False, "favicon": f"{ASSETS}/favicon.svg"},
     "plugins": {

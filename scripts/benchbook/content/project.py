@@ -14,6 +14,8 @@ from benchbook.content.positions import parse_toml, toml_line
 from benchbook.content.problems import BenchbookError, Problem, unreadable
 from benchbook.content.traces import file_name
 
+# The language of the sources, which another shows where it lacks something.
+FALLBACK = "en"
 # Folders below snippets/ that hold data, and no guide.
 DATA_FOLDERS = frozenset({"coefficients", "models", "predictions", "records"})
 
@@ -168,7 +170,7 @@ class Project:
     def languages(self) -> tuple[str, ...]:
         """The languages there are: folders of `docs/` that hold a `_language.yml`, English first."""
         names = sorted(path.parent.name for path in self.docs.glob("*/_language.yml"))
-        return tuple(sorted(names, key=lambda name: (name != "en", name)))
+        return tuple(sorted(names, key=lambda name: (name != FALLBACK, name)))
 
     @property
     def machines(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from benchbook.content.project import Project
 # Where pages, scripts, records and the settings lie.
 SOURCES = ("docs", "mkdocs.yml", "pyproject.toml", "snippets")
 ASSETS = "assets"
-LANGUAGE = "_language.yml"
+LANGUAGE_FILE = "_language.yml"
 # Styles, scripts and pictures of the site; a picture of vectors is a document, and may hold scripts.
 SUFFIXES = frozenset({".css", ".js", ".png", ".svg", ".webp", ".woff2"})
 # The styles and scripts that mkdocs.yml, the templates and each other load: no other has a reader.
@@ -111,13 +111,13 @@ def site_file_problems(project: Project) -> Iterator[Problem]:
         shown = path.relative_to(project.root).as_posix()
         if folder == ASSETS and rest:
             yield from _asset_problems(path, rest, shown)
-        elif folder not in project.languages or not (path.suffix == ".md" or rest == LANGUAGE):
+        elif folder not in project.languages or not (path.suffix == ".md" or rest == LANGUAGE_FILE):
             fix = f"put pages into docs/<language>/ as .md, and pictures into docs/{ASSETS}/"
             yield Problem(shown, 1, "is neither a page of a language nor a file of the site", fix)
-        elif rest == LANGUAGE and not LANGUAGE_CODE.fullmatch(folder):
+        elif rest == LANGUAGE_FILE and not LANGUAGE_CODE.fullmatch(folder):
             what = "lies in a folder that no code of a language names"
             yield Problem(shown, 1, what, "name it by its code, such as `fr` or `pt-BR`")
-        elif rest != LANGUAGE:
+        elif rest != LANGUAGE_FILE:
             yield from _page_name_problems(project, folder, rest, shown)
 
 

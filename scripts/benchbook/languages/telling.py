@@ -271,3 +271,8 @@ def typed_places(text: str, typed: re.Pattern[str]) -> Iterator[tuple[int, int]]
 def first_typed(text: str, typed: re.Pattern[str]) -> str | None:
     """The first number with a unit in `text`, as it stands there."""
     return next((text[start:end].strip() for start, end in typed_places(text, typed)), None)
+
+
+def visible(text: str) -> str:
+    """A text without what only says where a line may break, and which way it runs."""
+    return "".join(letter for letter in text if unicodedata.category(letter) != "Cf")

@@ -19,8 +19,9 @@ from markdown import Markdown
 
 from benchbook.content.claims import Claim, claim_anchor, claim_parts
 from benchbook.content.problems import BenchbookError, did_you_mean
+from benchbook.content.project import FALLBACK
 from benchbook.content.references import UnresolvedError
-from benchbook.languages.language import FALLBACK, Language
+from benchbook.languages.language import Language
 from benchbook.query.judging import claims_of, judgements, judging_machines
 from benchbook.query.library import Cache, Library
 from benchbook.rendering.claims import (

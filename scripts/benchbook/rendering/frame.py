@@ -15,8 +15,9 @@ from mkdocs.structure.pages import Page
 from mkdocs.utils import get_relative_url
 from mkdocs.utils.templates import TemplateContext
 
+from benchbook.content.project import FALLBACK
 from benchbook.content.schemas import write_schemas
-from benchbook.languages.language import FALLBACK, Language, load_language
+from benchbook.languages.language import Language, load_language
 from benchbook.languages.markup import finish, isolated_words
 from benchbook.rendering import search
 from benchbook.rendering.error_texts import DATA, PAGE

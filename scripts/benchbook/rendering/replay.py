@@ -27,13 +27,13 @@ from benchbook.calculator.listing import SITE_FOLDER, coefficient_files
 from benchbook.content.claims import claim_anchor
 from benchbook.content.page_limits import too_deep, unreadable_pages
 from benchbook.content.problems import BenchbookError, Problem
-from benchbook.content.project import Project
+from benchbook.content.project import FALLBACK, Project
 from benchbook.content.records import NO_ROOM
 from benchbook.content.references import UnresolvedError
 from benchbook.content.site_files import site_file_problems, unreadable_tree
 from benchbook.content.unfinished import kept_drawing_problems, unfinished_problems
 from benchbook.content.unforeseen import shows_traceback, unforeseen
-from benchbook.languages.language import FALLBACK, load_languages
+from benchbook.languages.language import load_languages
 from benchbook.machines.gpus import offered_gpus
 from benchbook.query.library import Cache, Library
 from benchbook.rendering import choice, downloads

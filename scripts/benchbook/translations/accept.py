@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.markup import escape
 
 from benchbook.content.problems import BenchbookError, Problem, did_you_mean
-from benchbook.content.project import Project
+from benchbook.content.project import FALLBACK, Project
 from benchbook.content.records import writing
+from benchbook.content.site_files import LANGUAGE_FILE
 from benchbook.content.unfinished import alone
-from benchbook.languages.language import FALLBACK, FILE
 from benchbook.translations.documents import Document, read_documents
 from benchbook.translations.drift import Drift, recorded_digests, section_digest
 from benchbook.translations.front_matter import ENTRY, write_entry
@@ -163,7 +163,7 @@ def translation_states(project: Project) -> list[PageState]:
 
 def untranslated_lines(project: Project) -> dict[str, int]:
     """How many lines of each language's interface are still marked to be translated."""
-    files = {code: project.docs / code / FILE for code in project.languages if code != FALLBACK}
+    files = {code: project.docs / code / LANGUAGE_FILE for code in project.languages if code != FALLBACK}
     return {
         code: sum(line.endswith(MARK) for line in path.read_text("utf-8").splitlines())
         for code, path in files.items()
@@ -178,7 +178,7 @@ def print_states(states: Iterable[PageState], marked: dict[str, int]) -> None:
         if state.language != language:
             language = state.language
             left = marked.get(language, 0)
-            note = f" [yellow]{left} lines of its {FILE} to translate[/]" if left else ""
+            note = f" [yellow]{left} lines of its {LANGUAGE_FILE} to translate[/]" if left else ""
             console.print(f"[bold]{language}[/]{note}")
         if state.document is None:
             console.print(f"  [yellow]untranslated[/]  {state.page}")

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from benchbook.content.page_source import PageSource
 from benchbook.content.problems import BenchbookError, Problem
-from benchbook.content.project import Project
-from benchbook.languages.language import FALLBACK, FILE, load_language, load_languages
+from benchbook.content.project import FALLBACK, Project
+from benchbook.content.site_files import LANGUAGE_FILE
+from benchbook.languages.language import load_language, load_languages
 from benchbook.translations import leftovers, measures, names, numbers, parity, relations, terms
 from benchbook.translations.characters import (
     character_problems,
@@ -94,7 +95,7 @@ def _rules(project: Project, findings: Findings) -> Iterator[tuple[str, Rules]]:
 
 
 def _interface_problems(project: Project, code: str, rules: Rules) -> Iterator[Problem]:
-    path = project.docs / code / FILE
+    path = project.docs / code / LANGUAGE_FILE
     try:
         language = load_language(project.docs, code)
     except BenchbookError:
@@ -108,7 +109,7 @@ def _renamed_texts(project: Project, rules: Mapping[str, Rules]) -> Iterator[Pro
     except BenchbookError:
         return  # told with the languages
     for code in (code for code in rules if code != FALLBACK and FALLBACK in rules):
-        path = project.docs / code / FILE
+        path = project.docs / code / LANGUAGE_FILE
         yield from terms.renamed_texts(
             languages[code],
             languages[FALLBACK],

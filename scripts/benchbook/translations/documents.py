@@ -9,9 +9,8 @@ from pathlib import Path
 
 from benchbook.content.page_limits import is_readable
 from benchbook.content.page_source import PageSource, parse_page
-from benchbook.content.project import Project
+from benchbook.content.project import FALLBACK, Project
 from benchbook.content.revisions import git_answer, has_whole_history
-from benchbook.languages.language import FALLBACK
 from benchbook.translations.drift import Drift, drift_of, section_digest
 from benchbook.translations.sections import Section, sections_of
 

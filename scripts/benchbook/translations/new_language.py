@@ -10,13 +10,12 @@ import yaml
 from babel import Locale, UnknownLocaleError
 
 from benchbook.content.problems import BenchbookError, Problem
-from benchbook.content.project import Project
+from benchbook.content.project import FALLBACK, Project
 from benchbook.content.records import write_together, writing
-from benchbook.content.site_files import LANGUAGE_CODE
+from benchbook.content.site_files import LANGUAGE_CODE, LANGUAGE_FILE
 from benchbook.content.unfinished import alone
 from benchbook.content.yaml_text import InvalidYamlError, below, parse_nodes
-from benchbook.languages.language import FALLBACK, FILE
-from benchbook.translations.settings import script_of
+from benchbook.languages.cldr import script_of
 
 CONFIG = "mkdocs.yml"
 
@@ -64,11 +63,12 @@ def language_problems(project: Project) -> Iterator[Problem]:
     for code, line in listed.lines.items():
         if code not in project.languages:
             fix = f"remove the entry, or make it with `benchbook new language {code}`"
-            yield Problem(CONFIG, line, f"lists `{code}`, which has no docs/{code}/{FILE}", fix)
+            yield Problem(CONFIG, line, f"lists `{code}`, which has no docs/{code}/{LANGUAGE_FILE}", fix)
     for code in project.languages:
         if code not in listed.lines:
             fix = f"list it under the plugin i18n in {CONFIG}, or remove the folder"
-            yield Problem(f"docs/{code}/{FILE}", 1, f"is of a language that {CONFIG} does not list", fix)
+            what = f"is of a language that {CONFIG} does not list"
+            yield Problem(f"docs/{code}/{LANGUAGE_FILE}", 1, what, fix)
 
 
 def last_line(node: yaml.Node) -> int:
@@ -166,7 +166,7 @@ def new_language(project: Project, code: str) -> list[str]:
 
 
 def _new_language(project: Project, code: str, locale: Locale) -> list[str]:
-    path = project.docs / code / FILE
+    path = project.docs / code / LANGUAGE_FILE
     config = project.root / CONFIG
     text = config.read_text("utf-8")
     listed = listed_languages(text)
@@ -177,7 +177,7 @@ def _new_language(project: Project, code: str, locale: Locale) -> list[str]:
     if listed is None:
         what = "lists no languages below the plugin i18n"
         raise BenchbookError(Problem(CONFIG, 1, what, f"list English there: `- locale: {FALLBACK}`"))
-    english = (project.docs / FALLBACK / FILE).read_text("utf-8")
+    english = (project.docs / FALLBACK / LANGUAGE_FILE).read_text("utf-8")
     texts = {path: new_language_file(english, locale), config: _with_entry(text, listed, code, locale)}
     with writing(project.relative(path)):
         write_together({place: content.encode() for place, content in texts.items()})

@@ -16,11 +16,12 @@ from pydantic import ValidationError
 from benchbook.content.formats import Limit, Stored
 from benchbook.content.positions import yaml_line
 from benchbook.content.problems import BenchbookError, Problem
-from benchbook.content.project import Project
+from benchbook.content.project import FALLBACK, Project
+from benchbook.content.site_files import LANGUAGE_FILE
 from benchbook.content.validation import adapter, shape_errors
 from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
-from benchbook.languages.language import FALLBACK, FILE, load_language, unit_words
-from benchbook.languages.language import script_of as script_of
+from benchbook.languages.cldr import script_of
+from benchbook.languages.language import load_language, unit_words
 from benchbook.languages.telling import (
     IDEOGRAPHIC,
     IDEOGRAPHS,
@@ -411,7 +412,7 @@ def load_rules(project: Project, code: str) -> Rules:
     Raises:
         BenchbookError: A block is malformed; carries every problem found.
     """
-    path = project.docs / code / FILE
+    path = project.docs / code / LANGUAGE_FILE
     shown = project.relative(path)
     text = path.read_text("utf-8")
     try:
@@ -561,7 +562,7 @@ def foreign_renderings(rules: Mapping[str, Rules], project: Project) -> list[Pro
     english |= {name.casefold() for name in DEVICES}
     problems = []
     for code, its in rules.items():
-        path = project.docs / code / FILE
+        path = project.docs / code / LANGUAGE_FILE
         for key, term in its.terms.items() if its.script != "Latn" else ():
             for rendering in term.approved:
                 if foreign := sorted(_latin(rendering) - english):
@@ -575,7 +576,7 @@ def swapped_units(rules: Mapping[str, Rules], project: Project) -> list[Problem]
     """Names of units that hold what the glossary calls something else: tokens that are called samples."""
     problems = []
     for code, its in rules.items():
-        path = project.docs / code / FILE
+        path = project.docs / code / LANGUAGE_FILE
         text = path.read_text("utf-8")
         try:
             names = load_language(project.docs, code).units if code != FALLBACK else {}
@@ -605,15 +606,15 @@ def glossary_gaps(rules: Mapping[str, Rules], project: Project) -> list[Problem]
         return problems
     english = rules[FALLBACK].terms
     for code, its in rules.items():
-        shown = project.relative(project.docs / code / FILE)
-        text = (project.docs / code / FILE).read_text("utf-8")
+        shown = project.relative(project.docs / code / LANGUAGE_FILE)
+        text = (project.docs / code / LANGUAGE_FILE).read_text("utf-8")
         for key in sorted(set(english) - set(its.terms)):
             fix = "add it with a rendering that a native speaker would choose"
             problems.append(
                 Problem(shown, yaml_line(text, ("glossary", "terms")), f"its glossary lacks `{key}`", fix)
             )
         for key in sorted(set(its.terms) - set(english)):
-            fix = f"add it to docs/{FALLBACK}/{FILE} with the words to find it by, or remove it"
+            fix = f"add it to docs/{FALLBACK}/{LANGUAGE_FILE} with the words to find it by, or remove it"
             what = f"its glossary has `{key}`, which English lacks"
             problems.append(Problem(shown, yaml_line(text, ("glossary", "terms", key)), what, fix))
     return problems

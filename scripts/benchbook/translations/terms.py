@@ -6,7 +6,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from benchbook.content.positions import yaml_line
 from benchbook.content.problems import Problem
-from benchbook.languages.language import FALLBACK, FILE, Language, visible
+from benchbook.content.project import FALLBACK
+from benchbook.content.site_files import LANGUAGE_FILE
+from benchbook.languages.language import Language
+from benchbook.languages.telling import visible
 from benchbook.translations.sections import Section, TextRun
 from benchbook.translations.settings import Rules, Term
 
@@ -95,7 +98,8 @@ def renamed_texts(
                 approved = rules.terms[term].approved
                 if approved and not _says(said, term, named | meant.keys(), rules):
                     what = f"`{key}` is `{ours}`, which is not what the glossary calls “{term}”"
-                    fix = f"write {_choice(rules.terms[term])}, as docs/{FALLBACK}/{FILE} does: {theirs}"
+                    source = f"docs/{FALLBACK}/{LANGUAGE_FILE}"
+                    fix = f"write {_choice(rules.terms[term])}, as {source} does: {theirs}"
                     yield Problem(path, yaml_line(text, (title, key)), what, fix)
 
 
