@@ -682,17 +682,21 @@ def edited(project: Project) -> list[str]:
     return held_to_main(project, edited_predictions)
 
 
-EDITED = "predicts variant mode=plain otherwise than `main`, made at the same moment, "
+EDITED = "predicts variant mode=plain otherwise than `main`, by the same predictor and packages, "
+OF_WHAT = "at the same moment or of the same model and work"
 
 
-def test_a_prediction_that_is_edited_and_sealed_again_is_a_warning(project: Project) -> None:
+@pytest.mark.parametrize("made", [{}, {"made": "2026-11-21T10:00:00Z"}])
+def test_a_prediction_that_is_edited_and_sealed_again_is_a_warning(
+    project: Project, made: dict[str, str]
+) -> None:
     predict(project)
     commit_all(project.root)
     path = project.prediction_path(MACHINE, "sums/add.py")
     better: dict[str, Any] = {"values": {"peak": 9}, "peak_allocated": 9, "categories": {"weights": 9}}
     better |= {"moments": {"backward": {"peak": 9, "held": 9}}, "stands_for": {"peak": ["peak_allocated"]}}
-    damage(path, lambda table: resealed(table, **better))
-    assert edited(project) == [f"{EDITED}by the same predictor and packages"]
+    damage(path, lambda table: resealed(table, **better, **made))
+    assert edited(project) == [f"{EDITED}{OF_WHAT}"]
     warnings = check_project(Project(project.root)).warnings
     assert [one.fix for one in warnings if one.what.startswith(EDITED)] == ["say in the pull request why"]
 
@@ -710,7 +714,7 @@ def test_so_is_one_that_stands_beside_a_blind_one(project: Project) -> None:
         one["digest"] = digest_of(one, table["script"], "mode=plain", table["machine"])
 
     damage(h200(project), beside)
-    assert edited(project) == [f"{EDITED}by the same predictor and packages"]
+    assert edited(project) == [f"{EDITED}{OF_WHAT}"]
 
 
 def test_what_is_predicted_anew_is_not_edited(project: Project) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import gzip
 import json
@@ -10,6 +11,7 @@ import os
 import re
 import resource
 import shutil
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -33,7 +35,7 @@ from benchbook.recording import command as recording
 from benchbook.recording import hosts
 from benchbook.recording import session as sessions
 from benchbook.recording.campaign import Turn, header
-from benchbook.recording.host_process import _sources
+from benchbook.recording.host_process import _installed, _sources
 from benchbook.recording.jobs import CRASHED, OK, OUT_OF_MEMORY, Failure, Result
 from benchbook.recording.journal import Journal, open_journal
 from benchbook.recording.plan import Task, make_plan
@@ -1485,6 +1487,61 @@ def test_a_campaign_is_gone_on_with_where_the_same_code_was_put_into_the_folders
         assert "new campaign" not in capsys.readouterr().err
     assert record(project) == 0
     assert "new campaign" not in capsys.readouterr().err
+
+
+def code_in_a_link(folder: Path, text: str) -> Path:
+    write(folder / "kept/gadget/__init__.py", text)
+    (folder / "site").mkdir(exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        (folder / "site/gadget").symlink_to(folder / "kept/gadget")
+        # It leads back to itself.
+        (folder / "kept/gadget/gadget").symlink_to(folder / "kept/gadget")
+    return folder / "site"
+
+
+def code_in_an_archive(folder: Path, text: str) -> Path:
+    with zipfile.ZipFile(folder / "site.zip", "w") as archive:
+        archive.writestr(zipfile.ZipInfo("gadget.py"), text)
+    return folder / "site.zip"
+
+
+def code_of_an_unnamed_package(folder: Path, text: str) -> Path:
+    """A package that the script does not name, edited where it is installed."""
+    if not (folder / "site").is_dir():
+        install(folder / "site", "1.0")
+        names = ("gadget/__init__.py", listed := "gadget-1.0.dist-info/RECORD")
+        write(folder / "site" / listed, "".join(f"{name},,\n" for name in names))
+    code = write(folder / "site/gadget/__init__.py", text)
+    later = code.stat().st_mtime + 60 * len(text)
+    os.utime(code, (later, later))
+    return folder / "site"
+
+
+@pytest.mark.parametrize("put", [code_in_a_link, code_in_an_archive, code_of_an_unnamed_package])
+def test_a_campaign_is_not_gone_on_with_where_code_that_could_be_imported_is_other_code(
+    project: Project,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    put: Callable[[Path, str], Path],
+) -> None:
+    add_script(project.root, PLAIN, TIMED)
+    for text in ("x = 1\n", "x = 1\n", "x = 10\n"):
+        monkeypatch.setenv("PYTHONPATH", str(put(tmp_path, text)))
+        stopped(project, monkeypatch, 1)
+        assert ("a new campaign begins" in capsys.readouterr().err) == (text == "x = 10\n")
+    assert record(project) == 0
+
+
+def test_code_counts_wherever_python_looks_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # As a `.pth` file has it, or `setup.py develop`.
+    code = write(tmp_path / "checkout/gadget.py", "x = 1\n")
+    without = _installed(None)
+    monkeypatch.syspath_prepend(code.parent)
+    before = _installed(None)
+    assert before == _installed(None) != without
+    write(code, "x = 2\n")
+    assert _installed(None) not in {before, without}
 
 
 def test_what_was_edited_where_it_is_installed_is_told_from_what_was_installed(

@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from packaging.utils import canonicalize_name
 
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project, find_project
@@ -30,6 +32,22 @@ from builders import make_project, with_table, write
 from repositories import commit_all
 
 ROOT = Path(__file__).resolve().parents[2]
+# Prints the packages of others that a recording imports.
+IMPORTED = """
+import importlib.metadata
+import json
+import sys
+
+# By the files in site-packages that run whenever Python starts.
+before = set(sys.modules)
+import benchbook.cli.main
+import benchbook.recording.command
+import benchbook.recording.host_process
+
+owners = importlib.metadata.packages_distributions()
+tops = {name.partition(".")[0] for name in set(sys.modules) - before} - {"benchbook"}
+print(json.dumps([name for top in tops for name in owners.get(top, ())]))
+"""
 
 
 @pytest.fixture
@@ -204,6 +222,21 @@ def test_a_kit_carries_all_that_scripts_and_recorder_need_but_torch_and_what_com
     assert not any(name.startswith("nvidia-cu") for name in names)
     # Typer needs the one since 0.29; of the other, which PyTorch brings along, it needs a newer version.
     assert {"pydantic", "typing-extensions"} <= set(names)
+
+
+def test_what_the_recorder_imports_is_what_a_kit_carries_and_the_readme_names() -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "scripts")}
+    told = subprocess.run(
+        [sys.executable, "-P", "-c", IMPORTED], env=environment, capture_output=True, text=True, check=True
+    )
+    imported = {canonicalize_name(name) for name in json.loads(told.stdout)}
+    recorder = {canonicalize_name(name) for name in kit.RECORDER}
+    # That one is imported where there is a device of NVIDIA's.
+    assert recorder - imported == {"nvidia-ml-py"}
+    assert imported <= set(kit.closure(recorder, kit.target_environment("3.11", "x86_64")))
+    readme = (ROOT / "README.md").read_text("utf-8")
+    (sentence,) = re.findall(r"A machine that only records .*?writes one file", readme, re.DOTALL)
+    assert [name for name in kit.RECORDER if f"`{name}`" not in sentence] == []
 
 
 def test_a_kit_for_a_machine_without_an_accelerator_carries_what_its_scripts_need() -> None:

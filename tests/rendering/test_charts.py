@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
 import pytest
 
+from benchbook.content.metadata import MOST_TINY
 from benchbook.content.project import Project
 from benchbook.content.references import UnresolvedError
 from benchbook.query.library import Library
@@ -105,6 +107,18 @@ def test_names_keep_apart_in_the_order_of_their_lines_and_inside_the_drawing() -
     assert bottom is not None
     assert 0 <= top < middle < above < bottom < 1
     assert bottom - above == pytest.approx(0.075, abs=0.002)
+
+
+@pytest.mark.parametrize("first", [MOST_TINY, 1.0, math.nextafter(1 / MOST_TINY, 0)])
+@pytest.mark.parametrize("log", [False, True])
+def test_values_beside_each_other_are_drawn_at_the_ends_of_what_an_axis_holds(
+    first: float, log: bool
+) -> None:
+    values = [first]
+    while len(values) < 10:
+        values.append(math.nextafter(values[-1], 0 if first > 1 else 1))
+    for points in ([(x, float(y)) for y, x in enumerate(values, 1)], [(1.0, y) for y in values]):
+        assert "NaN" not in draw_chart([Line(tuple(points))], log_x=log, log_y=log)
 
 
 def test_one_drawing_serves_all_languages() -> None:

@@ -179,8 +179,10 @@ def edited_predictions(project: Project, committed: Committed) -> Iterator[Probl
             if variant in known and _is_edited(known[variant], prediction)
         ]
         if names:
-            what = f"predicts variant {few(names)} otherwise than `main`, "
-            what += "made at the same moment, by the same predictor and packages"
+            what = (
+                f"predicts variant {few(names)} otherwise than `main`, by the same predictor and packages, "
+            )
+            what += "at the same moment or of the same model and work"
             line = json_line(text, ("variants", names[0]))
             yield Problem(shown, line, what, "say in the pull request why")
 
@@ -202,12 +204,18 @@ def _on_main(committed: Committed, shown: str) -> Mapping[str, StoredPrediction]
 
 
 def _is_edited(before: StoredPrediction, prediction: StoredPrediction) -> bool:
-    """Whether a prediction, or its `anew`, is another of the same moment, predictor and packages."""
+    """Whether a prediction, or its `anew`, is another than the same predictor and packages could have made.
+
+    That is another of the same moment, or other bytes of the same question.
+    """
     for old, new in ((before, prediction), (before.anew, prediction.anew)):
-        if old is not None and new is not None and old.digest != new.digest:
-            made_of = ((one.made, one.predictor, one.packages) for one in (old, new))
-            if is_same(*made_of):
-                return True
+        if old is None or new is None or old.digest == new.digest:
+            continue
+        made_of = ((one.predictor, one.packages) for one in (old, new))
+        asked = ((one.kind, one.parameters, one.model, one.workload) for one in (old, new))
+        said = ((one.peak_allocated, one.peak_reserved, one.categories, one.moments) for one in (old, new))
+        if is_same(*made_of) and (old.made == new.made or (is_same(*asked) and not is_same(*said))):
+            return True
     return False
 
 

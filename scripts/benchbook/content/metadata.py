@@ -185,8 +185,8 @@ def blocks_of(source: str) -> Iterator[re.Match[str]]:
             yield block
 
 
-# Smaller numbers lose their digits, and no axis has room for them.
-MOST_TINY = 1e-300
+# Smaller numbers lose their digits, and no axis has room for them, nor for what lies between two of them.
+MOST_TINY = 1e-290
 
 
 def is_parameter_value(value: object) -> bool:

@@ -14,8 +14,9 @@ import select
 import shutil
 import signal
 import sys
+import sysconfig
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
@@ -103,10 +104,8 @@ def run_host() -> None:
     context.set_forkserver_preload(["benchbook.recording.preload", "benchbook.recording.worker"])
     unfit = _start_server(context)
     names = configuration["packages"]
-    told = _versions(names)
-    folders = filter(None, (configuration["pythonpath"] or "").split(os.pathsep))
-    installed = _installed([*told["sources"].values(), *(_state(Path(folder)) for folder in folders)])
-    channel.send({"unfit": unfit, **told, "installed": installed, "stray": _stray(names)})
+    installed = _installed(configuration["pythonpath"])
+    channel.send({"unfit": unfit, **_versions(names), "installed": installed, "stray": _stray(names)})
     supervisor = Supervisor(
         context,
         processes.descendants(),
@@ -214,20 +213,38 @@ def _stray(names: Sequence[str]) -> str:
     return ""
 
 
-def _installed(states: Sequence[str]) -> str:
-    """A digest of all packages that are installed here, and of the states of other code."""
-    found = {*states, *(_identity(each) for each in importlib.metadata.distributions())}
+def _installed(pythonpath: str | None) -> str:
+    """A digest of all that a script could import here, but for the standard library and this package.
+
+    Parameters:
+        pythonpath: That of the scripts.
+    """
+    found = {_identity(each) for each in importlib.metadata.distributions()}
+    found |= {_state(folder) for folder in _folders([*(pythonpath or "").split(os.pathsep), *sys.path])}
     return hashlib.sha256("\n".join(sorted(found)).encode()).hexdigest()[:16]
 
 
+def _folders(path: Sequence[str]) -> set[Path]:
+    """The places of a search path that hold code of others; a place may be an archive."""
+    library = Path(os.path.realpath(sysconfig.get_path("stdlib")))
+    found = {Path(os.path.realpath(entry)) for entry in path if entry and os.path.exists(entry)}
+    own = {folder for folder in found if (folder / OWN).is_dir()}
+    return found - own - {library, library / "lib-dynload"}
+
+
 def _identity(package: importlib.metadata.Distribution) -> str:
-    """Name and version; of one that is from no index its files too, which may change under one version."""
+    """Name and version, and what was edited; of one that is from no index its files too.
+
+    Those may change under one version.
+    """
     version = f"{package.name}=={package.version}"
-    origin = package.read_text("direct_url.json")
-    if origin is None or package.name == OWN:
+    if package.name == OWN:
         return version
     source = _source(package)
-    return "\n".join([version, origin, package.read_text("RECORD") or "", _state(source) if source else ""])
+    told = [version, _edits(package) if source is None else _state(source)]
+    if (origin := package.read_text("direct_url.json")) is not None:
+        told += [origin, package.read_text("RECORD") or ""]
+    return "\n".join(told)
 
 
 def _sources(names: Sequence[str]) -> dict[str, str]:
@@ -253,12 +270,16 @@ def _edits(package: importlib.metadata.Distribution) -> str:
     if not os.path.isfile(listed):
         return ""
     # The list is written last.
-    installed = os.stat(listed).st_mtime
-    for path in (os.path.join(place, name) for name in names if name.endswith(CODE_SUFFIXES)):
-        # What is gone since fails by itself.
-        with contextlib.suppress(OSError):
-            if os.stat(path).st_mtime > installed + 1:
-                digest.update(Path(path).read_bytes())
+    latest = os.stat(listed).st_mtime + 1
+    place = os.path.join(place, "")
+    for name in names:
+        if name.endswith(CODE_SUFFIXES):
+            # What is gone since fails by itself. `contextlib.suppress` would take longer than the look.
+            try:
+                if os.stat(place + name).st_mtime > latest:
+                    digest.update(Path(place + name).read_bytes())
+            except OSError:
+                continue
     return digest.hexdigest()[:16]
 
 
@@ -279,28 +300,47 @@ def _source(package: importlib.metadata.Distribution) -> Path | None:
 
 
 def _state(folder: Path) -> str:
-    """A digest of the code below a folder that no package was installed with there.
+    """A digest of the code below a folder, but for the packages that were installed there, or of an archive.
 
     Of what it holds, and not of when it was written: the same code on another machine is the same.
     """
     digest = hashlib.sha256()
     installed = {
-        name
+        name.partition("/")[0]
         for record in folder.glob("*.dist-info/RECORD")
         for name in _listed(record.read_text("utf-8", errors="replace"))
     }
+    for path in [str(folder)] if folder.is_file() else _code_below(str(folder), installed, set()):
+        with contextlib.suppress(OSError), open(path, "rb") as file:
+            told = os.path.relpath(path, folder), hashlib.file_digest(file, "sha256").digest()
+            digest.update(repr(told).encode())
+    return digest.hexdigest()[:16]
+
+
+def _code_below(folder: str, left_out: Collection[str], seen: set[str]) -> Iterator[str]:
+    """The files of code below a folder, in order.
+
+    Parameters:
+        folder: Where they lie.
+        left_out: Names in that folder itself.
+        seen: Folders that are not looked at again; takes in this one.
+    """
+    seen.add(os.path.realpath(folder))
     for place, folders, files in os.walk(folder):
+        out = left_out if place == folder else ()
         # What is hidden, or is an environment, is not the package's.
         folders[:] = sorted(
             name
             for name in folders
-            if not name.startswith(".") and not os.path.exists(os.path.join(place, name, "pyvenv.cfg"))
+            if not name.startswith(".")
+            and name not in out
+            and not os.path.exists(os.path.join(place, name, "pyvenv.cfg"))
         )
-        for name in sorted(files):
-            path = os.path.join(place, name)
-            relative = os.path.relpath(path, folder)
-            if not name.endswith(CODE_SUFFIXES) or relative in installed or not os.path.isfile(path):
-                continue
-            with contextlib.suppress(OSError), open(path, "rb") as file:
-                digest.update(repr((relative, hashlib.file_digest(file, "sha256").digest())).encode())
-    return digest.hexdigest()[:16]
+        for path in (os.path.join(place, name) for name in sorted(files) if name not in out):
+            if path.endswith(CODE_SUFFIXES) and os.path.isfile(path):
+                yield path
+        # A package may be linked to where it is kept. Other links may lead to all that a machine has.
+        for linked in (os.path.join(place, name) for name in folders):
+            is_package = os.path.islink(linked) and os.path.isfile(os.path.join(linked, "__init__.py"))
+            if is_package and os.path.realpath(linked) not in seen:
+                yield from _code_below(linked, (), seen)

@@ -26,7 +26,7 @@ from benchbook.content.script import Script, machine_kinds, read_script
 from benchbook.machines.circumstances import commit
 
 # What the recorder itself imports.
-RECORDER = ("nvidia-ml-py", "packaging", "psutil", "rich", "typer")
+RECORDER = ("nvidia-ml-py", "packaging", "psutil", "pyyaml", "rich", "typer")
 # What must be there: built for the machine's own driver, or large.
 THERE = ("torch", "numpy")
 # What a recording reads of the repository.
