@@ -148,6 +148,8 @@ def test_a_constant_is_a_number_with_its_unit() -> None:
     # Digits without end, and no unit, are looked at once.
     assert parse_constant("9" * 200_000) is None
     assert side_of(3) == Constant(3.0)
+    with pytest.raises(UnresolvedError, match=r"`9{40}` is beyond 1e\+100"):
+        parse_constant(f"{'9' * 400} B")
 
 
 @given(st.text(max_size=200))

@@ -922,6 +922,45 @@ def test_a_record_that_no_file_can_hold_is_named_and_keeps_no_other_from_being_w
         store.save(good)
 
 
+@pytest.mark.parametrize("bundled", [False, True])
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        (
+            "benchbook.content.formats.LARGEST_FILE",
+            "no record can hold what its runs yield: it is larger than",
+        ),
+        (
+            "benchbook.content.formats.MOST_VALUES",
+            "no record can hold what its runs yield: it holds more than",
+        ),
+        ("benchbook.recording.stores.LARGEST_BUNDLE", "here.json:1: would be larger than"),
+    ],
+)
+def test_what_could_not_be_read_again_is_not_written_and_no_run_of_it_is_lost(
+    project: Project,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    bundled: bool,
+    limit: str,
+    said: str,
+) -> None:
+    add_script(project.root, BODY, SWEEP)
+    bundle = tmp_path / "here.json" if bundled else None
+    refused = bundled or "BUNDLE" not in limit
+    with monkeypatch.context() as patch:
+        patch.setattr(limit, 100)
+        assert record(project, bundle=bundle) == (1 if refused else 0)
+    if not refused:
+        return
+    assert said in capsys.readouterr().err
+    assert not [*tmp_path.rglob("here.json"), *project.records.rglob("*.json")]
+    # Nothing is measured twice.
+    assert record(project, bundle=bundle) == 0
+    assert " ok " not in capsys.readouterr().err
+
+
 def test_a_bundle_that_was_begun_is_gone_on_with(project: Project, tmp_path: Path) -> None:
     add_script(project.root, BODY, SWEEP, name="guide/one.py")
     add_script(project.root, BODY, SWEEP, name="guide/two.py")

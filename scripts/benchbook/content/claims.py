@@ -221,14 +221,16 @@ def parse_constant(text: str) -> Constant | None:
     """The number with a unit that `text` is, such as "18 B/parameter"; None if it is none.
 
     Raises:
-        UnresolvedError: Its unit is unknown.
+        UnresolvedError: Its unit is unknown, or nothing here is as large.
     """
     match = _CONSTANT.match(text.strip())
     if match is None:
         return None
     if match["unit"] not in UNITS:
         raise UnresolvedError(f"`{match['unit']}` is not a unit", did_you_mean(match["unit"], UNITS, "unit"))
-    return Constant(float(match["value"]), UNITS[match["unit"]])
+    if abs(value := float(match["value"])) > LARGEST:
+        raise UnresolvedError(f"`{match['value'][:40]}` is beyond {LARGEST:g}", "name a smaller number")
+    return Constant(value, UNITS[match["unit"]])
 
 
 def side_of(value: object) -> Reference | Constant:

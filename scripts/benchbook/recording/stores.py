@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from benchbook.content.formats import from_table, is_same
+from benchbook.content.formats import from_table, is_same, too_large
 from benchbook.content.machines import (
     MachineDescription,
     description_here,
@@ -138,6 +138,7 @@ class Checkout:
         path = self._project.record_path(self._machine.name, record.script)
         described = self._project.records / self._machine.name / "machine.json"
         with writing(self._project.relative(path)):
+            _refuse_what_no_file_holds(record)
             # A machine without a record would be a half of what was to be written.
             texts = {described: text_over(described, self._machine), path: dump_record(record)}
             places, new = trace_places(self._project, record), traces or {}
@@ -156,6 +157,14 @@ def _refuse_links(project: Project, places: Iterable[Path]) -> None:
     """Raise BenchbookError where a link stands on the way to one of some places."""
     if links := project.links_above(places):
         raise BenchbookError(*links)
+
+
+def _refuse_what_no_file_holds(record: Record) -> None:
+    """Raise BenchbookError where the file of a record could not be read again: its journal still can."""
+    if (why := too_large(dump_record(record).encode())) is not None:
+        what = f"no record can hold what its runs yield: {why}"
+        fix = "let it yield fewer points or variants, and record it again"
+        raise BenchbookError(Problem(f"snippets/{record.script}", 1, what, fix))
 
 
 class Bundle:
@@ -221,10 +230,26 @@ class Bundle:
     def save(self, record: Record, traces: Mapping[str, bytes] | None = None) -> str:
         """Put a record in place, whole, with its traces; the name of the file, for messages."""
         with writing(self._project.relative(self._project.record_path(self._machine.name, record.script))):
-            # One that no file can hold is kept out, or it would be in the way of those after it.
-            dump_record(record).encode()
-        self._records[record.script] = record
+            # It is kept out, or it would be in the way of those after it.
+            _refuse_what_no_file_holds(record)
+        before = self._records
+        self._records = before | {record.script: record}
         self._traces |= traces or {}
+        try:
+            content = self._content()
+        except BenchbookError:
+            self._records = before
+            raise
+        with writing(self._path.name):
+            write_together({self._path: content})
+        return self._path.name
+
+    def _content(self) -> bytes:
+        """What is written.
+
+        Raises:
+            BenchbookError: It would be larger than what can be read, or a trace is lost.
+        """
         machine = machine_table(self._machine)
         records = [record_table(each) for _, each in sorted(self._records.items())]
         table = {
@@ -235,13 +260,12 @@ class Bundle:
         }
         if packed_traces := self._packed_traces():
             table["traces"] = packed_traces
-        content = json.dumps(table, ensure_ascii=False, allow_nan=False).encode()
-        packed = self._path.name.endswith(".gz")
+        content = json.dumps(table, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+        if len(content) > LARGEST_BUNDLE:
+            what = f"would be larger than {LARGEST_BUNDLE >> 20} MiB"
+            raise BenchbookError(Problem(self._path.name, 1, what, "name another file, and record it again"))
         # No moment in the header: the same records make the same file.
-        content = gzip.compress(content, mtime=0) if packed else content + b"\n"
-        with writing(self._path.name):
-            write_together({self._path: content})
-        return self._path.name
+        return gzip.compress(content, mtime=0) if self._path.name.endswith(".gz") else content
 
     def hold_machine(self) -> None:
         """See that what is there is of this machine; the records of the checkout, too."""
