@@ -1542,6 +1542,10 @@ def test_code_counts_wherever_python_looks_for_it(tmp_path: Path, monkeypatch: p
     assert before == _installed(None) != without
     write(code, "x = 2\n")
     assert _installed(None) not in {before, without}
+    # Of two modules of one name the first is imported.
+    other = write(tmp_path / "other/gadget.py", "x = 3\n")
+    places = [str(code.parent), str(other.parent)]
+    assert _installed(os.pathsep.join(places)) != _installed(os.pathsep.join(reversed(places)))
 
 
 def test_what_was_edited_where_it_is_installed_is_told_from_what_was_installed(

@@ -219,17 +219,21 @@ def _installed(pythonpath: str | None) -> str:
     Parameters:
         pythonpath: That of the scripts.
     """
-    found = {_identity(each) for each in importlib.metadata.distributions()}
-    found |= {_state(folder) for folder in _folders([*(pythonpath or "").split(os.pathsep), *sys.path])}
-    return hashlib.sha256("\n".join(sorted(found)).encode()).hexdigest()[:16]
+    packages = {_identity(each) for each in importlib.metadata.distributions()}
+    # In their order: of two modules of one name the first is imported.
+    places = [_state(place) for place in _places([*(pythonpath or "").split(os.pathsep), *sys.path])]
+    return hashlib.sha256("\n".join([*sorted(packages), *places]).encode()).hexdigest()[:16]
 
 
-def _folders(path: Sequence[str]) -> set[Path]:
-    """The places of a search path that hold code of others; a place may be an archive."""
+def _places(path: Sequence[str]) -> list[Path]:
+    """The folders and archives of a search path that hold code of others, in its order."""
     library = Path(os.path.realpath(sysconfig.get_path("stdlib")))
-    found = {Path(os.path.realpath(entry)) for entry in path if entry and os.path.exists(entry)}
-    own = {folder for folder in found if (folder / OWN).is_dir()}
-    return found - own - {library, library / "lib-dynload"}
+    found = dict.fromkeys(Path(os.path.realpath(entry)) for entry in path if entry and os.path.exists(entry))
+    return [
+        place
+        for place in found
+        if place not in {library, library / "lib-dynload"} and not (place / OWN).is_dir()
+    ]
 
 
 def _identity(package: importlib.metadata.Distribution) -> str:
