@@ -18,7 +18,7 @@ from benchbook.content.project import Project
 from benchbook.content.references import UnresolvedError
 from benchbook.query.judging import claims_of, judge_claim, judging_machines
 from benchbook.query.library import Library
-from benchbook.rendering.tables import read_table
+from benchbook.rendering.table_spec import read_table
 from handbooks import (
     CPU,
     FIXTURE,

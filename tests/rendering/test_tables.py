@@ -10,7 +10,7 @@ import pytest
 from benchbook.content.project import Project
 from benchbook.content.references import UnresolvedError
 from benchbook.query.library import Library
-from benchbook.rendering.tables import read_table
+from benchbook.rendering.table_spec import read_table
 from handbooks import (
     CPU,
     FIXTURE,
