@@ -235,7 +235,8 @@ def test_pages_and_blocks_put_the_same_space_into_a_date(code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "written", ["year: M", "month: 'y 2 M'", "day: [y, M, d]", "week: y", "year: <b>y</b>"]
+    "written",
+    ["year: M", "month: 'y 2 M'", "day: [y, M, d]", "week: y", "year: <b>y</b>", "year: y%", 'year: "\'y"'],
 )
 def test_a_pattern_that_is_no_date_is_refused(tmp_path: Path, written: str) -> None:
     (tmp_path / "zh").mkdir()

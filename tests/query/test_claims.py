@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -306,6 +307,14 @@ def test_a_claim_that_stands_nowhere_is_a_problem(project: Project) -> None:
     assert "stands on no English page" in problem.what
 
 
+def test_a_claim_on_the_first_page_alone_is_a_problem_for_it_has_no_list(project: Project) -> None:
+    edit(project.docs / "en/asserted.md", fence(IDS[0]), "")
+    (project.docs / "en/index.md").write_text(f"# First {{ #first }}\n\n{fence(IDS[0])}", "utf-8")
+    assert f"the claim `{IDS[0]}` stands on the first page alone, which has no list of its claims" in {
+        problem.what for problem in about_claims(project)
+    }
+
+
 def test_a_claim_that_only_a_translation_shows_is_a_problem(project: Project) -> None:
     edit(project.docs / "en/asserted.md", fence(IDS[1]), "")
     assert {problem.what for problem in about_claims(project)} == {
@@ -329,11 +338,14 @@ def test_only_folklore_may_hold_a_number_and_no_sentence_a_link(project: Project
     edit(path, fence(IDS[1]), fence(IDS[1], "It saves 50 %."))
     edit(path, fence(IDS[2]), fence(IDS[2], "It is [so](https://example.org)."))
     edit(path, fence(IDS[3]), fence(IDS[3], "It is so.\n\nBy 38 %."))
+    value = "`#!value memory/methods.py?method=plain&batch_size=2#peak_memory`"
+    edit(path, fence(IDS[4]), fence(IDS[4], f"It is {value}.\n\nThat is {value}."))
     found = [problem for problem in check_project(project).problems if problem.path == "docs/en/asserted.md"]
     assert [(problem.line, problem.what) for problem in found] == [
         (7, "the measured number `38 %` is typed into the text"),
         (15, "the sentence of the claim `plain-needs-more-at-four` holds a link"),
         (21, "the measured number `38 %` is typed into the text"),
+        (25, f"the sentence of the claim `{IDS[4]}` holds a value, or what looks like one"),
     ]
 
 
@@ -548,6 +560,30 @@ def test_a_mark_without_its_number_is_refused(old: str, new: str, what: str) -> 
     text = MARKED.removeprefix("```table\n").removesuffix("```\n").replace(old, new)
     with pytest.raises(UnresolvedError, match=what):
         read_table(text, Library(Project(FIXTURE)))
+
+
+def test_a_list_of_claims_knows_every_way_to_begin_a_fence(project: Project) -> None:
+    edit(project.docs / "en/asserted.md", fence(IDS[0]), fence(IDS[0], "So it is.").replace("```", "~~~"))
+    for name in IDS[1:]:
+        edit(project.docs / "en/asserted.md", fence(name), "")
+    assert "So it is." in render(start(project), "```claims\nasserted.md\n```\n")
+
+
+def test_a_list_of_claims_shows_a_mark_as_its_table_does(project: Project) -> None:
+    page = project.docs / "en/asserted.md"
+    odd = "Checkpointing takes *less* `memory`, <b>so</b> [[[[ $x$."
+    marked = MARKED.replace("Checkpointing takes less memory.", json.dumps(odd))
+    edit(page, fence("checkpointing-saves-memory"), marked)
+    shown = render(start(project), "```claims\nasserted.md\n```\n")
+    (told,) = re.findall(r"<p>(Checkpointing takes.*?)</p>", shown)
+    code = '<code lang="en" dir="ltr">memory</code>'
+    assert told == f"Checkpointing takes *less* {code}, &lt;b&gt;so&lt;/b&gt; [[[[ $x$."
+    edit(page, "`memory`", "`#!value memory/methods.py#none`")
+    found = [problem.what for problem in check_project(Project(project.root)).problems]
+    assert (
+        "the sentence of the claim `checkpointing-saves-memory` holds a value, or what looks like one"
+        in found
+    )
 
 
 def test_who_said_so_is_quoted_with_the_date(project: Project) -> None:

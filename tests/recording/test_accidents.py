@@ -37,7 +37,7 @@ from benchbook.recording import session as sessions
 from benchbook.recording.campaign import Turn, header
 from benchbook.recording.host_process import _installed, _sources
 from benchbook.recording.jobs import CRASHED, OK, OUT_OF_MEMORY, Failure, Result
-from benchbook.recording.journal import Journal, open_journal
+from benchbook.recording.journal import LATER_KEYS, Journal, open_journal
 from benchbook.recording.plan import Task, make_plan
 from benchbook.recording.session import Session
 from benchbook.recording.stores import Bundle, Checkout
@@ -1000,7 +1000,7 @@ def test_a_journal_that_does_not_tell_of_what_older_ones_left_out_is_gone_on_wit
     (path,) = project.journal.rglob("*.jsonl")
     first, *runs = path.read_text("utf-8").splitlines(keepends=True)
     table = json.loads(first)
-    for name in ("installed", "regions", "file_system", "memory_limits", "cpu_quota", "compilers"):
+    for name in LATER_KEYS:
         del table["key"][name]
     path.write_text(json.dumps(table) + "\n" + "".join(runs), "utf-8")
     capsys.readouterr()
@@ -1011,7 +1011,14 @@ def test_a_journal_that_does_not_tell_of_what_older_ones_left_out_is_gone_on_wit
 
 
 @pytest.mark.parametrize(
-    ("asked", "answer"), [("file_system", "tmpfs"), ("memory_limits", {"-v": 2**40}), ("cpu_quota", 0.25)]
+    ("asked", "answer"),
+    [
+        ("file_system", "tmpfs"),
+        ("disk", {"model": "Slow", "rotational": "1"}),
+        ("memory_limits", {"-v": 2**40}),
+        ("cpu_quota", 0.25),
+        ("cores", {"kinds": {"": 2}, "cores": 1, "nodes": 1}),
+    ],
 )
 def test_a_campaign_is_not_gone_on_with_on_another_file_system_or_under_other_limits(
     project: Project,
@@ -1073,6 +1080,44 @@ def test_a_folder_is_of_the_file_system_of_the_innermost_mount_above_it(tmp_path
     kinds = [circumstances.file_system(folder, mounts) for folder in (inner / "c", tmp_path / "a")]
     assert kinds == ["tmpfs", "overlay"]
     assert circumstances.file_system(inner, tmp_path / "none") is None
+
+
+def test_a_disk_is_told_by_the_whole_of_which_a_part_holds_the_folder(tmp_path: Path) -> None:
+    number = tmp_path.stat().st_dev
+    name = f"{os.major(number)}:{os.minor(number)}"
+    assert circumstances.disk(tmp_path, tmp_path / "dev") is None
+    for model, part in (("Fast", ""), ("Slow", "/slow1")):
+        whole = tmp_path / model
+        write(whole / "device/model", f"{model}\n")
+        write(whole / "queue/rotational", "0\n")
+        if part:
+            write(whole / f"{part[1:]}/partition", "1\n")
+        (tmp_path / f"dev {model}").mkdir()
+        (tmp_path / f"dev {model}" / name).symlink_to(f"{whole}{part}")
+        found = circumstances.disk(tmp_path, tmp_path / f"dev {model}")
+        assert found == {"model": model, "rotational": "0"}
+
+
+def test_cores_are_told_by_their_kind_and_by_what_shares_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Two threads of a large core, another large one, and a small one of another node.
+    for number, (core, rate, node) in enumerate([(0, 9, 0), (0, 9, 0), (1, 9, 0), (2, 5, 1)]):
+        place = tmp_path / f"cpu{number}"
+        write(place / "topology/core_id", f"{core}\n")
+        write(place / "topology/physical_package_id", "0\n")
+        write(place / "cpufreq/cpuinfo_max_freq", f"{rate}\n")
+        (place / f"node{node}").mkdir()
+
+    def on(*numbers: int) -> dict[str, Any]:
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(numbers))
+        return circumstances.cores(tmp_path)
+
+    assert on(0, 2) == on(1, 2) != on(0, 1)
+    assert on(0, 2) != on(0, 3)
+    assert on(0, 3) == {"kinds": {"9": 1, "5": 1}, "cores": 2, "nodes": 2}
+    # Where nothing tells, each is a core of its own.
+    assert on(7, 8) == {"kinds": {"": 2}, "cores": 2, "nodes": 0}
 
 
 def test_a_limit_of_memory_is_warned_of(

@@ -57,6 +57,9 @@ def claim_problems(library: Library, pages: Pages) -> tuple[list[Problem], list[
             what = f"the claim `{claim.id}` stands on no English page"
             fix = f'show it there with a fence ```claim id="{claim.id}"```, or remove it'
             problems.append(Problem(claim.path, claim.line, what, fix))
+        elif {place.page for place in shown if place.language == "en"} == {"index.md"}:
+            what = f"the claim `{claim.id}` stands on the first page alone, which has no list of its claims"
+            problems.append(Problem(claim.path, claim.line, what, "show it on the page of its guide"))
         if claim.source is not None and not claim.source.quote:
             what = f"the claim `{claim.id}` names a source and not its words"
             fix = 'quote them: source = { ..., quote = "...", date = "2026-01-31" }'
@@ -79,7 +82,7 @@ def claim_places(library: Library, pages: Pages) -> dict[str, list[Place]]:
     docs = library.project.docs
     for path, page in pages.items():
         language, _, name = path.relative_to(docs).as_posix().partition("/")
-        for line, claim, _ in claim_sentences(page):
+        for line, claim, *_ in claim_sentences(page):
             place = Place(library.project.relative(path), language, name, line)
             found.setdefault(claim, []).append(place)
     return found
@@ -133,13 +136,17 @@ def _parity_problems(places: Mapping[str, list[Place]]) -> Iterator[Problem]:
 def _sentence_problems(
     page: PageSource, path: str, claims: Claims, typed: re.Pattern[str]
 ) -> Iterator[Problem]:
-    """What a claim's sentence may not hold: a link, which the list cannot show, or a bare number."""
+    """What a claim's sentence may not hold: a link or value, which the list cannot show, or a bare number."""
     for token in page.inlines():
         if not token.meta.get("sentence") or token.meta[CLAIM] not in claims.by_id:
             continue
         claim = claims.by_id[token.meta[CLAIM]]
-        if _has_link(token):
-            assert token.map is not None
+        assert token.map is not None
+        if "#!" in token.content:
+            what = f"the sentence of the claim `{claim.id}` holds a value, or what looks like one"
+            fix = "put it into the paragraph below: the verdict shows the numbers of the sentence"
+            yield Problem(path, token.map[0] + 1, what, fix)
+        elif _has_link(token):
             what = f"the sentence of the claim `{claim.id}` holds a link"
             fix = f"put it into the paragraph below, or name who said so under `source` in {FILE}"
             yield Problem(path, token.map[0] + 1, what, fix)

@@ -38,7 +38,7 @@ def anchors(pages: Mapping[str, PageSource]) -> Anchors:
 
 
 def _claims(page: PageSource) -> frozenset[str]:
-    return frozenset(claim_anchor(claim) for _, claim, _ in claim_sentences(page))
+    return frozenset(claim_anchor(claim) for _, claim, *_ in claim_sentences(page))
 
 
 def link_problems(page: PageSource, name: str, folder: Path, path: str, known: Anchors) -> Iterator[Problem]:

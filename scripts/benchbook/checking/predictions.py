@@ -179,9 +179,7 @@ def edited_predictions(project: Project, committed: Committed) -> Iterator[Probl
             if variant in known and _is_edited(known[variant], prediction)
         ]
         if names:
-            what = (
-                f"predicts variant {few(names)} otherwise than `main`, by the same predictor and packages, "
-            )
+            what = f"predicts variant {few(names)} otherwise than `main`, by the same rules, "
             what += "at the same moment or of the same model and work"
             line = json_line(text, ("variants", names[0]))
             yield Problem(shown, line, what, "say in the pull request why")
@@ -204,17 +202,17 @@ def _on_main(committed: Committed, shown: str) -> Mapping[str, StoredPrediction]
 
 
 def _is_edited(before: StoredPrediction, prediction: StoredPrediction) -> bool:
-    """Whether a prediction, or its `anew`, is another than the same predictor and packages could have made.
+    """Whether a prediction, or its `anew`, is another than the same rules of the predictor should have made.
 
-    That is another of the same moment, or other bytes of the same question.
+    That is another of the same moment, or other bytes of the same question: other packages may be why.
     """
     for old, new in ((before, prediction), (before.anew, prediction.anew)):
         if old is None or new is None or old.digest == new.digest:
             continue
-        made_of = ((one.predictor, one.packages) for one in (old, new))
         asked = ((one.kind, one.parameters, one.model, one.workload) for one in (old, new))
         said = ((one.peak_allocated, one.peak_reserved, one.categories, one.moments) for one in (old, new))
-        if is_same(*made_of) and (old.made == new.made or (is_same(*asked) and not is_same(*said))):
+        again = old.made == new.made or (is_same(*asked) and not is_same(*said))
+        if old.predictor == new.predictor and again:
             return True
     return False
 

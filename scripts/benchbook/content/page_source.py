@@ -185,15 +185,15 @@ def _said(key: str, text: str) -> Token:
     return Token("inline", "", 0, content=text, children=children)
 
 
-def claim_sentences(page: PageSource) -> Iterator[tuple[int, str, str]]:
-    """The claims that a page shows, as blocks or as marks of rows: the line, the id, and what it says."""
+def claim_sentences(page: PageSource) -> Iterator[tuple[int, str, str, bool]]:
+    """The claims that a page shows: the line, the id, what it says, and whether it is the mark of a row."""
     for token in page.tokens:
         if token.map is None:
             continue
         if fence_name(token) == CLAIM:
-            yield token.map[0] + 1, fence_options(token).get("id", ""), token.content
+            yield token.map[0] + 1, fence_options(token).get("id", ""), token.content, False
         elif token.type == "inline" and token.meta.get("mark"):
-            yield token.map[0] + 1, token.meta[CLAIM], token.content
+            yield token.map[0] + 1, token.meta[CLAIM], token.content, True
 
 
 def _at(found: Sequence[Token], fence: Token, text: str) -> Iterator[Token]:

@@ -212,6 +212,8 @@ def _is_date(known: object, pattern: object) -> bool:
     """Whether a pattern has each number of such a date once, and no other letters of Latin or digits."""
     if not isinstance(pattern, str) or holds_markup(pattern):
         return False
+    if "%" in pattern or pattern.count("'") % 2:
+        return False  # it would be read as a share, or as words without end
     letters = [letter for letter in folded(pattern)[0] if letter.isascii() and letter.isalnum()]
     return sorted(letters) == sorted(_DATES.get(str(known), "?"))
 

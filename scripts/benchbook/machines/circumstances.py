@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -22,6 +23,8 @@ EMPTY_BYTES = 256 * 2**20
 # How long git may take to answer.
 GIT_SECONDS = 60.0
 MOUNTS = Path("/proc/self/mounts")
+BLOCK_DEVICES = Path("/sys/dev/block")
+PROCESSORS = Path("/sys/devices/system/cpu")
 # Records and predictions are what is being made; pages change no number.
 CHANGES_NUMBERS = ("snippets", "scripts", ":!snippets/records", ":!snippets/predictions")
 # How variables begin that are known to decide a script's numbers.
@@ -164,6 +167,43 @@ def file_system(folder: Path, mounts: Path = MOUNTS) -> str | None:
         if real.is_relative_to(place) and len(place.parts) >= found[0]:
             found = len(place.parts), kind
     return found[1]
+
+
+def disk(folder: Path, devices: Path = BLOCK_DEVICES) -> dict[str, str] | None:
+    """The model of the disk that a folder lies on, and whether it turns; None where nothing tells."""
+    number = folder.stat().st_dev
+    place = (devices / f"{os.major(number)}:{os.minor(number)}").resolve()
+    whole = place.parent if (place / "partition").is_file() else place
+    if not whole.is_dir():
+        return None
+    return {name.rpartition("/")[2]: _word(whole / name) for name in ("device/model", "queue/rotational")}
+
+
+def cores(processors: Path = PROCESSORS) -> dict[str, Any]:
+    """What the processors are that this process may use: of which kinds, of how many cores and nodes.
+
+    Two threads of one core are something else than two cores, and a small core than a large one.
+    """
+    if not hasattr(os, "sched_getaffinity"):
+        return {}
+    kinds: Counter[str] = Counter()
+    whole: set[tuple[str, ...]] = set()
+    nodes: set[str] = set()
+    for number in os.sched_getaffinity(0):
+        place = processors / f"cpu{number}"
+        kinds[" ".join(_word(place / name) for name in ("cpufreq/cpuinfo_max_freq", "cpu_capacity"))] += 1
+        core = tuple(_word(place / "topology" / name) for name in ("physical_package_id", "core_id"))
+        whole.add(core if all(core) else (str(number),))
+        nodes |= {node.name for node in place.glob("node*")}
+    return {"kinds": dict(kinds), "cores": len(whole), "nodes": len(nodes)}
+
+
+def _word(path: Path) -> str:
+    """What stands in a file of one line; empty where there is none."""
+    try:
+        return path.read_text("utf-8", "surrogateescape").strip()
+    except OSError:
+        return ""
 
 
 def memory_limits() -> dict[str, int]:

@@ -20,9 +20,11 @@ from benchbook.recording.jobs import Result, result_from
 # session that goes on with it.
 LONGEST = timedelta(days=6)
 FOREIGN = "foreign_processes"
-# All packages, where regions stand, the file system that runs lie in, the limits of their memory and
-# processors, and the compilers that they find.
-LATER_KEYS = ("installed", "regions", "file_system", "memory_limits", "cpu_quota", "compilers")
+# All packages, where regions stand, the file system and the disk that runs lie in, the limits of their memory
+# and processors, which cores those are of, and the compilers that they find.
+LATER_KEYS = (
+    *("installed", "regions", "file_system", "disk", "memory_limits", "cpu_quota", "cores", "compilers"),
+)
 
 
 @dataclass(frozen=True)

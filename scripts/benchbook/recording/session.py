@@ -32,8 +32,10 @@ from benchbook.machines.circumstances import (
     changes,
     commit,
     compilers,
+    cores,
     deciding_variables,
     differ,
+    disk,
     file_system,
     made,
     memory_limits,
@@ -339,8 +341,10 @@ class Session:
             "recorded_by": self.recorded_by,
             "shared": self.shared,
             "file_system": file_system(Path(temporary_folder())),
+            "disk": disk(Path(temporary_folder())),
             "memory_limits": memory_limits(),
             "cpu_quota": cpu_quota(),
+            "cores": cores(),
             "compilers": compilers(environment.get("PATH")),
         }
         path, shown = self._journal(task)

@@ -22,6 +22,7 @@ from benchbook.content.problems import BenchbookError, did_you_mean
 from benchbook.content.project import FALLBACK
 from benchbook.content.references import UnresolvedError
 from benchbook.languages.language import Language
+from benchbook.languages.markup import note_html
 from benchbook.query.judging import claims_of, judgements, judging_machines
 from benchbook.query.library import Cache, Library
 from benchbook.rendering.claims import (
@@ -45,19 +46,23 @@ _FIRST: tuple[Verdict, ...] = (
     *("refuted", "too close to call", "too few runs"),
     *("holds", "not applicable", "not measured"),
 )
-_SAYS_A_CLAIM = re.compile(r"^ *```claim |^marks:", re.MULTILINE)
+_SAYS_A_CLAIM = re.compile(r"(?:```|~~~) *claim |^marks:", re.MULTILINE)
 _FENCE = re.compile(r"^```claims *\n(?:(\S+) *\n)?```", re.MULTILINE)
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#!|])")
 
 
 @dataclass(frozen=True)
 class Said:
-    """What a page says of a claim: its file within a language, its title, the sentence, that language."""
+    """What a page says of a claim: its file within a language, its title, the sentence, that language.
+
+    Beside a row of a table it is a mark, which is plain text but for `code`.
+    """
 
     page: str
     title: str
     sentence: str
     language: str
+    is_mark: bool = False
 
 
 # By language.
@@ -206,9 +211,11 @@ def _blocks(
     language = build.here.language
     outcomes = {claim.id: verdict_of(listed_judgement(build, claim)) for claim, _ in found}
     for claim, said in sorted(found, key=lambda one: _FIRST.index(outcomes[one[0].id])):
-        sentence = _in_its_language(
-            words_html(build, said.sentence, markdown, language), said, language, "div"
-        )
+        if said.is_mark:
+            html = f"<p>{note_html(said.sentence, right_to_left=language.direction == 'rtl')}</p>"
+        else:
+            html = words_html(build, said.sentence, markdown, language)
+        sentence = _in_its_language(html, said, language, "div")
         place = build.here.address(f"/{page}#{claim_anchor(claim.id)}")
         hidden = bool(only) and outcomes[claim.id] != only
         yield claim_block(build, claim, Words(sentence, "", place, hidden))
@@ -272,13 +279,13 @@ def _read_sentences(library: Library, language: str) -> dict[str, list[Said]]:
     folder = library.project.docs / language
     for path in sorted(folder.glob("**/*.md")):
         name = path.relative_to(folder).as_posix()
-        for claim, title, sentence in library.read(path, _said_in):
-            found.setdefault(claim, []).append(Said(name, title, sentence, language))
+        for claim, title, sentence, is_mark in library.read(path, _said_in):
+            found.setdefault(claim, []).append(Said(name, title, sentence, language, is_mark))
     return found
 
 
-def _said_in(path: Path) -> list[tuple[str, str, str]]:
-    """The claims of a page: id, the title of the page, the sentence."""
+def _said_in(path: Path) -> list[tuple[str, str, str, bool]]:
+    """The claims of a page: id, the title of the page, the sentence, and whether it is a mark."""
     text = path.read_text("utf-8")
     if not _SAYS_A_CLAIM.search(text):
         return []
@@ -287,7 +294,10 @@ def _said_in(path: Path) -> list[tuple[str, str, str]]:
 
     page = parse_page(text, inline=False)
     title = next((heading.text for heading in page.headings()), path.stem)
-    return [(claim, title, claim_parts(text)[0]) for _, claim, text in claim_sentences(page)]
+    return [
+        (claim, title, text if is_mark else claim_parts(text)[0], is_mark)
+        for _, claim, text, is_mark in claim_sentences(page)
+    ]
 
 
 def _filter(language: Language) -> str:

@@ -56,8 +56,6 @@ if TYPE_CHECKING:
 
 # Seconds between two looks at the files of a served site.
 _LOOK_EVERY = 0.1
-_FENCES = re.compile(r"^( *)(`{3,}+|~{3,}+).*?^\1\2 *$", re.MULTILINE | re.DOTALL)
-_HEADING = re.compile(r"^#{1,6} .*\{ *#([\w-]+) *\} *$", re.MULTILINE)
 # A link that leads to no page of the site.
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|/")
 _log = get_plugin_logger("benchbook")
@@ -138,16 +136,12 @@ class Replay:
         return markdown
 
     def on_markdown_html(self, html: str, cleaned: str, page: Page, config: MkDocsConfig) -> None:
-        """Name what cleaning takes away, what no check read, and what an element without end took along."""
+        """Name what cleaning takes away, and what readers see otherwise than the checks read it."""
         build = self._current()
         build.refuse_unsafe(html)
         if not html or "attr_list" not in config.markdown_extensions:
             return  # kept from the last build, or headings have no ids here
         self._compare_readings(cleaned, page)
-        for heading in _HEADING.findall(_FENCES.sub("", page.markdown or "")):
-            if f' id="{heading}"' not in html:
-                what = f"its section `#{heading}` is swallowed by what stands above it"
-                build.problems.add(Problem(build.here.path, 1, what, "close every element and comment"))
 
     def _compare_readings(self, html: str, page: Page) -> None:
         """Name where the HTML of a page says something else than what the checks read of it."""
