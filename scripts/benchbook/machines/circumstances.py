@@ -191,7 +191,8 @@ def cores(processors: Path = PROCESSORS) -> dict[str, Any]:
     nodes: set[str] = set()
     for number in os.sched_getaffinity(0):
         place = processors / f"cpu{number}"
-        kinds[" ".join(_word(place / name) for name in ("cpufreq/cpuinfo_max_freq", "cpu_capacity"))] += 1
+        kind = " ".join(_word(place / name) for name in ("cpufreq/cpuinfo_max_freq", "cpu_capacity"))
+        kinds[kind.strip()] += 1
         core = tuple(_word(place / "topology" / name) for name in ("physical_package_id", "core_id"))
         whole.add(core if all(core) else (str(number),))
         nodes |= {node.name for node in place.glob("node*")}
