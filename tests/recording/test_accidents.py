@@ -1437,7 +1437,8 @@ def test_a_package_is_imported_from_where_its_version_is_installed(
 ) -> None:
     install(site := tmp_path / "site", "1.0")
     write(site / "gadget/__init__.py", "")
-    write(site / "gadget-1.0.dist-info/RECORD", "gadget/__init__.py,,\n")
+    # Python has a package of that name too, which nobody imports as the gadget's.
+    write(site / "gadget-1.0.dist-info/RECORD", "gadget/__init__.py,,\ntest/__init__.py,,\n")
     monkeypatch.setenv("PYTHONPATH", str(site), prepend=os.pathsep)
     text = script_text(PLAIN, SWEEP).replace("dependencies = []", 'dependencies = ["gadget"]')
     write(project.snippets / "guide/small.py", text)

@@ -186,6 +186,7 @@ def _stray(names: Sequence[str]) -> str:
 
     Its version is that of what is installed, and says nothing of what is imported.
     """
+    library = Path(sysconfig.get_path("stdlib")).resolve()
     for name in names:
         try:
             package = importlib.metadata.distribution(name)
@@ -206,7 +207,8 @@ def _stray(names: Sequence[str]) -> str:
                 continue
             where = Path(found.origin)
             # Installers may link a package to where they keep it: what counts is which folder it is found in.
-            if where.parents[where.name == "__init__.py"].resolve() != there:
+            # A package may bring a folder `test`, which Python has one of its own of.
+            if where.parents[where.name == "__init__.py"].resolve() not in {there, library}:
                 return (
                     f"`import {module}` takes {where}, and {name} {package.version} is installed in {there}"
                 )
