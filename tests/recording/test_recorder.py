@@ -608,9 +608,10 @@ def test_a_script_that_used_up_a_budget_goes_last_the_next_time(project: Project
     hang = "import time\ntime.sleep(60)"
     add_script(project.root, hang, 'needs = ["cpu"]\nworth = 9', "guide/hangs.py")
     add_script(project.root, BODY, SWEEP, "guide/quick.py")
-    assert record(project, budget_seconds=2.0) == 0
+    # So long, that its host starts within it on a busy machine too.
+    assert record(project, budget_seconds=6.0) == 0
     assert not project.records.exists()
-    assert record(project, budget_seconds=10.0) == 0
+    assert record(project, budget_seconds=15.0) == 0
     assert len(written(project, "guide/quick.py").variants) == 2
 
 
