@@ -14,6 +14,7 @@ from typing import Any
 
 from benchbook.content.machines import AcceleratorDescription
 from benchbook.content.problems import BenchbookError, Problem
+from benchbook.machines.kernel_files import kernel_text
 from benchbook.machines.nvml import Identity, Nvml, open_nvml
 
 VENDORS = {"cuda": "NVIDIA", "rocm": "AMD", "xpu": "Intel", "mps": "Apple"}
@@ -163,10 +164,7 @@ def _capability(properties: Any, kind: str) -> str | None:
 
 
 def _amd_driver() -> str | None:
-    try:
-        return Path("/sys/module/amdgpu/version").read_text("utf-8").strip() or None
-    except OSError:
-        return None
+    return kernel_text(Path("/sys/module/amdgpu/version")) or None
 
 
 def amd_partition(cards: Path = Path("/sys/class/drm")) -> str | None:
@@ -178,7 +176,9 @@ def amd_partition(cards: Path = Path("/sys/class/drm")) -> str | None:
         cards: Where the kernel lists graphics devices.
     """
     modes = {
-        (_line(card / "device/current_compute_partition"), _line(card / "device/current_memory_partition"))
+        tuple(
+            kernel_text(card / f"device/current_{what}_partition").upper() for what in ("compute", "memory")
+        )
         for card in cards.glob("card[0-9]*")
         if (card / "device/current_compute_partition").is_file()
     }
@@ -188,13 +188,6 @@ def amd_partition(cards: Path = Path("/sys/class/drm")) -> str | None:
     if compute in {"", "SPX"} and memory in {"", "NPS1"}:
         return None
     return "/".join(filter(None, (compute, memory)))
-
-
-def _line(path: Path) -> str:
-    try:
-        return path.read_text("utf-8").strip().upper()
-    except OSError:
-        return ""
 
 
 def _apple_name() -> str | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.content.revisions import moment_of
+from benchbook.machines.kernel_files import kernel_text
 from benchbook.machines.nvml import Identity, Nvml, find_all
 
 # Names the commit of a checkout that was packed without its repository.
@@ -176,7 +177,9 @@ def disk(folder: Path, devices: Path = BLOCK_DEVICES) -> dict[str, str] | None:
     whole = place.parent if (place / "partition").is_file() else place
     if not whole.is_dir():
         return None
-    return {name.rpartition("/")[2]: _word(whole / name) for name in ("device/model", "queue/rotational")}
+    return {
+        name.rpartition("/")[2]: kernel_text(whole / name) for name in ("device/model", "queue/rotational")
+    }
 
 
 def cores(processors: Path = PROCESSORS) -> dict[str, Any]:
@@ -191,20 +194,12 @@ def cores(processors: Path = PROCESSORS) -> dict[str, Any]:
     nodes: set[str] = set()
     for number in os.sched_getaffinity(0):
         place = processors / f"cpu{number}"
-        kind = " ".join(_word(place / name) for name in ("cpufreq/cpuinfo_max_freq", "cpu_capacity"))
+        kind = " ".join(kernel_text(place / name) for name in ("cpufreq/cpuinfo_max_freq", "cpu_capacity"))
         kinds[kind.strip()] += 1
-        core = tuple(_word(place / "topology" / name) for name in ("physical_package_id", "core_id"))
+        core = tuple(kernel_text(place / "topology" / name) for name in ("physical_package_id", "core_id"))
         whole.add(core if all(core) else (str(number),))
         nodes |= {node.name for node in place.glob("node*")}
     return {"kinds": dict(kinds), "cores": len(whole), "nodes": len(nodes)}
-
-
-def _word(path: Path) -> str:
-    """What stands in a file of one line; empty where there is none."""
-    try:
-        return path.read_text("utf-8", "surrogateescape").strip()
-    except OSError:
-        return ""
 
 
 def memory_limits() -> dict[str, int]:

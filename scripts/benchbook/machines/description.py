@@ -16,6 +16,7 @@ from benchbook.content.machines import AcceleratorDescription, CpuDescription, M
 from benchbook.content.records import OWNER_MARK
 from benchbook.machines.accelerators import Accelerators, mig_profile, model_words
 from benchbook.machines.cgroups import memory_limit
+from benchbook.machines.kernel_files import kernel_text
 
 MAINTAINERS = "maintainers"
 NAME = re.compile(rf"(?!{DEVICE_NAME}){MACHINE_NAME}\Z")
@@ -34,7 +35,7 @@ def describe(
         recorded_by: Who measures; anyone but the maintainers becomes part of the name.
         root: Where `proc`, `sys` and `etc` lie.
     """
-    cpu = describe_cpu(_text(root / "proc/cpuinfo"), _available_cores())
+    cpu = describe_cpu(kernel_text(root / "proc/cpuinfo"), _available_cores())
     machine = MachineDescription(
         name="",
         kind=found.kind if found else "cpu",
@@ -44,11 +45,11 @@ def describe(
         accelerator=AcceleratorDescription(**found.description) if found else None,
         cpu=cpu,
         memory_bytes=memory_bytes(root),
-        virtualisation=virtualisation(_text(root / "proc/cpuinfo")),
+        virtualisation=virtualisation(kernel_text(root / "proc/cpuinfo")),
         system={
             # The numbers only: who builds a kernel may put a name of their own behind them.
             "kernel": (re.match(r"[\d.]+\d", platform.release()) or [None])[0],
-            "os": _operating_system(_text(root / "etc/os-release")),
+            "os": _operating_system(kernel_text(root / "etc/os-release")),
             "libc": " ".join(platform.libc_ver()).strip() or None,
         },
         published=False,
@@ -141,7 +142,7 @@ def _apple_cpu() -> str | None:
 
 def memory_bytes(root: Path = Path("/")) -> int | None:
     """The machine's memory, or what the control groups of this process allow of it."""
-    total = re.search(r"MemTotal:\s+(\d+) kB", _text(root / "proc/meminfo"))
+    total = re.search(r"MemTotal:\s+(\d+) kB", kernel_text(root / "proc/meminfo"))
     size = int(total[1]) * 1024 if total else _physical_memory()
     limit = memory_limit(root / "sys/fs/cgroup", root / "proc/self/cgroup")
     return min(size, limit) if size and limit is not None else size
@@ -174,10 +175,3 @@ def _operating_system(os_release: str) -> str | None:
         return match[1]
     version = platform.mac_ver()[0]
     return f"macOS {version}" if version else platform.system() or None
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8", "replace")
-    except OSError:
-        return ""
