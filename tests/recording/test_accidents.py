@@ -1582,16 +1582,16 @@ def test_a_campaign_is_not_gone_on_with_where_code_that_could_be_imported_is_oth
 def test_code_counts_wherever_python_looks_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # As a `.pth` file has it, or `setup.py develop`.
     code = write(tmp_path / "checkout/gadget.py", "x = 1\n")
-    without = _installed(None)
+    without = _installed(None, {})
     monkeypatch.syspath_prepend(code.parent)
-    before = _installed(None)
-    assert before == _installed(None) != without
+    before = _installed(None, {})
+    assert before == _installed(None, {}) != without
     write(code, "x = 2\n")
-    assert _installed(None) not in {before, without}
+    assert _installed(None, {}) not in {before, without}
     # Of two modules of one name the first is imported.
     other = write(tmp_path / "other/gadget.py", "x = 3\n")
     places = [str(code.parent), str(other.parent)]
-    assert _installed(os.pathsep.join(places)) != _installed(os.pathsep.join(reversed(places)))
+    assert _installed(os.pathsep.join(places), {}) != _installed(os.pathsep.join(reversed(places)), {})
 
 
 def test_what_was_edited_where_it_is_installed_is_told_from_what_was_installed(

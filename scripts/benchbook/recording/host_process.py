@@ -16,7 +16,7 @@ import signal
 import sys
 import sysconfig
 import traceback
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
@@ -41,6 +41,7 @@ COMPANIONS = (
     # From CUDA 13 on named without it.
     "nvidia-cublas",
 )
+LIBRARY = Path(sysconfig.get_path("stdlib")).resolve()
 # Its own code is told by the commit that is checked out, and whether it is modified.
 OWN = "benchbook"
 # Code as it is imported, and what kernels are compiled from as a script runs.
@@ -104,8 +105,9 @@ def run_host() -> None:
     context.set_forkserver_preload(["benchbook.recording.preload", "benchbook.recording.worker"])
     unfit = _start_server(context)
     names = configuration["packages"]
-    installed = _installed(configuration["pythonpath"])
-    channel.send({"unfit": unfit, **_versions(names), "installed": installed, "stray": _stray(names)})
+    told = _versions(names)
+    installed = _installed(configuration["pythonpath"], told["sources"])
+    channel.send({"unfit": unfit, **told, "installed": installed, "stray": _stray(names)})
     supervisor = Supervisor(
         context,
         processes.descendants(),
@@ -186,7 +188,6 @@ def _stray(names: Sequence[str]) -> str:
 
     Its version is that of what is installed, and says nothing of what is imported.
     """
-    library = Path(sysconfig.get_path("stdlib")).resolve()
     for name in names:
         try:
             package = importlib.metadata.distribution(name)
@@ -208,20 +209,21 @@ def _stray(names: Sequence[str]) -> str:
             where = Path(found.origin)
             # Installers may link a package to where they keep it: what counts is which folder it is found in.
             # A package may bring a folder `test`, which Python has one of its own of.
-            if where.parents[where.name == "__init__.py"].resolve() not in {there, library}:
+            if where.parents[where.name == "__init__.py"].resolve() not in {there, LIBRARY}:
                 return (
                     f"`import {module}` takes {where}, and {name} {package.version} is installed in {there}"
                 )
     return ""
 
 
-def _installed(pythonpath: str | None) -> str:
+def _installed(pythonpath: str | None, sources: Mapping[str, str]) -> str:
     """A digest of all that a script could import here, but for the standard library and this package.
 
     Parameters:
         pythonpath: That of the scripts.
+        sources: The state of the code of packages, as far as it was looked at.
     """
-    packages = {_identity(each) for each in importlib.metadata.distributions()}
+    packages = {_identity(each, sources) for each in importlib.metadata.distributions()}
     # In their order: of two modules of one name the first is imported.
     places = [_state(place) for place in _places([*(pythonpath or "").split(os.pathsep), *sys.path])]
     return hashlib.sha256("\n".join([*sorted(packages), *places]).encode()).hexdigest()[:16]
@@ -229,25 +231,24 @@ def _installed(pythonpath: str | None) -> str:
 
 def _places(path: Sequence[str]) -> list[Path]:
     """The folders and archives of a search path that hold code of others, in its order."""
-    library = Path(os.path.realpath(sysconfig.get_path("stdlib")))
     found = dict.fromkeys(Path(os.path.realpath(entry)) for entry in path if entry and os.path.exists(entry))
     return [
         place
         for place in found
-        if place not in {library, library / "lib-dynload"} and not (place / OWN).is_dir()
+        if place not in {LIBRARY, LIBRARY / "lib-dynload"} and not (place / OWN).is_dir()
     ]
 
 
-def _identity(package: importlib.metadata.Distribution) -> str:
+def _identity(package: importlib.metadata.Distribution, sources: Mapping[str, str]) -> str:
     """Name and version, and what was edited; of one that is from no index its files too.
 
-    Those may change under one version.
+    Those may change under one version. `sources` as in `_installed`.
     """
     version = f"{package.name}=={package.version}"
     if package.name == OWN:
         return version
-    source = _source(package)
-    told = [version, _edits(package) if source is None else _state(source)]
+    known = sources.get(package.name)
+    told = [version, _code_of(package) if known is None else known]
     if (origin := package.read_text("direct_url.json")) is not None:
         told += [origin, package.read_text("RECORD") or ""]
     return "\n".join(told)
@@ -262,9 +263,14 @@ def _sources(names: Sequence[str]) -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue
         if name != OWN:
-            source = _source(package)
-            found[name] = _edits(package) if source is None else _state(source)
+            found[name] = _code_of(package)
     return found
+
+
+def _code_of(package: importlib.metadata.Distribution) -> str:
+    """The state of its code, as far as it is not what was installed."""
+    source = _source(package)
+    return _edits(package) if source is None else _state(source)
 
 
 def _edits(package: importlib.metadata.Distribution) -> str:
