@@ -23,7 +23,8 @@ FOREIGN = "foreign_processes"
 # All packages, where regions stand, the file system and the disk that runs lie in, the limits of their memory
 # and processors, which cores those are of, and the compilers that they find.
 LATER_KEYS = (
-    *("installed", "regions", "file_system", "disk", "memory_limits", "cpu_quota", "cores", "compilers"),
+    *("installed", "regions", "file_system", "disk"),
+    *("memory_limits", "cpu_quota", "cores", "compilers"),
 )
 
 

@@ -138,9 +138,8 @@ class Checkout:
         path = self._project.record_path(self._machine.name, record.script)
         described = self._project.records / self._machine.name / "machine.json"
         with writing(self._project.relative(path)):
-            _refuse_what_no_file_holds(record)
             # A machine without a record would be a half of what was to be written.
-            texts = {described: text_over(described, self._machine), path: dump_record(record)}
+            texts = {described: text_over(described, self._machine), path: _text_of(record)}
             places, new = trace_places(self._project, record), traces or {}
             # What a record names is there before it, and what it names no more goes after it.
             contents: dict[Path, bytes | None] = {
@@ -159,12 +158,18 @@ def _refuse_links(project: Project, places: Iterable[Path]) -> None:
         raise BenchbookError(*links)
 
 
-def _refuse_what_no_file_holds(record: Record) -> None:
-    """Raise BenchbookError where the file of a record could not be read again: its journal still can."""
-    if (why := too_large(dump_record(record).encode())) is not None:
+def _text_of(record: Record) -> str:
+    """What the file of a record holds.
+
+    Raises:
+        BenchbookError: It could not be read again; the journal still can.
+    """
+    text = dump_record(record)
+    if (why := too_large(text.encode())) is not None:
         what = f"no record can hold what its runs yield: {why}"
         fix = "let it yield fewer points or variants, and record it again"
         raise BenchbookError(Problem(f"snippets/{record.script}", 1, what, fix))
+    return text
 
 
 class Bundle:
@@ -230,35 +235,31 @@ class Bundle:
     def save(self, record: Record, traces: Mapping[str, bytes] | None = None) -> str:
         """Put a record in place, whole, with its traces; the name of the file, for messages."""
         with writing(self._project.relative(self._project.record_path(self._machine.name, record.script))):
-            # It is kept out, or it would be in the way of those after it.
-            _refuse_what_no_file_holds(record)
-        before = self._records
-        self._records = before | {record.script: record}
+            # One that no file can hold is kept out, or it would be in the way of those after it.
+            _text_of(record)
+        records = self._records | {record.script: record}
         self._traces |= traces or {}
-        try:
-            content = self._content()
-        except BenchbookError:
-            self._records = before
-            raise
+        content = self._content(records)
+        self._records = records
         with writing(self._path.name):
             write_together({self._path: content})
         return self._path.name
 
-    def _content(self) -> bytes:
-        """What is written.
+    def _content(self, records: Mapping[str, Record]) -> bytes:
+        """What the file holds with these records, by their scripts.
 
         Raises:
             BenchbookError: It would be larger than what can be read, or a trace is lost.
         """
         machine = machine_table(self._machine)
-        records = [record_table(each) for _, each in sorted(self._records.items())]
+        tables = [record_table(each) for _, each in sorted(records.items())]
         table = {
             "schema": 1,
-            "digest": bundle_digest(machine, records),
+            "digest": bundle_digest(machine, tables),
             "machine": machine,
-            "records": records,
+            "records": tables,
         }
-        if packed_traces := self._packed_traces():
+        if packed_traces := self._packed_traces(records.values()):
             table["traces"] = packed_traces
         content = json.dumps(table, ensure_ascii=False, allow_nan=False).encode() + b"\n"
         if len(content) > LARGEST_BUNDLE:
@@ -274,10 +275,10 @@ class Bundle:
             raise BenchbookError(Problem(self._path.name, 1, what, "name another file"))
         self._checkout.hold_machine()
 
-    def _packed_traces(self) -> dict[str, str]:
-        """Its traces in base64, by their digest; those of variants that were here, from the checkout."""
+    def _packed_traces(self, records: Iterable[Record]) -> dict[str, str]:
+        """The traces of records in base64, by their digest; of variants that were here, from the checkout."""
         found = {}
-        for record in self._records.values():
+        for record in records:
             for place, digest in trace_places(self._project, record).items():
                 if digest not in self._traces:
                     try:
