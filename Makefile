@@ -30,8 +30,9 @@ export KIT_ARCHITECTURE ?= x86_64
 export KIT_STATE ?=
 export COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
 
-# The time stamp of everything built: that of the commit, so that two builds of it are the same bytes.
-export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+# The time stamp of everything built: that of the commit, so that two builds of it are the same bytes. Whoever commits
+# dates it, and neither a calendar nor an archive has every date: of those after 1 October 2096 it is the first one.
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null | grep -xE '[0-9]{1,9}|[1-3][0-9]{9}' || echo 0)
 export NO_MKDOCS_2_WARNING := 1
 export DISABLE_MKDOCS_2_WARNING := true
 

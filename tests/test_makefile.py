@@ -10,6 +10,7 @@ import pytest
 from builders import make_project, with_table, write
 from clones import ROOT, shell
 from environments import install, make_environment, packages_of
+from repositories import commit_all
 
 # In the place of pip, which would ask for packages elsewhere.
 PIP = 'import sys\nopen("asked.txt", "a").write(" ".join(sys.argv[1:]) + "\\n")\n'
@@ -126,3 +127,16 @@ def test_the_oldest_and_the_newest_versions_lie_over_each_other_too(checkout: Pa
     assert "--constraint" not in lines[place + 1]
     assert lines[place + 1].endswith(f"--requirement .venv/{which}-own/requirements.txt")
     assert lines[-1] == f".venv/{which}/bin/benchbook record --smallest"
+
+
+@pytest.mark.parametrize(
+    ("date", "stamp"),
+    [("1700000000", "1700000000"), ("4354819200", "0"), ("253402300800", "0")],
+    ids=["now", "of no archive", "of no calendar"],
+)
+def test_what_is_built_has_the_time_of_its_commit_where_everything_can_hold_that(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, date: str, stamp: str
+) -> None:
+    monkeypatch.setenv("GIT_COMMITTER_DATE", f"@{date} +0000")
+    commit_all(checkout)
+    assert made(checkout, "--eval 'stamp: ; @echo $$SOURCE_DATE_EPOCH'", "stamp") == f"{stamp}\n"

@@ -28,7 +28,7 @@ from benchbook.languages.language import Language, load_language
 from benchbook.query.library import Library
 from benchbook.rendering import cells, charts, tables, tradeoffs, values
 from benchbook.rendering.places import page_references
-from benchbook.rendering.specs import CellCount
+from benchbook.rendering.specs import PageCount
 from benchbook.statistics.summary import median
 
 BAR = 1.3
@@ -130,7 +130,7 @@ def pasted_block(kind: str, body: str, guide: str, library: Library, language: L
             else f"```python\n{cell.source}\n```"
         )
     if kind == "table":
-        table, tabled = tables.resolve_table(library, guide, body, language, CellCount())
+        table, tabled = tables.resolve_table(library, guide, body, language, PageCount())
         entries = tabled[0][1]
         heads = [*table.axes, *(quantity.name for quantity in table.rows[0].quantities)]
         rows = [
@@ -139,11 +139,11 @@ def pasted_block(kind: str, body: str, guide: str, library: Library, language: L
         ]
         return "\n".join(f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *rows))
     if kind == "chart":
-        _, charted = charts.resolve_chart(library, guide, body, CellCount())
+        _, charted = charts.resolve_chart(library, guide, body, PageCount())
         drawn = charted[0][1]
         return "```text\n" + "\n".join(f"{x:g} {points}" for x, points in drawn.rows) + "\n```"
     if kind == "tradeoff":
-        tradeoff, pictured = tradeoffs.resolve_tradeoff(library, guide, body, CellCount())
+        tradeoff, pictured = tradeoffs.resolve_tradeoff(library, guide, body, PageCount())
         plotted = pictured[0][1]
         pairs = zip(tradeoff.variants, plotted.places, strict=True)
         return "```text\n" + "\n".join(f"{variant.name} {place}" for variant, place in pairs) + "\n```"

@@ -15,7 +15,7 @@ from benchbook.query.library import Library
 from benchbook.rendering.charts import line_name, read_chart, render_chart, resolve_chart
 from benchbook.rendering.drawing import Line, draw_chart, draw_points, line_ends
 from benchbook.rendering.labels import axis_label
-from benchbook.rendering.specs import CellCount
+from benchbook.rendering.specs import PageCount
 from benchbook.rendering.tradeoffs import MOST_POINTS, pareto_front, read_tradeoff
 from handbooks import FIXTURE, GPU, copy_handbook, list_points, on_machine, plain, render, start
 
@@ -223,7 +223,7 @@ def test_a_point_without_a_value_on_the_axis_stands_where_it_runs(tmp_path: Path
 def test_a_series_needs_steps_and_a_number_an_axis() -> None:
     library = Library(Project(FIXTURE))
     with pytest.raises(UnresolvedError, match="one number, not a series"):
-        resolve_chart(library, "memory", SERIES.replace("y: loss", "y: difference"), CellCount())
+        resolve_chart(library, "memory", SERIES.replace("y: loss", "y: difference"), PageCount())
 
 
 # Trade-offs

@@ -261,7 +261,8 @@ def test_source_can_be_left_out() -> None:
 
 def test_ids_of_tabs_differ_on_a_page_and_agree_between_languages() -> None:
     project = Project(FIXTURE)
-    text = cell("memory/losses.py#train", 'source="tabbed-left"') * 2
+    cells = ("memory/losses.py#train", "memory/losses.py#checks")
+    text = "".join(cell(one, 'source="tabbed-left"') for one in cells)
     found = {
         language: re.findall(r'<input[^>]* id="([^"]+)"', render(start(project, language), text))
         for language in ("en", "ar")
@@ -410,6 +411,26 @@ def test_a_page_has_room_for_some_traces_alone(project: Project) -> None:
     page.write_text("# T { #t }\n\n" + "".join(map(fence.format, range(40))), "utf-8")
     (problem,) = checked(project, page)
     assert "cells of tables and points of pictures" in problem.what
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("```cell\nmemory/losses.py#train\n```", "```cell source=none\nmemory/losses.py#train\n\n```"),
+        ("```claims\n```", "```claims\n\n```"),
+        ("```error-field\na: one\n```", "```error-field\nb: another\n```"),
+    ],
+)
+def test_what_a_fence_names_stands_once_on_a_page(project: Project, first: str, second: str) -> None:
+    page = project.docs / "en/memory.md"
+    page.write_text(f"# T {{ #t }}\n\n{first}\n", "utf-8")
+    assert not [problem for problem in checked(project, page) if "twice" in problem.what]
+    page.write_text(f"# T {{ #t }}\n\n{first}\n\n{second}\n", "utf-8")
+    (problem,) = (problem for problem in checked(project, page) if "twice" in problem.what)
+    assert (problem.path, problem.line) == ("docs/en/memory.md", first.count("\n") + 5)
+    build = start(project)
+    render(build, page.read_text("utf-8"))
+    assert problem in build.problems
 
 
 def test_a_page_is_checked_without_building_it(project: Project) -> None:

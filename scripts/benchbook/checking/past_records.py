@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.checking.copies import Known, known_samples
+from benchbook.content.formats import too_large
 from benchbook.content.project import Project
 from benchbook.content.revisions import git_answer
 from benchbook.content.script import Script
@@ -46,7 +47,9 @@ def _tables(root: Path, commit: str, pattern: str) -> Iterator[Any]:
     lines = (git_answer(root, "log", *listed, "--", f":(glob){pattern}") or b"").splitlines()
     # ":<mode> <mode> <before> <after> <what>\t<path>"
     for blob in dict.fromkeys(line.split()[3].decode() for line in lines if line.startswith(b":")):
-        content = git_answer(root, "cat-file", "blob", blob) if blob.strip("0") else None
-        table = parse_json((content or b"").decode("utf-8", "replace"), pattern)[0]
+        content = (git_answer(root, "cat-file", "blob", blob) if blob.strip("0") else None) or b""
+        if too_large(content):
+            continue  # no record ever was
+        table = parse_json(content.decode("utf-8", "replace"), pattern)[0]
         if not record_problems(table, pattern):
             yield table

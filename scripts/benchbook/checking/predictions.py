@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.checking.committed import Committed
-from benchbook.content.formats import MOMENT, from_table, is_same
+from benchbook.content.formats import MOMENT, from_table, is_same, too_large
 from benchbook.content.positions import json_line
 from benchbook.content.prediction_declarations import load_declarations
 from benchbook.content.predictions import (
@@ -307,8 +307,9 @@ def _committed_before(root: Path, path: str, when: str) -> list[Any] | None:
     for commit, seconds in (line.split() for line in (told or b"").decode().splitlines()):
         moment = moment_of(seconds)
         if moment is not None and f"{moment:{MOMENT}}"[: len(when)] <= when:
+            content = git_answer(root, "show", f"{commit}:./{path}") or b""
             with suppress(ValueError, RecursionError):
-                states.append(json.loads(git_answer(root, "show", f"{commit}:./{path}") or b""))
+                states += [] if too_large(content) else [json.loads(content)]
     return states
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 CLAIM = "claim"
+ERROR_FIELD = "error-field"
 # Every fence that the site draws, and what stands in it: YAML, words of the page, or a reference.
 FENCES: Mapping[str, Literal["yaml", "words", "reference"]] = {
     "cell": "reference",
@@ -16,5 +17,5 @@ FENCES: Mapping[str, Literal["yaml", "words", "reference"]] = {
     CLAIM: "words",
     "claims": "reference",
     "calculator": "reference",
-    "error-field": "reference",
+    ERROR_FIELD: "reference",
 }

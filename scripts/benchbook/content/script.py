@@ -9,7 +9,7 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -300,6 +300,8 @@ def read_script(path: Path, root: Path) -> Script:
     return parse_script(source, shown_path, f"{path.parent.name}/{path.name}")
 
 
+# One check asks for most scripts several times.
+@lru_cache(maxsize=1024)
 def parse_script(source: str, path: str, reference: str) -> Script:
     """Parse the text of a script; `path` is how errors name it. Raises as `read_script` does."""
     if len(source) > LONGEST:

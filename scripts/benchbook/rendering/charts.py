@@ -27,7 +27,7 @@ from benchbook.rendering.context import Build, Rendering
 from benchbook.rendering.drawing import MAX_SERIES, SHAPES, Line, draw_chart, line_ends
 from benchbook.rendering.labels import axis_label, name_label
 from benchbook.rendering.provenance import counted_text, details_element, render_details, repeats_text
-from benchbook.rendering.specs import CellCount, ShownQuantity, quantity_of, read_spec, variants_of
+from benchbook.rendering.specs import PageCount, ShownQuantity, quantity_of, read_spec, variants_of
 
 
 def axis_name(language: Language, name: str, scope: str, unit: Unit) -> str:
@@ -185,7 +185,7 @@ def _chart_lines(library: Library, chart: Chart, machine: Machine) -> Drawn | No
 
 
 def resolve_chart(
-    library: Library, guide: str, text: str, count: CellCount
+    library: Library, guide: str, text: str, count: PageCount
 ) -> tuple[Chart, list[tuple[Machine, Drawn]]]:
     """The chart that a fence of `guide` asks for, and what it shows on each machine, the default one first.
 

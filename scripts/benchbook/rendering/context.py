@@ -14,7 +14,7 @@ from benchbook.languages.language import Language
 from benchbook.query.library import Cache, Library, Machine
 from benchbook.query.measurements import Predicted, RecordedVariant
 from benchbook.rendering.provenance import Commits, Origin, origin, origin_key, render_rows
-from benchbook.rendering.specs import CellCount
+from benchbook.rendering.specs import PageCount
 
 if TYPE_CHECKING:
     from benchbook.content.readings import Slot
@@ -50,7 +50,7 @@ class PageContext:
         scripts: The scripts that something on the page comes from.
         claims: The claims that it has shown so far.
         cells: How many cells it has shown so far.
-        count: How many cells its tables, and points its pictures, have asked for so far.
+        count: What its fences have asked for so far.
         fits: Whether it shows memory that a GPU can hold or not.
         asks_gpu: Whether it asks for the reader's GPU in a form of its own.
         data: What a script of the page fetches: by machine and section, JSON by key.
@@ -66,7 +66,7 @@ class PageContext:
     scripts: set[str] = field(default_factory=set)
     claims: set[str] = field(default_factory=set)
     cells: int = 0
-    count: CellCount = field(default_factory=CellCount)
+    count: PageCount = field(default_factory=PageCount)
     fits: bool = False
     asks_gpu: bool = False
     data: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)

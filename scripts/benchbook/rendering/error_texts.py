@@ -25,6 +25,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchbook.content.fence_names import ERROR_FIELD
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.references import UnresolvedError
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 NAME = "fixed_parts"
 PAGE = "error_texts.md"
 DATA = "assets/error_texts.json"
-FIELD = "error-field"
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def named_texts(page: PageSource) -> list[ErrorText]:
     return [
         ErrorText(heading, (text,), "", token.map[0] + 2 + place)
         for token in page.tokens
-        if token.map is not None and token.type == "fence" and token.info.strip() == FIELD
+        if token.map is not None and token.type == "fence" and token.info.strip() == ERROR_FIELD
         for place, (heading, text) in enumerate(_lines(token.content))
     ]
 
@@ -118,7 +118,7 @@ def _lines(body: str) -> list[tuple[str, str]]:
     for line in body.strip().splitlines():
         heading, _, text = (part.strip() for part in line.partition(": "))
         if not heading or not text:
-            what = f"the fence `{FIELD}` holds `{line}`"
+            what = f"the fence `{ERROR_FIELD}` holds `{line}`"
             raise UnresolvedError(
                 what, "write the id of a heading and a text: `out-of-memory: no memory left`"
             )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from markdown import Markdown
 
+from benchbook.content.fence_names import ERROR_FIELD
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.references import UnresolvedError
 from benchbook.content.safe_html import accept_options
@@ -92,7 +93,7 @@ def error_field(
     source: str, language: str, css_class: str, options: dict[str, Any], md: Markdown, **_: Any
 ) -> str:
     """The HTML of an `error-field` fence."""
-    return _render(error_texts.FIELD, source, options, lambda build: error_texts.render_field(build, source))
+    return _render(ERROR_FIELD, source, options, lambda build: error_texts.render_field(build, source))
 
 
 def value(source: str, language: str, css_class: str, md: Markdown) -> str:
@@ -107,7 +108,7 @@ def custom_fences() -> list[dict[str, Any]]:
         "tradeoff": tradeoff,
         "trace": trace,
         "calculator": calculator,
-        error_texts.FIELD: error_field,
+        ERROR_FIELD: error_field,
     }
     return [
         {"name": name, "class": name, "format": render, "validator": accept_options}
@@ -148,6 +149,7 @@ def _render(kind: str, source: str, options: Mapping[str, str], render: Callable
         try:
             # Of a page that shows too much, the first fence that did says so.
             full = kind in COUNTED and build.here.count.is_full
+            build.here.count.name(kind, source)
             return _slot(build, "" if full else render(build), stated)
         except UnresolvedError as error:
             # Loads a second Markdown parser, which a page in order does not need.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchbook.content.fence_names import CLAIM, FENCES
+from benchbook.content.fence_names import CLAIM, ERROR_FIELD, FENCES
 from benchbook.content.page_source import VALUE, PageSource, fence_name, fence_options, parse_page
 from benchbook.content.problems import MOST, BenchbookError, Problem
 from benchbook.content.references import UnfitError, UnresolvedError
@@ -17,8 +17,8 @@ from benchbook.rendering.charts import resolve_chart
 from benchbook.rendering.claim_list import check_listing
 from benchbook.rendering.claims import resolve_claim
 from benchbook.rendering.context import Build
-from benchbook.rendering.error_texts import FIELD, check_field
-from benchbook.rendering.specs import COUNTED, CellCount
+from benchbook.rendering.error_texts import check_field
+from benchbook.rendering.specs import COUNTED, PageCount
 from benchbook.rendering.tables import resolve_table
 from benchbook.rendering.traces import resolve_trace
 from benchbook.rendering.tradeoffs import resolve_tradeoff
@@ -43,7 +43,7 @@ def check_page(path: Path, page: PageSource, library: Library) -> list[Problem]:
     except BenchbookError as error:
         return list(error.problems)
     problems: list[Problem] = []
-    count = CellCount()
+    count = PageCount()
     for line, kind, text, options, heading in _places(page):
         if len(problems) >= MOST:
             break
@@ -63,7 +63,7 @@ def check_page(path: Path, page: PageSource, library: Library) -> list[Problem]:
 def unfit_records(path: Path, page: PageSource, library: Library) -> Iterator[Problem]:
     """Where what was recorded is not what `page`, whose file is `path`, asks for; what never was is free."""
     language = load_language(library.project.docs, path.relative_to(library.project.docs).parts[0])
-    count = CellCount()
+    count = PageCount()
     for line, kind, text, options, _ in _places(page):
         try:
             _resolve(library, path.stem, kind, text, options, language, count)
@@ -87,10 +87,11 @@ def _resolve(
     text: str,
     options: dict[str, str],
     language: Language,
-    count: CellCount,
+    count: PageCount,
 ) -> None:
     if kind in COUNTED and count.is_full:
         return
+    count.name(kind, text)
     if kind == "cell":
         check_options(options)
         resolve_cell(library, guide, text)
@@ -108,7 +109,7 @@ def _resolve(
         check_listing(library, text, language)
     elif kind == "calculator":
         check_part(library.project, text)
-    elif kind == FIELD:
+    elif kind == ERROR_FIELD:
         check_field(text)
     elif kind == "value":
         resolve_value(library, guide, text)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
 from typing import Any
 
+from benchbook.content.fence_names import ERROR_FIELD, FENCES
 from benchbook.content.metadata import MOST_POINTS
 from benchbook.content.parameters import axis_text
 from benchbook.content.problems import did_you_mean
@@ -38,15 +39,35 @@ COUNTED = ("table", "chart", "tradeoff", "trace")
 
 
 @dataclass
-class CellCount:
-    """How many cells of tables, and points of pictures, the fences of a page have asked for so far."""
+class PageCount:
+    """What the fences of a page have asked for so far.
+
+    Parameters:
+        cells: How many cells of tables, and points of pictures.
+        named: What they name, by the kind of the fence.
+    """
 
     cells: int = 0
+    named: set[tuple[str, str]] = field(default_factory=set)
 
     @property
     def is_full(self) -> bool:
         """Whether they asked for more than a page shows, which was said where they did."""
         return self.cells > MOST_CELLS
+
+    def name(self, kind: str, text: str) -> None:
+        """Note what one more fence names, where it names what is drawn.
+
+        Raises:
+            UnresolvedError: Another one of the page is this one again.
+        """
+        if FENCES.get(kind) != "reference":
+            return
+        # Words of a field are its own, and it has one place on a page.
+        named = kind, "" if kind == ERROR_FIELD else text.strip()
+        if named in self.named:
+            raise UnresolvedError(f"the page has this `{kind}` twice", "keep one, and link to it")
+        self.named.add(named)
 
     def add(self, cells: int) -> None:
         """Count those of one more fence.

@@ -28,7 +28,7 @@ from benchbook.rendering.claims import claim_mark, show_once
 from benchbook.rendering.context import Build, PageContext, Rendering
 from benchbook.rendering.labels import OUTCOMES, axis_label, head_label, name_label
 from benchbook.rendering.provenance import details_element, predicted_mark, render_details, repeats_text
-from benchbook.rendering.specs import CELLS, METRICS, CellCount, ShownQuantity
+from benchbook.rendering.specs import CELLS, METRICS, PageCount, ShownQuantity
 from benchbook.rendering.table_spec import Order, Table, TableRow, read_table
 from benchbook.rendering.values import raw
 
@@ -185,7 +185,7 @@ def _shown(library: Library, table: Table, machine: Machine) -> list[Figure]:
 
 
 def resolve_table(
-    library: Library, guide: str, text: str, language: Language, count: CellCount
+    library: Library, guide: str, text: str, language: Language, count: PageCount
 ) -> tuple[Table, list[tuple[Machine, list[list[Entry]]]]]:
     """The table that a fence of `guide` asks for, and what it shows on each machine, the default one first.
 

@@ -28,7 +28,7 @@ from benchbook.rendering.context import Build, Rendering
 from benchbook.rendering.downloads import trace_path
 from benchbook.rendering.labels import axis_label
 from benchbook.rendering.provenance import render_details
-from benchbook.rendering.specs import CellCount, read_spec, variants_of
+from benchbook.rendering.specs import PageCount, read_spec, variants_of
 from benchbook.rendering.timeline import (
     GPU,
     HOST,
@@ -121,7 +121,7 @@ def _recorded(library: Library, block: TraceBlock, machine: Machine) -> Recorded
 
 
 def resolve_trace(
-    library: Library, guide: str, text: str, count: CellCount
+    library: Library, guide: str, text: str, count: PageCount
 ) -> tuple[TraceBlock, list[tuple[Machine, RecordedTrace]]]:
     """The trace that a fence of `guide` asks for, and what it is on each machine, the default one first.
 

@@ -35,7 +35,7 @@ from benchbook.rendering.context import Build, Rendering
 from benchbook.rendering.drawing import draw_points
 from benchbook.rendering.labels import axis_label
 from benchbook.rendering.provenance import render_details, repeats_text
-from benchbook.rendering.specs import CellCount, ShownQuantity, quantity_of, read_spec, variants_of
+from benchbook.rendering.specs import PageCount, ShownQuantity, quantity_of, read_spec, variants_of
 
 KEYS = ("script", "points", "x", "y", "where", "title", "machine")
 MOST_POINTS = 30
@@ -178,7 +178,7 @@ def _higher(script: Script, quantity: ShownQuantity) -> bool:
 
 
 def resolve_tradeoff(
-    library: Library, guide: str, text: str, count: CellCount
+    library: Library, guide: str, text: str, count: PageCount
 ) -> tuple[Tradeoff, list[tuple[Machine, Plotted]]]:
     """The trade-off that a fence of `guide` asks for, and what it shows on each machine, the default first.
 
