@@ -14,11 +14,14 @@ from typing import Any
 
 import pytest
 
+from benchbook.checking import past_records
 from benchbook.checking.bundles import import_bundles
 from benchbook.checking.checks import check_project
-from benchbook.content.problems import BenchbookError
+from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import MOST_CAMPAIGNS, Campaign, HistoryLine, write_record
+from benchbook.content.script import read_script
+from benchbook.content.validation import parse_json
 from builders import MACHINE, MACHINE_JSON, SCRIPT, SWEEP, make_project, make_record, packed, write
 from repositories import commit_all, git
 
@@ -572,6 +575,26 @@ def test_what_main_had_before_is_not_measured_again_elsewhere(project: Project) 
     handed_in = write(project.root / "bundle.json", packed(bundle))
     with pytest.raises(BenchbookError, match=what):
         import_bundles(Project(project.root), [handed_in])
+
+
+def test_of_the_history_nothing_is_read_that_is_larger_than_a_record(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    huge = write(project.records / "elsewhere/sums/add.json", f"[{'[],' * 5000}[]]")
+    commit_all(project.root)
+    huge.unlink()
+    head = commit_all(project.root)
+    monkeypatch.setattr("benchbook.content.formats.MOST_VALUES", 5000)
+    read: list[str] = []
+
+    def parse(text: str, where: str) -> tuple[Any, list[Problem]]:
+        read.append(text)
+        return parse_json(text, where)
+
+    monkeypatch.setattr(past_records, "parse_json", parse)
+    script = read_script(project.scripts()["sums/add.py"], project.root)
+    assert past_records.past_samples(project, project.root, head, {script.reference: script}, ())
+    assert len(read) == 1
 
 
 def test_nothing_replaces_what_main_has_without_a_commit_of_this_history(project: Project) -> None:

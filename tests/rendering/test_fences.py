@@ -416,7 +416,7 @@ def test_a_page_has_room_for_some_traces_alone(project: Project) -> None:
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        ("```cell\nmemory/losses.py#train\n```", "```cell source=none\nmemory/losses.py#train\n\n```"),
+        ("```cell\nmemory/losses.py#train\n```", '```cell source="none"\nmemory/losses.py#train\n\n```'),
         ("```claims\n```", "```claims\n\n```"),
         ("```error-field\na: one\n```", "```error-field\nb: another\n```"),
     ],

@@ -48,8 +48,8 @@ def _tables(root: Path, commit: str, pattern: str) -> Iterator[Any]:
     # ":<mode> <mode> <before> <after> <what>\t<path>"
     for blob in dict.fromkeys(line.split()[3].decode() for line in lines if line.startswith(b":")):
         content = (git_answer(root, "cat-file", "blob", blob) if blob.strip("0") else None) or b""
-        if too_large(content):
-            continue  # no record ever was
+        if not content or too_large(content):
+            continue  # no record ever was so
         table = parse_json(content.decode("utf-8", "replace"), pattern)[0]
         if not record_problems(table, pattern):
             yield table

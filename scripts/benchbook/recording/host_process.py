@@ -10,6 +10,7 @@ import json
 import multiprocessing
 import os
 import platform
+import re
 import select
 import shutil
 import signal
@@ -17,6 +18,7 @@ import sys
 import sysconfig
 import traceback
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
@@ -46,6 +48,8 @@ LIBRARY = Path(sysconfig.get_path("stdlib")).resolve()
 OWN = "benchbook"
 # Code as it is imported, and what kernels are compiled from as a script runs.
 CODE_SUFFIXES = (".py", ".so", ".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hpp")
+# What is imported by one name, as a package lists its files.
+_MODULE = re.compile(r"([^/]+)(?:/__init__)?\.py")
 
 
 class Channel:
@@ -197,11 +201,8 @@ def _stray(names: Sequence[str]) -> str:
         if _source(package) is not None:
             continue
         there = Path(str(package.locate_file(""))).resolve()
-        modules = {
-            file.parts[0].removesuffix(".py")
-            for file in package.files or ()
-            if file.suffix == ".py" and file.parts[1:] in ((), ("__init__.py",))
-        }
+        files = _listed(package.read_text("RECORD") or "")
+        modules = {match[1] for file in files if (match := _MODULE.fullmatch(file))}
         for module in sorted(modules):
             found = importlib.util.find_spec(module)
             if found is None or not found.origin:
@@ -244,10 +245,12 @@ def _identity(package: importlib.metadata.Distribution, sources: Mapping[str, st
 
     Those may change under one version. `sources` as in `_installed`.
     """
-    version = f"{package.name}=={package.version}"
-    if package.name == OWN:
+    # Each look at it parses it anew.
+    metadata = package.metadata
+    name, version = metadata["Name"], f"{metadata['Name']}=={metadata['Version']}"
+    if name == OWN:
         return version
-    known = sources.get(package.name)
+    known = sources.get(name)
     told = [version, _code_of(package) if known is None else known]
     if (origin := package.read_text("direct_url.json")) is not None:
         told += [origin, package.read_text("RECORD") or ""]
@@ -295,10 +298,11 @@ def _edits(package: importlib.metadata.Distribution) -> str:
     return digest.hexdigest()[:16]
 
 
-def _listed(record: str) -> list[str]:
+@cache
+def _listed(record: str) -> tuple[str, ...]:
     """The files that the `RECORD` of a package lists, from the folder that it is installed in."""
     # `Distribution.files` takes a second for ten thousand. No code has a comma in its name.
-    return [line.partition(",")[0] for line in record.splitlines()]
+    return tuple(line.partition(",")[0] for line in record.splitlines())
 
 
 def _source(package: importlib.metadata.Distribution) -> Path | None:
