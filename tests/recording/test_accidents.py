@@ -35,7 +35,7 @@ from benchbook.recording import command as recording
 from benchbook.recording import hosts
 from benchbook.recording import session as sessions
 from benchbook.recording.campaign import Turn, header
-from benchbook.recording.host_process import _installed, _sources
+from benchbook.recording.installed_packages import installed_code, versions
 from benchbook.recording.jobs import CRASHED, OK, OUT_OF_MEMORY, Failure, Result
 from benchbook.recording.journal import LATER_KEYS, Journal, open_journal
 from benchbook.recording.plan import Task, make_plan
@@ -1582,16 +1582,18 @@ def test_a_campaign_is_not_gone_on_with_where_code_that_could_be_imported_is_oth
 def test_code_counts_wherever_python_looks_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # As a `.pth` file has it, or `setup.py develop`.
     code = write(tmp_path / "checkout/gadget.py", "x = 1\n")
-    without = _installed(None, {})
+    without = installed_code(None, {})
     monkeypatch.syspath_prepend(code.parent)
-    before = _installed(None, {})
-    assert before == _installed(None, {}) != without
+    before = installed_code(None, {})
+    assert before == installed_code(None, {}) != without
     write(code, "x = 2\n")
-    assert _installed(None, {}) not in {before, without}
+    assert installed_code(None, {}) not in {before, without}
     # Of two modules of one name the first is imported.
     other = write(tmp_path / "other/gadget.py", "x = 3\n")
     places = [str(code.parent), str(other.parent)]
-    assert _installed(os.pathsep.join(places), {}) != _installed(os.pathsep.join(reversed(places)), {})
+    assert installed_code(os.pathsep.join(places), {}) != installed_code(
+        os.pathsep.join(reversed(places)), {}
+    )
 
 
 def test_what_was_edited_where_it_is_installed_is_told_from_what_was_installed(
@@ -1602,15 +1604,15 @@ def test_what_was_edited_where_it_is_installed_is_told_from_what_was_installed(
     code, notes, listed = (write(tmp_path / name, "x = 1\n") for name in names)
     write(listed, "".join(f"{name},,\n" for name in names))
     monkeypatch.syspath_prepend(tmp_path)
-    as_installed = _sources(["gadget"])
+    as_installed = versions(["gadget"])["sources"]
     later = listed.stat().st_mtime + 60
     os.utime(notes, (later, later))
-    assert _sources(["gadget"]) == as_installed
+    assert versions(["gadget"])["sources"] == as_installed
     found = []
     for text in ("x = 1\n", "x = 2\n"):
         write(code, text)
         os.utime(code, (later, later))
-        found.append(_sources(["gadget"]))
+        found.append(versions(["gadget"])["sources"])
     assert as_installed != found[0] != found[1]
 
 

@@ -35,7 +35,7 @@ START_SECONDS = 300.0
 ANSWER_SECONDS = 60.0
 LONGEST_FOLDER = 30
 CODE = "from benchbook.recording.host_process import run_host; run_host()"
-VERSIONS_CODE = "from benchbook.recording.host_process import print_versions; print_versions()"
+VERSIONS_CODE = "from benchbook.recording.installed_packages import print_versions; print_versions()"
 
 
 class HostError(Exception):
