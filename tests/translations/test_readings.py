@@ -77,6 +77,7 @@ HIDDEN = {
     "a title without quotation marks": "!!! tip 12 GB\n    Words.",
     "attributes of nothing": "Words { .measured } and more.",
     "a tag with a comparison": "It is a <b 12 GB c> d.",
+    "a quotation of YAML with a blank before some lines": "> Words.\n\n>```table\n>script: a/b.py\n> rows: c\n>```",
 }
 
 

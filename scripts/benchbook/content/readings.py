@@ -48,6 +48,8 @@ EXTENSIONS: Mapping[str, Mapping[str, Any]] = {
 }
 # A word, or a sign that no syntax of Markdown takes away.
 _WORD = re.compile(r"[^\W_]+|[^\w\s!-/:-@\[-`{-~]|[%<=]")
+# What Markdown takes a tab for.
+_TAB = 4
 _BLOCKS = frozenset(f"{BLOCK_TAGS} table tbody td tfoot th thead tr".split())
 _VOID = frozenset({"br", "col", "hr", "img", "input", "wbr"})
 _HEADING = re.compile(r"h[1-6]\Z")
@@ -55,7 +57,7 @@ _HEADING = re.compile(r"h[1-6]\Z")
 _SHOWN = 5
 _FIX = (
     "write it as the other pages do: a blank line above and below blocks and tags that stand alone, "
-    "`\\` before a sign that means itself"
+    "the lines of a fence as far in as its first, `\\` before a sign that means itself"
 )
 
 
@@ -230,7 +232,9 @@ def _fence(found: _Collector, name: str, token: Token, claims: Sequence[Token]) 
 
 def _stated(options: Mapping[str, str], source: str) -> str:
     stated = [f"{key}={value}" for key, value in sorted(options.items())]
-    return " ".join([*stated, *source.split()])
+    # Of YAML, what a line begins with decides too.
+    lines = (line.expandtabs(_TAB).rstrip() for line in source.strip("\n").split("\n"))
+    return " ".join([*stated, "\n".join(lines)])
 
 
 def _inline(found: _Collector, token: Token, kind: str) -> None:
