@@ -546,6 +546,7 @@ def test_a_language_says_which_unit_its_words_are(tmp_path: Path) -> None:
         ("ja", "{s: [秒, ミリ秒]}", "`ミリ秒` stands below `s`, and is `ms`"),
         ("ja", "{GB: [megabytes]}", "`megabytes` stands below `GB`, and is `MB`"),
         ("ja", "{GB: [MiB]}", "`MiB` stands below `GB`, and is `MiB`"),
+        ("ja", "{us: [s]}", "`s` stands below `us`, and is `s`"),
         ("ja", "{MB: [メガ], GB: [メガ]}", "`メガ` stands below `GB`, and is `MB`"),
     ],
 )

@@ -207,6 +207,14 @@ def test_front_matter_has_one_end_for_both() -> None:
     assert difference(text) is not None
 
 
+@pytest.mark.parametrize("said", ['""', '"  "', '"·"', "12", "[]"])
+@pytest.mark.parametrize("key", ["title", "description"])
+def test_a_title_and_a_description_are_words(key: str, said: str) -> None:
+    text = f"---\n{key}: {said}\n---\n\n# One {{ #one }}\n"
+    (problem,) = front_matter_problems(parse_page(text), text, "a.md")
+    assert (problem.line, problem.what) == (2, f"`{key}:` is not text")
+
+
 def test_the_check_of_a_tree_holds_every_language_to_it(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     for code in ("en", "ja"):

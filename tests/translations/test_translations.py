@@ -763,6 +763,12 @@ def test_a_rendering_that_is_part_of_another_terms_does_not_count(tmp_path: Path
     ]
 
 
+def test_the_file_of_a_language_has_no_other_blocks(tmp_path: Path) -> None:
+    write(tmp_path / "docs/ja/_language.yml", "strings: {}\nregistr: {}\n")
+    with pytest.raises(BenchbookError, match=r"_language.yml:2: `registr:` .* there are: `?register"):
+        load_rules(Project(tmp_path), "ja")
+
+
 @pytest.mark.parametrize("many", [1, 2, 15, 90])
 def test_a_magnitude_is_a_power_of_ten(tmp_path: Path, many: int) -> None:
     write(tmp_path / "docs/ja/_language.yml", "magnitudes:\n  1000: [千]\n")

@@ -21,6 +21,8 @@ from benchbook.languages.cldr import CLDR_UNITS, IN_CLDR, LARGER_BYTES, SECOND, 
 from benchbook.languages.style import style_problems
 from benchbook.languages.telling import MAGNITUDES, TIMES, first_typed, folded, typed_pattern
 
+# The blocks of a file that are the interface's; beside them stand those that translations are checked by.
+INTERFACE = ("strings", "labels", "units", "dates", "style", "unit_words")
 # A text, or its plural forms.
 Text = str | dict[str, str]
 # A placeholder: a name, and nothing that could reach into what it stands for.
@@ -166,8 +168,8 @@ def _mistaken_words(words: Mapping[Any, list[str]], code: str) -> Iterator[tuple
             meant.setdefault(word, set()).add(symbol)
     for symbol, said in words.items():
         for word in said:
-            # A single letter of CLDR's is too often another word.
-            known = meant.setdefault(word, {symbol}) if len(word) > 1 else {symbol}
+            # A single letter of CLDR's is too often another word; one that is a symbol is that.
+            known = meant.setdefault(word, {symbol}) if len(word) > 1 or word in UNITS else {symbol}
             if symbol not in known:
                 yield (str(symbol),), f"`{word}` stands below `{symbol}`, and is `{min(known)}`"
 

@@ -192,7 +192,8 @@ def front_matter_problems(page: PageSource, text: str, path: str) -> Iterator[Pr
                 path, line_of_entry(str(key), text), what, did_you_mean(str(key), FRONT_MATTER, "key")
             )
             continue
-        if key in ("title", "description") and not isinstance(value, str):
+        is_text = isinstance(value, str) and any(map(str.isalpha, value))
+        if key in ("title", "description") and not is_text:
             yield Problem(path, line_of_entry(key, text), f"`{key}:` is not text", "write it in words")
         elif key in ("title", "description") and len(value) > LONGEST_TITLE:
             what = f"`{key}:` has {len(value)} characters, and {LONGEST_TITLE} are the most"

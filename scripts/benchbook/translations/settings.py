@@ -15,13 +15,14 @@ from pydantic import ValidationError
 
 from benchbook.content.formats import Limit, Stored
 from benchbook.content.positions import yaml_line
-from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import FALLBACK, Project
 from benchbook.content.site_files import LANGUAGE_FILE
 from benchbook.content.validation import adapter, shape_errors
 from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
 from benchbook.languages.cldr import script_of
 from benchbook.languages.language import load_language, unit_words
+from benchbook.languages.language_file import INTERFACE
 from benchbook.languages.telling import (
     IDEOGRAPHIC,
     IDEOGRAPHS,
@@ -426,6 +427,10 @@ def load_rules(project: Project, code: str) -> Rules:
             for keys, _, message in shape_errors(error)
         )
         raise BenchbookError(*problems) from error
+    known = [*INTERFACE, *(one.name for one in fields(_Blocks))]
+    if stray := [str(name) for name in table or () if name not in known]:
+        what, fix = f"`{stray[0]}:` is nothing that a language has", did_you_mean(stray[0], known, "block")
+        raise BenchbookError(Problem(shown, yaml_line(text, (stray[0],)), what, fix))
     counted = {one.name: _count(table.get(one.name)) for one in fields(_Blocks)} if table else {}
     if sum(counted.values()) > MOST_PHRASES:
         most = max(counted, key=lambda name: counted[name])
