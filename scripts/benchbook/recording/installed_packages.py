@@ -117,7 +117,7 @@ def _places(path: Sequence[str]) -> list[Path]:
 def _identity(package: importlib.metadata.Distribution, sources: Mapping[str, str]) -> str:
     """Name and version, and what was edited; of one that is from no index its files too.
 
-    Those may change under one version. `sources` as in `_installed`.
+    Those may change under one version. `sources` as in `installed_code`.
     """
     # Each look at it parses it anew.
     metadata = package.metadata
