@@ -52,7 +52,7 @@ from benchbook.checking.plausibility import (
     speed_problems,
 )
 from benchbook.checking.predictions import (
-    edited_predictions,
+    changed_predictions,
     forgotten_predictions,
     late_predictions,
     predictions_found,
@@ -249,7 +249,7 @@ def _look(
         problems += late_predictions(project, committed)
         problems += dropped_strings(project, committed)
         problems += dropped_settings(project, text_at(project.root, committed.commit, SETTINGS) or "")
-        warnings += edited_predictions(project, committed)
+        warnings += changed_predictions(project, committed)
     problems += _quoting_problems(project)
     problems += _language_problems(project)
     problems += site_file_problems(project)

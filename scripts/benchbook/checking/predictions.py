@@ -30,6 +30,8 @@ from benchbook.predictions.freshness import came_too_late, measured_at, stale_pr
 from benchbook.predictions.making import read_questions
 from benchbook.query.freshness import State
 
+# What a prediction says of how it was made, and what stands beside it.
+_OF_ITS_MAKING = ("made", "commit", "modified", "packages", "predictor", "digest", "anew")
 # What a prediction answered: a later version of a script may be written otherwise, and ask the same.
 ANSWER = (
     "made",
@@ -169,20 +171,27 @@ def late_predictions(project: Project, committed: Committed) -> Iterator[Problem
                 yield Problem(shown, json_line(text, ("variants", variant)), what, fix)
 
 
-def edited_predictions(project: Project, committed: Committed) -> Iterator[Problem]:
-    """Files of predictions that say something else than on `main`, as if nobody had predicted anew."""
-    for shown, text, record in _changed_here(project, committed):
+def changed_predictions(project: Project, committed: Committed) -> Iterator[Problem]:
+    """Files of `main` whose predictions are otherwise here, or not at all: whoever looks at a change is told.
+
+    Parameters:
+        project: The checkout.
+        committed: What `main` has.
+    """
+    for shown in committed.changed(project.relative(project.predictions)):
         known = _on_main(committed, shown)
-        names = [
-            variant
-            for variant, prediction in record.variants.items()
-            if variant in known and _is_edited(known[variant], prediction)
-        ]
-        if names:
-            what = f"predicts variant {few(names)} otherwise than `main`, by the same rules, "
-            what += "at the same moment or of the same model and work"
-            line = json_line(text, ("variants", names[0]))
-            yield Problem(shown, line, what, "say in the pull request why")
+        table, text, _ = read_json(project.root / shown, shown)
+        # What is no prediction is told elsewhere.
+        if (odd := prediction_problems(table, shown)) and (project.root / shown).is_file():
+            continue
+        here = {} if odd else from_table(PredictionRecord, table).variants
+        gone = [variant for variant in known if variant not in here]
+        other = [variant for variant in here if variant in known and _differs(known[variant], here[variant])]
+        for names, how in ((other, "otherwise than `main`"), (gone, "no longer, and `main` does")):
+            if names:
+                line = json_line(text, ("variants", names[0]))
+                what = f"predicts variant {few(names)} {how}"
+                yield Problem(shown, line, what, "say in the pull request why")
 
 
 def _changed_here(project: Project, committed: Committed) -> Iterator[tuple[str, str, PredictionRecord]]:
@@ -201,20 +210,13 @@ def _on_main(committed: Committed, shown: str) -> Mapping[str, StoredPrediction]
     return {} if prediction_problems(table, shown) else from_table(PredictionRecord, table).variants
 
 
-def _is_edited(before: StoredPrediction, prediction: StoredPrediction) -> bool:
-    """Whether a prediction, or its `anew`, is another than the same rules of the predictor should have made.
-
-    That is another of the same moment, or other bytes of the same question: other packages may be why.
-    """
-    for old, new in ((before, prediction), (before.anew, prediction.anew)):
-        if old is None or new is None or old.digest == new.digest:
-            continue
-        asked = ((one.kind, one.parameters, one.model, one.workload) for one in (old, new))
-        said = ((one.peak_allocated, one.peak_reserved, one.categories, one.moments) for one in (old, new))
-        again = old.made == new.made or (is_same(*asked) and not is_same(*said))
-        if old.predictor == new.predictor and again:
-            return True
-    return False
+def _differs(before: StoredPrediction, prediction: StoredPrediction) -> bool:
+    """Whether a prediction, or its `anew`, says something else, or of something else."""
+    first, second = (
+        [{**asdict(one), **dict.fromkeys(_OF_ITS_MAKING)} if one else None for one in (side, side.anew)]
+        for side in (before, prediction)
+    )
+    return not is_same(first, second)
 
 
 def _record(project: Project, record: PredictionRecord) -> Record | None:
