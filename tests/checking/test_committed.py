@@ -577,6 +577,21 @@ def test_what_main_had_before_is_not_measured_again_elsewhere(project: Project) 
         import_bundles(Project(project.root), [handed_in])
 
 
+def test_coefficients_that_are_otherwise_or_gone_are_told(project: Project) -> None:
+    files = [write(project.snippets / f"coefficients/{name}.json", "{}\n") for name in ("one", "two")]
+    commit_all(project.root)
+    git(project.root, "branch", "--force", "main")
+    files[0].write_text("[]\n", "utf-8")
+    files[1].unlink()
+    told = {
+        one.path.rpartition("/")[2]: one.what
+        for one in check_project(Project(project.root)).warnings
+        if "calculator" in one.what
+    }
+    assert told["one.json"].startswith("is otherwise than on `main`")
+    assert told["two.json"].startswith("is gone, and `main` has it")
+
+
 def test_of_the_history_nothing_is_read_that_is_larger_than_a_record(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from benchbook.checking.claims import claim_problems
 from benchbook.checking.committed import (
     Committed,
     added_maintained_machines,
+    changed_coefficients,
     changed_samples,
     committed_records,
     dropped_strings,
@@ -250,6 +251,7 @@ def _look(
         problems += dropped_strings(project, committed)
         problems += dropped_settings(project, text_at(project.root, committed.commit, SETTINGS) or "")
         warnings += changed_predictions(project, committed)
+        warnings += changed_coefficients(project, committed)
     problems += _quoting_problems(project)
     problems += _language_problems(project)
     problems += site_file_problems(project)

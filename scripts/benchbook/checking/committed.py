@@ -414,6 +414,19 @@ def _vanished(project: Project, committed: Committed) -> Iterator[tuple[str, Any
             yield shown, before, gone
 
 
+def changed_coefficients(project: Project, committed: Committed) -> Iterator[Problem]:
+    """Files of coefficients, and their points, that are otherwise here than on `main`, or gone.
+
+    Parameters:
+        project: The checkout.
+        committed: What `main` has.
+    """
+    for shown in committed.changed(project.relative(project.snippets / "coefficients")):
+        is_here = (project.root / shown).is_file()
+        how = "is otherwise than on `main`" if is_here else "is gone, and `main` has it"
+        yield Problem(shown, 1, f"{how}, and the calculator answers by it", "say in the pull request why")
+
+
 def changed_samples(project: Project, committed: Committed, scripts: Mapping[str, Script]) -> Known:
     """Whose samples those of the records of `main` are that are gone here, or otherwise."""
     found: Known = {}

@@ -211,7 +211,10 @@ def _on_main(committed: Committed, shown: str) -> Mapping[str, StoredPrediction]
 
 
 def _differs(before: StoredPrediction, prediction: StoredPrediction) -> bool:
-    """Whether a prediction, or its `anew`, says something else, or of something else."""
+    """Whether a prediction, or its `anew`, says something else, of something else, or is no later one."""
+    for old, new in ((before, prediction), (before.anew, prediction.anew)):
+        if old is not None and new is not None and old.digest != new.digest and new.made <= old.made:
+            return True
     first, second = (
         [{**asdict(one), **dict.fromkeys(_OF_ITS_MAKING)} if one else None for one in (side, side.anew)]
         for side in (before, prediction)
