@@ -577,6 +577,16 @@ def test_what_main_had_before_is_not_measured_again_elsewhere(project: Project) 
         import_bundles(Project(project.root), [handed_in])
 
 
+def test_a_record_that_goes_has_not_moved_into_one_that_main_has(project: Project) -> None:
+    copied(project)
+    commit_all(project.root)
+    git(project.root, "branch", "--force", "main")
+    (project.root / RECORD).unlink()
+    report = check_project(Project(project.root))
+    said = [one.what for one in (*report.problems, *report.warnings)]
+    assert any(what.startswith("lacks variant default") for what in said)
+
+
 def test_coefficients_that_are_otherwise_or_gone_are_told(project: Project) -> None:
     files = [write(project.snippets / f"coefficients/{name}.json", "{}\n") for name in ("one", "two")]
     commit_all(project.root)

@@ -409,7 +409,7 @@ def _vanished(project: Project, committed: Committed) -> Iterator[tuple[str, Any
         before = committed.record(shown)
         if before is None or before["machine"] not in project.machines:
             continue
-        here = table["variants"] if there else _moved(project, before)
+        here = table["variants"] if there else _moved(project, committed, before)
         if gone := [name for name in before["variants"] if name not in here]:
             yield shown, before, gone
 
@@ -454,10 +454,13 @@ def replaced_samples(project: Project, committed: Committed, scripts: Mapping[st
     return past_samples(project, project.root, committed.commit, measured, standing)
 
 
-def _moved(project: Project, before: Mapping[str, Any]) -> set[str]:
-    """The variants of a record that is gone which are in another of its machine, of the same campaign."""
+def _moved(project: Project, committed: Committed, before: Mapping[str, Any]) -> set[str]:
+    """The variants of a record that is gone which are in a new one of its machine, of the same campaign."""
     found: set[str] = set()
     for path in sorted((project.records / before["machine"]).glob("*/*.json")):
+        # All that is quoted of one publication shares a campaign.
+        if project.relative(path) in committed.blobs:
+            continue
         table = read_json(path, project.relative(path))[0]
         if not record_problems(table, str(path)) and before["campaigns"].keys() & table["campaigns"].keys():
             found |= table["variants"].keys()
