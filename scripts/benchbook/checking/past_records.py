@@ -47,8 +47,8 @@ def _tables(root: Path, commit: str, pattern: str) -> Iterator[Any]:
     lines = (git_answer(root, "log", *listed, "--", f":(glob){pattern}") or b"").splitlines()
     # ":<mode> <mode> <before> <after> <what>\t<path>"
     for blob in dict.fromkeys(line.split()[3].decode() for line in lines if line.startswith(b":")):
-        content = (git_answer(root, "cat-file", "blob", blob) if blob.strip("0") else None) or b""
-        if not content or too_large(content):
+        content = git_answer(root, "cat-file", "blob", blob) if blob.strip("0") else None
+        if content is None or too_large(content):
             continue  # no record ever was so
         table = parse_json(content.decode("utf-8", "replace"), pattern)[0]
         if not record_problems(table, pattern):

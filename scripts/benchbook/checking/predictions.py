@@ -129,22 +129,15 @@ def forgotten_predictions(project: Project, committed: Committed) -> Iterator[Pr
         project: The checkout.
         committed: What `main` has.
     """
-    for shown in committed.changed(project.relative(project.predictions)):
-        table, text, _ = read_json(project.root / shown, shown)
-        before = committed.table(shown)
-        # Of what is no prediction there, or one of another form, nothing can be said.
-        if prediction_problems(before, shown):
-            continue
-        known = from_table(PredictionRecord, before)
+    for shown, text, known, here in _changed_from_main(project, committed):
         place = project.relative(project.record_path(known.machine, known.script))
         told = committed.record(place)
         was, measured = record_from(told) if told is not None else None, _record(project, known)
-        here = {} if prediction_problems(table, shown) else table["variants"]
         for variant, prediction in known.variants.items():
             # What is measured no longer, or was not yet, may be predicted otherwise.
             if not prediction.blind or None in (measured_at(was, variant), measured_at(measured, variant)):
                 continue
-            if here.get(variant, {}).get("digest") != prediction.digest:
+            if here is None or variant not in here or here[variant].digest != prediction.digest:
                 what = f"variant {variant} was predicted blind otherwise on `main`, and measured since"
                 fix = "restore it from `main`: right or wrong, it stays"
                 yield Problem(shown, json_line(text, ("variants", variant)), what, fix)
@@ -159,7 +152,8 @@ def late_predictions(project: Project, committed: Committed) -> Iterator[Problem
     """
     for shown, text, record in _changed_here(project, committed):
         told = committed.record(project.relative(project.record_path(record.machine, record.script)))
-        known = _on_main(committed, shown)
+        on_main = _on_main(committed, shown)
+        known = on_main.variants if on_main is not None else {}
         for variant, prediction in record.variants.items():
             if not prediction.blind or told is None or variant not in told["variants"]:
                 continue
@@ -178,13 +172,10 @@ def changed_predictions(project: Project, committed: Committed) -> Iterator[Prob
         project: The checkout.
         committed: What `main` has.
     """
-    for shown in committed.changed(project.relative(project.predictions)):
-        known = _on_main(committed, shown)
-        table, text, _ = read_json(project.root / shown, shown)
-        # What is no prediction is told elsewhere.
-        if (odd := prediction_problems(table, shown)) and (project.root / shown).is_file():
-            continue
-        here = {} if odd else from_table(PredictionRecord, table).variants
+    for shown, text, record, here in _changed_from_main(project, committed):
+        if here is None:
+            continue  # told elsewhere
+        known = record.variants
         gone = [variant for variant in known if variant not in here]
         other = [variant for variant in here if variant in known and _differs(known[variant], here[variant])]
         for names, how in ((other, "otherwise than `main`"), (gone, "no longer, and `main` does")):
@@ -204,10 +195,28 @@ def _changed_here(project: Project, committed: Committed) -> Iterator[tuple[str,
             yield shown, text, from_table(PredictionRecord, table)
 
 
-def _on_main(committed: Committed, shown: str) -> Mapping[str, StoredPrediction]:
-    """The predictions that `main` has in a file, by variant."""
+def _changed_from_main(
+    project: Project, committed: Committed
+) -> Iterator[tuple[str, str, PredictionRecord, Mapping[str, StoredPrediction] | None]]:
+    """The files of predictions that `main` has, and that are otherwise here or gone.
+
+    Path, text here, what `main` has, and the predictions here: None of a file that is there and holds none.
+    """
+    for shown in committed.changed(project.relative(project.predictions)):
+        # Of what is no prediction there, or one of another form, nothing can be said.
+        if (before := _on_main(committed, shown)) is None:
+            continue
+        table, text, _ = read_json(project.root / shown, shown)
+        if not prediction_problems(table, shown):
+            yield shown, text, before, from_table(PredictionRecord, table).variants
+        else:
+            yield shown, text, before, None if (project.root / shown).is_file() else {}
+
+
+def _on_main(committed: Committed, shown: str) -> PredictionRecord | None:
+    """The predictions that `main` has in a file; None where it has none, or of another form."""
     table = committed.table(shown)
-    return {} if prediction_problems(table, shown) else from_table(PredictionRecord, table).variants
+    return None if prediction_problems(table, shown) else from_table(PredictionRecord, table)
 
 
 def _differs(before: StoredPrediction, prediction: StoredPrediction) -> bool:
@@ -313,8 +322,9 @@ def _committed_before(root: Path, path: str, when: str) -> list[Any] | None:
         moment = moment_of(seconds)
         if moment is not None and f"{moment:{MOMENT}}"[: len(when)] <= when:
             content = git_answer(root, "show", f"{commit}:./{path}") or b""
-            with suppress(ValueError, RecursionError):
-                states += [] if too_large(content) else [json.loads(content)]
+            if not too_large(content):
+                with suppress(ValueError, RecursionError):
+                    states.append(json.loads(content))
     return states
 
 

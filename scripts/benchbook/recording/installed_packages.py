@@ -75,7 +75,9 @@ def stray_import(names: Sequence[str]) -> str:
         if _source(package) is not None:
             continue
         there = Path(str(package.locate_file(""))).resolve()
-        files = _listed(package.read_text("RECORD") or "")
+        record = package.read_text("RECORD")
+        # Of what came without a wheel another file lists them, and takes longer.
+        files = map(str, package.files or ()) if record is None else _listed(record)
         modules = {match[1] for file in files if (match := _MODULE.fullmatch(file))}
         for module in sorted(modules):
             found = importlib.util.find_spec(module)
