@@ -588,7 +588,8 @@ def test_a_record_that_goes_has_not_moved_into_one_that_main_has(project: Projec
 
 
 def test_coefficients_that_are_otherwise_or_gone_are_told(project: Project) -> None:
-    files = [write(project.snippets / f"coefficients/{name}.json", "{}\n") for name in ("one", "two")]
+    names = ("coefficients/one", "models/two")
+    files = [write(project.snippets / f"{name}.json", "{}\n") for name in names]
     commit_all(project.root)
     git(project.root, "branch", "--force", "main")
     files[0].write_text("[]\n", "utf-8")
@@ -600,6 +601,23 @@ def test_coefficients_that_are_otherwise_or_gone_are_told(project: Project) -> N
     }
     assert told["one.json"].startswith("is otherwise than on `main`")
     assert told["two.json"].startswith("is gone, and `main` has it")
+
+
+def test_a_branch_that_left_main_twice_is_merged_first(project: Project) -> None:
+    for branch in ("main", "change"):
+        git(project.root, "checkout", "--quiet", branch)
+        write(project.root / f"{branch}.txt", "")
+        commit_all(project.root)
+    heads = {branch: git(project.root, "rev-parse", branch).strip() for branch in ("main", "change")}
+    git(project.root, "merge", "--quiet", "--no-edit", heads["main"])
+    git(project.root, "checkout", "--quiet", "main")
+    git(project.root, "merge", "--quiet", "--no-edit", heads["change"])
+    git(project.root, "checkout", "--quiet", "change")
+    report = check_project(Project(project.root))
+    (problem,) = (one for one in report.problems if one.path == ".")
+    assert problem.what == "left `main` at 2 commits, and none of them has what each holds"
+    git(project.root, *problem.fix.removeprefix("run git ").split(), "--quiet", "--no-edit")
+    assert not any(one.path == "." for one in check_project(Project(project.root)).problems)
 
 
 def test_of_the_history_nothing_is_read_that_is_larger_than_a_record(

@@ -74,6 +74,25 @@ def test_more_points_than_a_record_may_hold_are_a_problem_of_the_script_after_on
     assert not project.record_path(HERE.name, "guide/small.py").exists()
 
 
+@pytest.mark.parametrize(
+    ("value", "odd"),
+    [
+        ("1e-300", "1e-300 s, less than any clock tells"),
+        ("-1.0", "not positive"),
+        ("True", "True, which is no number of s"),
+        ("[1.0, 1e11]", "1e+11 s, more than the 1e+10 that there can be"),
+    ],
+)
+def test_a_number_that_no_record_may_hold_is_a_problem_of_the_script(
+    project: Project, capsys: pytest.CaptureFixture[str], value: str, odd: str
+) -> None:
+    table = TABLE.replace(", blocks = true", "")
+    add_script(project.root, f"# %% time\nstep_seconds = {value}\n\n# %% checks\nassert step_seconds", table)
+    assert recording.record_command(project, []) == 1
+    assert f"small.py:10: the metric `step_seconds` is {odd}" in capsys.readouterr().err
+    assert not project.record_path(HERE.name, "guide/small.py").exists()
+
+
 def test_a_record_without_blocks_says_nothing_of_them(project: Project) -> None:
     add_script(project.root, "pass")
     recording.record_command(project, [])

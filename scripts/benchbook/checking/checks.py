@@ -29,6 +29,7 @@ from benchbook.checking.committed import (
     withdrawn_machines,
 )
 from benchbook.checking.copies import Known, copy_problems, known_samples
+from benchbook.checking.declarations import changed_declarations
 from benchbook.checking.earlier_checks import codes_of_other_checks, earlier_checks_problems
 from benchbook.checking.environments import (
     dependency_problems,
@@ -252,6 +253,7 @@ def _look(
         problems += dropped_settings(project, text_at(project.root, committed.commit, SETTINGS) or "")
         warnings += changed_predictions(project, committed)
         warnings += changed_coefficients(project, committed)
+        warnings += changed_declarations(project, committed)
     problems += _quoting_problems(project)
     problems += _language_problems(project)
     problems += site_file_problems(project)

@@ -40,7 +40,7 @@ _NO_MARKS = str.maketrans("", "", "-:")
 
 @dataclass(frozen=True)
 class Committed:
-    """The scripts, records and predictions of the commit where this branch left `main`.
+    """The scripts, records, predictions and declarations of the commit where this branch left `main`.
 
     Parameters:
         root: Of the checkout.
@@ -78,12 +78,15 @@ class Committed:
         except OSError:
             return None
 
+    def text(self, path: str) -> str:
+        """What `main` has at a path; empty where it has nothing there."""
+        blob = self.blobs.get(path)
+        content = git_answer(self.root, "cat-file", "blob", blob) if blob is not None else None
+        return (content or b"").decode("utf-8", "replace")
+
     def table(self, path: str) -> Any:
         """What `main` has at a path as JSON; None where it has nothing there, or no JSON."""
-        if (blob := self.blobs.get(path)) is None:
-            return None
-        content = git_answer(self.root, "cat-file", "blob", blob) or b""
-        return parse_json(content.decode("utf-8", "replace"), path)[0]
+        return parse_json(self.text(path), path)[0] if path in self.blobs else None
 
     def record(self, path: str) -> Any:
         """The record that `main` has at a path; None where it has none there, or one of another form."""
@@ -123,17 +126,23 @@ def committed_records(project: Project) -> Committed | None:
     """What `main` has of the records, and what they are of; None where git cannot tell.
 
     Raises:
-        BenchbookError: It has more than any checkout here, or not all of it is here.
+        BenchbookError: It has more than any checkout here, not all of it is here, or this branch left it at
+            several commits.
     """
     # In full: a tag of a stranger's fork may be called `origin/main`.
     for name in ("refs/remotes/origin/main", "refs/heads/main", "HEAD"):
-        if (base := git_answer(project.root, "merge-base", "HEAD", name)) is not None:
+        if (bases := git_answer(project.root, "merge-base", "--all", "HEAD", name)) is not None:
             break
     else:
         return None
-    commit = base.decode().strip()
+    commit, *others = bases.decode().split()
+    if others:
+        # Of two that were merged into each other each has records that the other lacks.
+        what = f"left `main` at {1 + len(others)} commits, and none of them has what each holds"
+        short = name.removeprefix("refs/remotes/").removeprefix("refs/heads/")
+        raise BenchbookError(Problem(".", 1, what, f"run git merge {short}"))
     files = listed_files(project.root, commit, (project.relative(project.snippets),))
-    blobs = {str(file.path): file.name for file in files if file.path.suffix in (".json", ".py")}
+    blobs = {str(file.path): file.name for file in files if file.path.suffix in (".json", ".py", ".toml")}
     records = f"{project.relative(project.records)}/"
     gone = not all((project.root / path).is_file() for path in blobs if path.startswith(records))
     return Committed(project.root, commit, blobs, gone)
@@ -415,13 +424,15 @@ def _vanished(project: Project, committed: Committed) -> Iterator[tuple[str, Any
 
 
 def changed_coefficients(project: Project, committed: Committed) -> Iterator[Problem]:
-    """Files of coefficients, and their points, that are otherwise here than on `main`, or gone.
+    """Coefficients, their points and models' configurations that are otherwise than on `main`, or gone.
 
     Parameters:
         project: The checkout.
         committed: What `main` has.
     """
-    for shown in committed.changed(project.relative(project.snippets / "coefficients")):
+    folders = [project.relative(project.snippets / name) for name in ("coefficients", "models")]
+    changed = [path for folder in folders for path in committed.changed(folder) if path.endswith(".json")]
+    for shown in changed:
         is_here = (project.root / shown).is_file()
         how = "is otherwise than on `main`" if is_here else "is gone, and `main` has it"
         yield Problem(shown, 1, f"{how}, and the calculator answers by it", "say in the pull request why")

@@ -25,12 +25,13 @@ from benchbook.checking.memory_bounds import (
     zero_peaks,
 )
 from benchbook.content.formats import MOMENT
+from benchbook.content.magnitudes import MAGNITUDES, SHORTEST, odd_number
 from benchbook.content.metadata import Metric
 from benchbook.content.positions import json_line
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.records import CLOCK_SKEW, FIRST_DAY, measured_days
 from benchbook.content.script import Script, Variant, machine_kinds
-from benchbook.content.units import UNITS, Dimension
+from benchbook.content.units import UNITS
 from benchbook.content.validation import RECORD_AGAIN
 from benchbook.machines.circumstances import STATE_FIELDS
 from benchbook.machines.gpus import Sheet, ceilings_of, sheet_of
@@ -45,24 +46,8 @@ BETWEEN_CELLS, BETWEEN_CELLS_SECONDS = 1.1, 0.1
 AGREEMENT = 1e-9
 # Who has so many times what a run held on another machine has enough.
 PLENTY = 2
-# Seconds: what Python takes to read a clock twice.
-SHORTEST = 1e-7
 # Of one machine in one state.
 LONGEST_CAMPAIGN = timedelta(days=7)
-# The least and the most that a number other than 0 can be, in the base unit of its dimension: from a bit to
-# more than all computers have or do. A ratio may be what a format of numbers holds.
-MAGNITUDES: dict[Dimension, tuple[float, float]] = {
-    "memory": (0.125, 1e18),
-    "time": (SHORTEST, 1e10),
-    "rate": (1e-9, 1e24),
-    "power": (1e-9, 1e9),
-    "temperature": (1e-9, 1e4),
-    "ratio": (1e-100, 1e100),
-    "count": (1e-9, 1e30),
-    "compute": (1e-9, 1e36),
-}
-# What can be a yes or a no.
-FLAGS: frozenset[Dimension] = frozenset({"ratio", "count"})
 # How many times as fast as the reference machine another is at most, a tenfold to spare: the largest host
 # beside one core, and an accelerator in formats that a processor has to emulate.
 FASTEST_CPU, FASTEST = 1e4, 1e6
@@ -272,7 +257,7 @@ def _odd_history(
             odd = f"is of {told['date']}, when nothing was measured"
         for variant, medians in told["medians"].items():
             for name, value in medians.items():
-                if name in declared and (number := _odd_number(value, declared[name])) is not None:
+                if name in declared and (number := odd_number(value, declared[name])) is not None:
                     odd = odd or f"says that {name} of variant {variant} is {number}"
                 # Of a metric that there is no more nobody knows the unit.
                 elif name not in declared and abs(value) > max(most for _, most in MAGNITUDES.values()):
@@ -551,25 +536,8 @@ def _odd_numbers(runs: Sequence[Mapping[str, Any]], declared: Mapping[str, Metri
     for name, metric in declared.items():
         if len({isinstance(item, bool) for item in items_of(runs, name)}) > 1:
             yield f"{name} is yes or no in some of its runs, and a number in others"
-        if what := next(filter(None, (_odd_number(item, metric) for item in items_of(runs, name))), None):
+        if what := next(filter(None, (odd_number(item, metric) for item in items_of(runs, name))), None):
             yield f"{name} is {what}"
-
-
-def _odd_number(item: Any, metric: Metric) -> str | None:
-    """What an item of a metric is that it cannot be; None if it can."""
-    unit = UNITS[metric.unit]
-    least, most = MAGNITUDES[unit.dimension]
-    if isinstance(item, bool):
-        return None if unit.dimension in FLAGS else f"{item}, which is no number of {unit.symbol}"
-    size = abs(item) * unit.factor
-    if size > most:
-        return f"{item:.4g} {unit.symbol}, more than the {most / unit.factor:.4g} that there can be"
-    # Of a time it is said what no clock tells.
-    if 0 < size < least and unit.dimension != "time":
-        return f"{item:.4g} {unit.symbol}, less than the {least / unit.factor:.4g} that there can be"
-    if unit.symbol == "B" and metric.memory == "device" and item % 1:
-        return f"{item} B, and a device holds whole bytes"
-    return None
 
 
 def _odd_metrics(
@@ -584,15 +552,9 @@ def _odd_metrics(
         values = [run["metrics"][name] for run in runs]
         items = [*items_of(runs, name)]
         # A thermometer may well show the same whole degree each time.
-        if unit.dimension in {"time", "rate"}:
-            if len(values) >= SAMPLES_THAT_SCATTER and _agree(values):
-                yield f"{name} is the same in {len(values)} runs, as no time is"
-            if unit.dimension == "time" and any(0 < item * unit.factor < SHORTEST for item in items):
-                yield f"{name} is {min(items)} {unit.symbol}, less than any clock tells"
-            if any(item <= 0 for item in items):
-                yield f"{name} is not positive"
-        if unit.dimension in {"memory", "count", "compute", "power"} and min(items) < 0:
-            yield f"{name} is {min(items)} {unit.symbol}, and there is no less than nothing of it"
+        scatters = unit.dimension in {"time", "rate"} and len(values) >= SAMPLES_THAT_SCATTER
+        if scatters and _agree(values):
+            yield f"{name} is the same in {len(values)} runs, as no time is"
         most = max(items) * unit.factor
         if unit.dimension == "memory" and metric.memory == "device" and most > device:
             yield f"{name} is {most:.0f} B, more than the machine's {device:.0f} B"

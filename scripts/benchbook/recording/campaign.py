@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from benchbook.content.formats import MOMENT, is_same
+from benchbook.content.magnitudes import odd_number
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.records import (
     MOST_CAMPAIGNS,
@@ -259,7 +260,7 @@ def gather(
                 progress(turn, result)
                 turns.appendleft(turn)
                 continue
-            result = _few_enough(task.script, variant, result)
+            result = _as_declared(task.script, _few_enough(task.script, variant, result))
             if result.outcome == FAILED:
                 failed.add(turn.variant)
                 problems.append(problem_of(task.script, variant, result))
@@ -302,6 +303,20 @@ def _few_enough(script: Script, variant: Variant, result: Result) -> Result:
     )
     line = script.metadata.line_of("metrics")
     return replace(result, outcome=FAILED, failure=Failure(line, what, "give it fewer, such as every tenth"))
+
+
+def _as_declared(script: Script, result: Result) -> Result:
+    """The result of a run, failed where a metric is what none of its unit can be: no record may hold it."""
+    declared = script.metadata.metrics
+    for rank in result.ranks:
+        for name, value in rank["metrics"].items():
+            for item in value if isinstance(value, list) else [value]:
+                if name in declared and (odd := odd_number(item, declared[name])) is not None:
+                    line, fix = script.metadata.line_of(name), "assign what was measured, in its unit"
+                    return replace(
+                        result, outcome=FAILED, failure=Failure(line, f"the metric `{name}` is {odd}", fix)
+                    )
+    return result
 
 
 def _by_chance(journal: Journal, turn: Turn, result: Result) -> bool:
