@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 import socket
+import subprocess
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -311,3 +312,12 @@ def test_wording_that_a_person_improved_is_kept(tmp_path: Path) -> None:
     here = machine("cpu", None)
     path.write_text(text_over(path, here).replace("16-core CPU, 64 GB", "A quiet corner"), "utf-8")
     assert json.loads(text_over(path, here))["title"] == "A quiet corner"
+
+
+def test_a_process_of_lower_priority_is_told_from_others() -> None:
+    told = "from benchbook.machines.circumstances import priority; print(priority())"
+    said = []
+    for change in ("", "os.nice(3)", "os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))"):
+        program = [sys.executable, "-c", f"import os\n{change}\n{told}"]
+        said.append(subprocess.run(program, capture_output=True, text=True, check=True).stdout)
+    assert len(set(said)) == 3

@@ -1018,6 +1018,7 @@ def test_a_journal_that_does_not_tell_of_what_older_ones_left_out_is_gone_on_wit
         ("memory_limits", {"-v": 2**40}),
         ("cpu_quota", 0.25),
         ("cores", {"kinds": {"": 2}, "cores": 1, "nodes": 1}),
+        ("priority", {"niceness": 19, "class": 0}),
     ],
 )
 def test_a_campaign_is_not_gone_on_with_on_another_file_system_or_under_other_limits(

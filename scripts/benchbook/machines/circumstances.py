@@ -202,6 +202,16 @@ def cores(processors: Path = PROCESSORS) -> dict[str, Any]:
     return {"kinds": dict(kinds), "cores": len(whole), "nodes": len(nodes)}
 
 
+def priority() -> dict[str, int]:
+    """How willingly the system gives this process processors: its niceness, and the class of its schedule."""
+    found = {}
+    if hasattr(os, "getpriority"):
+        found["niceness"] = os.getpriority(os.PRIO_PROCESS, 0)
+    if hasattr(os, "sched_getscheduler"):
+        found["class"] = os.sched_getscheduler(0)
+    return found
+
+
 def memory_limits() -> dict[str, int]:
     """The limits of a process's memory that are set here, in bytes, by the option of `ulimit` for each."""
     # Windows, where records are checked too, has no such module.

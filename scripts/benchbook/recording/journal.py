@@ -21,10 +21,10 @@ from benchbook.recording.jobs import Result, result_from
 LONGEST = timedelta(days=6)
 FOREIGN = "foreign_processes"
 # All packages, where regions stand, the file system and the disk that runs lie in, the limits of their memory
-# and processors, which cores those are of, and the compilers that they find.
+# and processors, which cores those are of, how they are scheduled there, and the compilers that they find.
 LATER_KEYS = (
     *("installed", "regions", "file_system", "disk"),
-    *("memory_limits", "cpu_quota", "cores", "compilers"),
+    *("memory_limits", "cpu_quota", "cores", "priority", "compilers"),
 )
 
 

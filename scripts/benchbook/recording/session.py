@@ -40,6 +40,7 @@ from benchbook.machines.circumstances import (
     made,
     memory_limits,
     passed_on,
+    priority,
     withheld,
 )
 from benchbook.machines.description import gigabytes
@@ -345,6 +346,7 @@ class Session:
             "memory_limits": memory_limits(),
             "cpu_quota": cpu_quota(),
             "cores": cores(),
+            "priority": priority(),
             "compilers": compilers(environment.get("PATH")),
         }
         path, shown = self._journal(task)
