@@ -361,6 +361,13 @@ def test_another_first_variant_which_ratios_are_of_is_a_warning(tmp_path: Path) 
     ]
 
 
+def test_a_metric_that_is_declared_otherwise_by_the_same_code_is_a_warning(project: Project) -> None:
+    write(project.snippets / "sums/add.py", SCRIPT.replace('"count"', '"count", better = "lower"'))
+    assert warned(project) == [
+        "declares its metric total otherwise than `main`, which its records are read by"
+    ]
+
+
 def warned(project: Project) -> list[str]:
     warnings = check_project(Project(project.root)).warnings
     return [one.what for one in warnings if one.path == "snippets/sums/add.py"]
@@ -585,6 +592,18 @@ def test_a_record_that_goes_has_not_moved_into_one_that_main_has(project: Projec
     report = check_project(Project(project.root))
     said = [one.what for one in (*report.problems, *report.warnings)]
     assert any(what.startswith("lacks variant default") for what in said)
+
+
+def test_a_record_stays_with_its_script_as_long_as_that_is_there(project: Project) -> None:
+    copied(project)
+    (project.root / RECORD).unlink()
+    what = "lacks variant default, which `main` has, and which sums/add.py measures still"
+    assert what in said(project)
+    write(project.snippets / "sums/add.py", SCRIPT.replace("range(steps)", "range(1, steps)"))
+    assert record_warned(project) == [f"lacks variant default of sums/add.py on {MACHINE}, which `main` has"]
+    (project.snippets / "sums/add.py").unlink()
+    moved = f"snippets/records/{MACHINE}/sums/plus.json"
+    assert record_warned(project) == [f"is called {moved} now, and what `main` has in it is of sums/add.py"]
 
 
 def test_coefficients_that_are_otherwise_or_gone_are_told(project: Project) -> None:

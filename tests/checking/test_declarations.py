@@ -54,7 +54,26 @@ published = "https://example.org/one"
 title = "Two"
 parameters = 2_000
 """
-FILES = {"sums/claims.toml": CLAIMS, "sums/review.toml": REVIEWS, "models/models.toml": MODELS}
+QUESTIONS = """\
+machines = ["here", "there"]
+
+[[script]]
+name = "add.py"
+values = { "total" = "peak_allocated" }
+
+[[script.case]]
+where = { steps = 2 }
+model = "one"
+
+[[script]]
+name = "multiply.py"
+"""
+FILES = {
+    "sums/predictions.toml": QUESTIONS,
+    "sums/claims.toml": CLAIMS,
+    "sums/review.toml": REVIEWS,
+    "models/models.toml": MODELS,
+}
 
 
 @pytest.fixture
@@ -88,6 +107,18 @@ def told(project: Project) -> list[str]:
             '"It is fine."',
             "1: the review of sums by the verifier (en) of 2026-01-02 {} (its findings differs)",
         ),
+        (
+            "sums/predictions.toml",
+            "steps = 2",
+            "steps = 3",
+            "3: the question of sums/add.py {} (its case differs)",
+        ),
+        (
+            "sums/predictions.toml",
+            ', "there"',
+            "",
+            "1: the list of machines of sums {} (its machines differs)",
+        ),
         ("models/models.toml", "2_000", "3_000", "6: the model `two` {} (its parameters differs)"),
     ],
 )
@@ -104,9 +135,11 @@ def test_what_is_declared_no_longer_is_told(project: Project) -> None:
     for name, text in FILES.items():
         write(project.snippets / name, text[: text.rindex("\n[")])
     (project.snippets / "sums/review.toml").unlink()
+    write(project.snippets / "others/models.toml", "one = 1")
     assert sorted(told(project)) == [
         "models/models.toml:1: the model `two` is gone, and `main` has it",
         "sums/claims.toml:1: the claim `it-is-quick` is gone, and `main` has it",
+        "sums/predictions.toml:1: the question of sums/multiply.py is gone, and `main` has it",
         "sums/review.toml:1: the review of sums by the editor (ja) of 2026-01-02 is gone, and `main` has it",
         "sums/review.toml:1: the review of sums by the verifier (en) of 2026-01-02 is gone, and `main` has it",
     ]

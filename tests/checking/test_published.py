@@ -26,7 +26,7 @@ from benchbook.content.records import (
 )
 from benchbook.recording.command import this_machine
 from benchbook.rendering.choice import insert_choice, page_settings
-from builders import MACHINE, MACHINE_JSON, make_project, packed, write
+from builders import MACHINE, MACHINE_JSON, SCRIPT, make_project, packed, write
 from handbooks import (
     CPU,
     FIXTURE,
@@ -390,6 +390,33 @@ def test_what_is_quoted_otherwise_than_on_main_is_a_warning(change: Project, nam
     (warning,) = report(change).warnings
     assert warning.what == f"changes what is quoted of variant default of sums/add.py on {OLD}"
     assert warning.fix == "say in the pull request where the source says so"
+
+
+def test_figures_of_one_publication_go_each_by_their_own_name(change: Project) -> None:
+    one = quoted_path(change)
+    two = one.with_name("two.json")
+    table = json.loads(one.read_text("utf-8"))
+    other = json.loads(json.dumps(table).replace('"total": 6', '"total": 7')) | {"script": "sums/two.py"}
+    write(change.snippets / "sums/two.py", SCRIPT)
+    write(two, json.dumps(other, indent=2))
+    commit_all(change.root)
+    git(change.root, "branch", "--force", "main")
+    for gone in (two, change.snippets / "sums/add.py", change.snippets / "sums/two.py"):
+        gone.unlink()
+    write(change.snippets / "sums/new.py", SCRIPT)
+    write(one.with_name("new.json"), json.dumps(table | {"script": "sums/new.py"}, indent=2))
+    one.unlink()
+    whats = {(one.path.rpartition("/")[2], one.what) for one in report(change).warnings}
+    assert ("two.json", f"lacks variant default of sums/two.py on {OLD}, which `main` has") in whats
+    moved = f"snippets/records/{OLD}/sums/new.json"
+    assert ("add.json", f"is called {moved} now, and what `main` has in it is of sums/add.py") in whats
+
+
+def test_a_publication_of_which_no_figure_is_quoted_is_an_error(project: Project) -> None:
+    path = project.record_path(OLD, "sums/add.py")
+    damage(path, lambda t: t["campaigns"].update(another=t["campaigns"]["paper"]))
+    (problem,) = report(project).problems
+    assert problem.what == "campaign another is quoted of no variant of the record"
 
 
 @pytest.mark.parametrize("key", ["title", "short", "cpu.model"])

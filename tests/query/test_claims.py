@@ -315,6 +315,18 @@ def test_a_claim_on_the_first_page_alone_is_a_problem_for_it_has_no_list(project
     }
 
 
+def test_a_claim_stands_on_the_page_of_its_guide_where_the_others_of_it_do(project: Project) -> None:
+    edit(project.docs / "en/asserted.md", fence(IDS[1]), "")
+    (project.docs / "en/memory.md").write_text(f"# Memory {{ #memory }}\n\n{fence(IDS[1])}", "utf-8")
+    what = (
+        f"the claim `{IDS[0]}` stands on docs/en/asserted.md, and not on that of its guide, where others are"
+    )
+    found = [problem for problem in about_claims(project) if problem.what == what]
+    assert [problem.fix for problem in found] == ["declare it in snippets/asserted/claims.toml"]
+    edit(project.docs / "en/memory.md", fence(IDS[1]), fence(IDS[1]) + fence(IDS[0]))
+    assert what not in {problem.what for problem in about_claims(project)}
+
+
 def test_a_claim_that_only_a_translation_shows_is_a_problem(project: Project) -> None:
     edit(project.docs / "en/asserted.md", fence(IDS[1]), "")
     assert {problem.what for problem in about_claims(project)} == {

@@ -405,8 +405,9 @@ def _record_problems(
     add_sizes(sizes, table)
     used = {variant["campaign"] for variant in table["variants"].values()}
     for name, campaign in table["campaigns"].items():
-        if "source" not in campaign and name not in used:
-            what = f"campaign {name} measured no variant of the record"
+        if name not in used:
+            told = "is quoted of" if "source" in campaign else "measured"
+            what = f"campaign {name} {told} no variant of the record"
             yield Problem(shown, json_line(text, ("campaigns", name)), what, "remove the campaign")
         if "source" not in campaign and sessions.setdefault(name, table["script"]) != table["script"]:
             what = f"campaign {name} is of {sessions[name]}, and a session is of one script"

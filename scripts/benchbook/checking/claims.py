@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from markdown_it.token import Token
 
-from benchbook.content.claims import FILE, Claims, claim_anchor
+from benchbook.content.claims import FILE, Claim, Claims, claim_anchor
 from benchbook.content.fence_names import CLAIM
 from benchbook.content.page_source import PageSource, claim_sentences
 from benchbook.content.problems import BenchbookError, Problem
+from benchbook.content.project import FALLBACK
 from benchbook.languages.language import unit_words
 from benchbook.languages.prose import typed_numbers
 from benchbook.languages.telling import typed_pattern
@@ -51,6 +52,8 @@ def claim_problems(library: Library, pages: Pages) -> tuple[list[Problem], list[
         judging_machines(library)  # what is wrong with a machine is said once, not with each claim
     except BenchbookError as error:
         return [*problems, *error.problems], warnings
+    # Marks lead to the list of the claims of their guide.
+    listing = {place.page for found in places.values() for place in found if place.language == FALLBACK}
     for claim in claims.by_id.values():
         shown = places.get(claim.id, [])
         if not any(place.language == "en" for place in shown):
@@ -60,6 +63,10 @@ def claim_problems(library: Library, pages: Pages) -> tuple[list[Problem], list[
         elif {place.page for place in shown if place.language == "en"} == {"index.md"}:
             what = f"the claim `{claim.id}` stands on the first page alone, which has no list of its claims"
             problems.append(Problem(claim.path, claim.line, what, "show it on the page of its guide"))
+        elif (away := _away_from_its_guide(claim, shown, listing)) is not None:
+            what = f"the claim `{claim.id}` stands on {away}, and not on that of its guide, where others are"
+            fix = f"declare it in snippets/{Path(away).stem}/{FILE}"
+            problems.append(Problem(claim.path, claim.line, what, fix))
         if claim.source is not None and not claim.source.quote:
             what = f"the claim `{claim.id}` names a source and not its words"
             fix = 'quote them: source = { ..., quote = "...", date = "2026-01-31" }'
@@ -74,6 +81,13 @@ def claim_problems(library: Library, pages: Pages) -> tuple[list[Problem], list[
             _unnamed(one) for one in judged if _declared(one) is None and one.outcome != "not measured"
         )
     return problems, warnings
+
+
+def _away_from_its_guide(claim: Claim, shown: Iterable[Place], listing: Container[str]) -> str | None:
+    """An English page that says a claim whose guide has a page in `listing`, with a list, that does not."""
+    own = f"{claim.guide}.md"
+    english = {place.page: place.path for place in shown if place.language == FALLBACK}
+    return next(iter(english.values())) if own in listing and own not in english else None
 
 
 def claim_places(library: Library, pages: Pages) -> dict[str, list[Place]]:

@@ -361,17 +361,20 @@ def dropped_strings(project: Project, committed: Committed) -> Iterator[Problem]
 def _renamed(project: Project, committed: Committed, table: Mapping[str, Any]) -> Any:
     """The record that `main` has of this machine, and of a campaign or the code, under a name that is gone.
 
-    Else an empty one.
+    Of several that share a campaign the one with the most of the same variants; else an empty one.
     """
     codes = {variant["code"] for variant in table["variants"].values()} - {None}
     found: dict[str, Any] = {"campaigns": {}, "variants": {}, "history": []}
     folder = project.relative(project.records / table["machine"])
+    most = -1
     for path in committed.changed(folder) if committed.gone else ():
         if (project.root / path).is_file() or (before := committed.record(path)) is None:
             continue
         if table["campaigns"].keys() & before["campaigns"].keys():
-            return before
-        if codes & {variant["code"] for variant in before["variants"].values()}:
+            same = sum(is_same(one, table["variants"].get(name)) for name, one in before["variants"].items())
+            if same > most:
+                found, most = before, same
+        elif most < 0 and codes & {variant["code"] for variant in before["variants"].values()}:
             found = before
     return found
 
@@ -381,7 +384,8 @@ def vanished_variants(
 ) -> tuple[list[Problem], list[Problem]]:
     """What records of a machine lack that `main` has: problems, and warnings.
 
-    A problem is what the script measures still by the same code, a warning what it does not.
+    A problem is what the script measures still by the same code, a warning what it does not, and what the
+    record of a script that is not there any more is called now.
 
     Parameters:
         project: The checkout.
@@ -389,7 +393,7 @@ def vanished_variants(
         scripts: Those here, by their reference.
     """
     problems, warnings = [], []
-    for shown, before, names in _vanished(project, committed):
+    for shown, before, names, moved in _vanished(project, committed, scripts):
         script = scripts.get(before["script"])
         declared = {one.name for one in script.variants(())} if script is not None else set()
         codes = script.codes if script is not None else ()
@@ -404,11 +408,19 @@ def vanished_variants(
             what = f"lacks variant {few(gone)} of {where}, which `main` has"
             fix = "restore it from `main`, or say in the pull request why it goes"
             warnings.append(Problem(shown, 1, what, fix))
+        if moved:
+            what = f"is called {few(moved)} now, and what `main` has in it is of {before['script']}"
+            warnings.append(Problem(shown, 1, what, "say in the pull request why its script is renamed"))
     return problems, warnings
 
 
-def _vanished(project: Project, committed: Committed) -> Iterator[tuple[str, Any, list[str]]]:
-    """The records of `main` that lack variants here, with these: by path, on machines that are here."""
+def _vanished(
+    project: Project, committed: Committed, scripts: Mapping[str, Script]
+) -> Iterator[tuple[str, Any, list[str], list[str]]]:
+    """The records of `main` that lack variants here, with these, and those that are called otherwise now.
+
+    By path, of machines that are here; last, where the variants lie now of a record whose script is gone.
+    """
     for shown in committed.changed(project.relative(project.records)):
         there = (project.root / shown).is_file()
         table = read_json(project.root / shown, shown)[0]
@@ -418,9 +430,15 @@ def _vanished(project: Project, committed: Committed) -> Iterator[tuple[str, Any
         before = committed.record(shown)
         if before is None or before["machine"] not in project.machines:
             continue
-        here = table["variants"] if there else _moved(project, committed, before)
-        if gone := [name for name in before["variants"] if name not in here]:
-            yield shown, before, gone
+        moved: dict[str, Any] = {}
+        if not there and before["script"] not in scripts:
+            moved = dict(_moved(project, committed, before))
+        here = {name for one in moved.values() for name in one["variants"]}
+        if there:
+            here = table["variants"].keys()
+        gone = [name for name in before["variants"] if name not in here]
+        if gone or moved:
+            yield shown, before, gone, list(moved)
 
 
 def changed_coefficients(project: Project, committed: Committed) -> Iterator[Problem]:
@@ -465,17 +483,18 @@ def replaced_samples(project: Project, committed: Committed, scripts: Mapping[st
     return past_samples(project, project.root, committed.commit, measured, standing)
 
 
-def _moved(project: Project, committed: Committed, before: Mapping[str, Any]) -> set[str]:
-    """The variants of a record that is gone which are in a new one of its machine, of the same campaign."""
-    found: set[str] = set()
+def _moved(project: Project, committed: Committed, before: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The new records of its machine that are held to one that is gone, and share a campaign; by path."""
     for path in sorted((project.records / before["machine"]).glob("*/*.json")):
-        # All that is quoted of one publication shares a campaign.
-        if project.relative(path) in committed.blobs:
+        shown = project.relative(path)
+        if shown in committed.blobs:
             continue
-        table = read_json(path, project.relative(path))[0]
-        if not record_problems(table, str(path)) and before["campaigns"].keys() & table["campaigns"].keys():
-            found |= table["variants"].keys()
-    return found
+        table = read_json(path, shown)[0]
+        if record_problems(table, shown) or not before["campaigns"].keys() & table["campaigns"].keys():
+            continue
+        # All that is quoted of one publication shares a campaign.
+        if _renamed(project, committed, table) is before:
+            yield shown, table
 
 
 def redescribed_machines(project: Project, committed: Committed) -> Iterator[Problem]:
@@ -508,7 +527,9 @@ def withdrawn_machines(project: Project, committed: Committed) -> Iterator[Probl
 def rearranged_scripts(
     project: Project, committed: Committed, scripts: Mapping[str, Script]
 ) -> Iterator[Problem]:
-    """Scripts of the same code as on `main` that begin with another variant, or lack one that was measured.
+    """Scripts of the same code as on `main` whose records say something else now, by their heads alone.
+
+    They begin with another variant, lack one that was measured, or declare a metric otherwise.
 
     Parameters:
         project: The checkout.
@@ -518,6 +539,11 @@ def rearranged_scripts(
     for script in scripts.values():
         if committed.holds(script.path, script.source) or (main := committed.same_code(script)) is None:
             continue
+        there, here = (side.metadata.metrics for side in (main, script))
+        if odd := [name for name in here if name in there and here[name] != there[name]]:
+            what = f"declares its metric {few(odd)} otherwise than `main`, which its records are read by"
+            fix = "say in the pull request why"
+            yield Problem(script.path, script.metadata.line_of(odd[0]), what, fix)
         before, now = ([one.name for one in side.variants(())] for side in (main, script))
         if before[0] != now[0]:
             what = f"its first variant is {now[0]}, and {before[0]} on `main`: every ratio is of another"

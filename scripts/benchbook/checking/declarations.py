@@ -1,21 +1,24 @@
-"""Tell what is declared otherwise than on `main`: claims, who reviewed a guide, and published models."""
+"""Tell what is declared otherwise than on `main`: claims, questions, reviews of guides, published models."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from benchbook.calculator.listing import models_path
 from benchbook.checking.committed import Committed
 from benchbook.checking.guide_reviews import FILE as REVIEWS
 from benchbook.content.bounds import load_toml
 from benchbook.content.claims import FILE as CLAIMS
 from benchbook.content.positions import Keys, toml_line
+from benchbook.content.prediction_declarations import FILE as PREDICTIONS
 from benchbook.content.problems import Problem, few
 from benchbook.content.project import Project
+
+MODELS = "models.toml"
+Key = TypeVar("Key", str, int)
 
 
 @dataclass(frozen=True)
@@ -40,10 +43,10 @@ def changed_declarations(project: Project, committed: Committed) -> Iterator[Pro
     # A claim may stand in the file of another guide.
     paths = [path for path in sorted(project.snippets.glob("*/*.toml")) if _is_read(path.name)]
     here = {project.relative(path): _text_of(path) for path in paths}
-    found = {shown: _declarations(project, shown, text) for shown, text in here.items()}
+    found = {shown: _declarations(shown, text) for shown, text in here.items()}
     everywhere = [(shown, one) for shown, ones in found.items() for one in ones]
     for shown in changed:
-        for before in _declarations(project, shown, committed.text(shown)):
+        for before in _declarations(shown, committed.text(shown)):
             namesakes = [(place, one) for place, one in everywhere if one.name == before.name]
             if any(one.table == before.table for _, one in namesakes):
                 continue
@@ -61,7 +64,7 @@ def _differs(key: str, one: _Declaration, other: _Declaration) -> bool:
 
 
 def _is_read(path: str) -> bool:
-    return Path(path).name in (CLAIMS, REVIEWS, "models.toml")
+    return Path(path).name in (*_KINDS, MODELS)
 
 
 def _text_of(path: Path) -> str:
@@ -72,27 +75,37 @@ def _text_of(path: Path) -> str:
         return ""
 
 
-def _declarations(project: Project, shown: str, text: str) -> list[_Declaration]:
+def _declarations(shown: str, text: str) -> list[_Declaration]:
     """What a file declares; nothing where it is no TOML, or of another form, which is told elsewhere."""
     try:
         table = load_toml(text)
     except tomllib.TOMLDecodeError:
         return []
-    path = Path(shown)
-    if shown == project.relative(models_path(project)):
-        return [
-            _Declaration(f"the model `{name}`", (name,), one)
-            for name, one in table.items()
-            if isinstance(one, dict)
-        ]
-    kind = "claim" if path.name == CLAIMS else "review"
+    name, guide = Path(shown).name, Path(shown).parent.name
+    if name == MODELS:
+        return [_Declaration(f"the model `{key}`", (key,), one) for key, one in _tables(table.items())]
+    kind, called = _KINDS[name]
     listed = table.get(kind)
-    found = []
-    for number, one in enumerate(listed if isinstance(listed, list) else ()):
-        if isinstance(one, dict):
-            name = f"the claim `{one.get('id')}`"
-            if kind == "review":
-                by = f"the {one.get('role')} ({one.get('language', 'en')})"
-                name = f"the review of {path.parent.name} by {by} of {one.get('date')}"
-            found.append(_Declaration(name, (kind, number), one))
+    entries = _tables(enumerate(listed)) if isinstance(listed, list) else ()
+    found = [_Declaration(called(guide, one), (kind, number), one) for number, one in entries]
+    if name == PREDICTIONS and "machines" in table:
+        asked = {"machines": table["machines"]}
+        found.append(_Declaration(f"the list of machines of {guide}", ("machines",), asked))
     return found
+
+
+def _tables(entries: Iterable[tuple[Key, Any]]) -> Iterator[tuple[Key, dict[str, Any]]]:
+    return ((key, one) for key, one in entries if isinstance(one, dict))
+
+
+def _review(guide: str, review: dict[str, Any]) -> str:
+    by = f"{review.get('role')} ({review.get('language', 'en')})"
+    return f"the review of {guide} by the {by} of {review.get('date')}"
+
+
+# What list each file holds, and what an entry of it is called, by its guide and its table.
+_KINDS: dict[str, tuple[str, Callable[[str, dict[str, Any]], str]]] = {
+    CLAIMS: ("claim", lambda _, claim: f"the claim `{claim.get('id')}`"),
+    REVIEWS: ("review", _review),
+    PREDICTIONS: ("script", lambda guide, script: f"the question of {guide}/{script.get('name')}"),
+}
