@@ -335,6 +335,7 @@ def nested(block: str, count: int) -> str:
         ("a\n\n" + "> " * 31 + "a", 17, "the line begins 62 characters deep in blocks"),
         (nested("!!! tip", 200), 31, "the line begins 64 characters deep in blocks"),
         (nested('=== "a"', 17), 31, "the line begins 64 characters deep in blocks"),
+        ('<div class="a"\n MARKDOWN>\n\n' * 101, 315, "the text has more than 100 tags that hold Markdown"),
         ("# a\n" * 300, 312, "the text has more than 300 headings"),
         ("> a\n> =\n\n" * 300, 907, "the text has more than 300 headings"),
         ("<h2>a</h2>\n\n" * 300, 609, "the text has more than 300 headings"),

@@ -11,6 +11,8 @@ import os
 import re
 import resource
 import shutil
+import signal
+import subprocess
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -1478,6 +1480,25 @@ def test_runs_of_two_versions_of_a_package_are_not_kept_and_that_is_said_in_one_
     (campaign,) = written(project).campaigns.values()
     assert isinstance(campaign, Campaign)
     assert campaign.packages["gadget"] == "2.0"
+
+
+@pytest.mark.parametrize("killed", [1, 2])
+def test_packages_are_asked_for_once_more_where_what_tells_of_them_is_killed(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], killed: int
+) -> None:
+    add_script(project.root, PLAIN)
+    run, left = subprocess.run, [killed]
+
+    def dying(arguments: list[str], **options: Any) -> Any:
+        if hosts.VERSIONS_CODE in arguments and left[0]:
+            left[0] -= 1
+            raise subprocess.CalledProcessError(-signal.SIGKILL, arguments)
+        return run(arguments, **options)
+
+    monkeypatch.setattr(subprocess, "run", dying)
+    assert record(project) == killed - 1
+    what = "its interpreter does not tell which packages it has, and no run of this session is kept"
+    assert (what in capsys.readouterr().err) == (killed == 2)
 
 
 def test_a_campaign_is_not_gone_on_with_once_a_package_is_edited_that_is_installed_to_be(

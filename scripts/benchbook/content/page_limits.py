@@ -36,6 +36,8 @@ MOST_MARKS = 5000
 # And of `<`, each of which may begin a tag, and of marks of emphasis.
 MOST_TAGS = 1000
 MOST_EMPHASIS = 20_000
+# Of raw tags that hold Markdown, each may stand in the one before: far more than any page has.
+MOST_HOLDING = 100
 # How long one mark of code is at most (three is a fence), and into how many cells one line of a table is cut,
 # five times what any has here: a row that is shorter is filled up, and each cell bears its column's name.
 LONGEST_MARK = 20
@@ -47,6 +49,7 @@ DEEPEST = 60
 # the brackets.
 MOST_LOOKED_THROUGH = 1_000_000
 _BRACKET = "["
+_HOLDING = re.compile(r"<\w[^<>]*\smarkdown[\s=>/]", re.IGNORECASE)
 # What begins or ends emphasis: each is compared with all before it.
 _EMPHASIS = "*_"
 _PAIRS = (("[", "]"), ("(", ")"), ("<", ">"), ("&", ";"), ("{", "}"))
@@ -129,7 +132,7 @@ def endless(text: str) -> Refusal | None:
         if line.count("|") > MOST_CELLS:
             what = f"the line has {line.count('|')} `|`, and {MOST_CELLS} are the most"
             return number, what, "give the table fewer columns"
-    return _endless_paragraph(lines) or _too_many(lines)
+    return _endless_paragraph(lines) or _too_many(lines) or _too_many_holding(text)
 
 
 # Each save of a served page looks at all of them.
@@ -161,6 +164,15 @@ def _too_many(lines: list[str]) -> Refusal | None:
         ):
             if count > most:
                 return number, f"the text has more than {what}", _SHORTEN
+    return None
+
+
+def _too_many_holding(text: str) -> Refusal | None:
+    """Where raw tags that hold Markdown may stand in each other deeper than parsers follow."""
+    for count, tag in enumerate(_HOLDING.finditer(text)):
+        if count == MOST_HOLDING:
+            what = f"the text has more than {MOST_HOLDING} tags that hold Markdown"
+            return text.count("\n", 0, tag.start()) + 1, what, _NEST_LESS
     return None
 
 

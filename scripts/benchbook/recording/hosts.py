@@ -155,22 +155,23 @@ class Host:
         # The host ends the run in time; this bound only ends the wait for a host that hangs itself.
         return result_from(self._receive(job.timeout + ANSWER_SECONDS))
 
-    def packages_now(self) -> tuple[dict[str, str], dict[str, str]]:
-        """What `packages` and `sources` would be now; empty where its interpreter does not start."""
-        try:
-            told = subprocess.run(
-                [self._python, "-P", "-c", VERSIONS_CODE, *self._names],
-                env=self._environment,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=True,
-                timeout=START_SECONDS,
-                start_new_session=True,
-            )
-            versions: dict[str, dict[str, str]] = json.loads(told.stdout)
-        except (OSError, ValueError, subprocess.SubprocessError):
-            return {}, {}
-        return versions["packages"], versions["sources"]
+    def packages_now(self) -> tuple[dict[str, str], dict[str, str]] | None:
+        """What `packages` and `sources` would be now; None where it does not tell, asked twice."""
+        for _ in range(2):
+            # Anyone can kill a process.
+            with contextlib.suppress(OSError, ValueError, subprocess.SubprocessError):
+                told = subprocess.run(
+                    [self._python, "-P", "-c", VERSIONS_CODE, *self._names],
+                    env=self._environment,
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    check=True,
+                    timeout=START_SECONDS,
+                    start_new_session=True,
+                )
+                versions: dict[str, dict[str, str]] = json.loads(told.stdout)
+                return versions["packages"], versions["sources"]
+        return None
 
     def close(self) -> None:
         """End the host and whatever it runs."""

@@ -580,7 +580,12 @@ def _that_matter(packages: Mapping[str, str], script: Script) -> dict[str, str]:
 
 def _see_that_packages_are_the_same(script: Script, before: Mapping[str, str], host: Host) -> None:
     """Raise BenchbookError where a script's environment holds other versions than `before`, or other code."""
-    packages, sources = host.packages_now()
+    line = script.metadata.line_of("dependencies")
+    if (now := host.packages_now()) is None:
+        what = "its interpreter does not tell which packages it has, and no run of this session is kept"
+        fix = "see that it starts, and record it again"
+        raise BenchbookError(Problem(script.path, line, what, fix))
+    packages, sources = now
     after = _that_matter(packages, script)
     changed = [
         f"{name} changed from {before.get(name, 'none')} to {after.get(name, 'none')}"
@@ -596,7 +601,7 @@ def _see_that_packages_are_the_same(script: Script, before: Mapping[str, str], h
         how = changed[0]
         what = f"{how} while it was recorded, and no run of this session is kept"
         fix = "leave its packages as they are until it is recorded, and record it again"
-        raise BenchbookError(Problem(script.path, script.metadata.line_of("dependencies"), what, fix))
+        raise BenchbookError(Problem(script.path, line, what, fix))
 
 
 def _matters(name: str, script: Script) -> bool:
