@@ -23,6 +23,7 @@ from benchbook.content.records import MOST_CAMPAIGNS, Campaign, HistoryLine, wri
 from benchbook.content.script import read_script
 from benchbook.content.validation import parse_json
 from builders import MACHINE, MACHINE_JSON, SCRIPT, SWEEP, make_project, make_record, packed, write
+from handbooks import edit
 from repositories import commit_all, git
 
 RECORD = f"snippets/records/{MACHINE}/sums/add.json"
@@ -604,6 +605,22 @@ def test_a_record_stays_with_its_script_as_long_as_that_is_there(project: Projec
     (project.snippets / "sums/add.py").unlink()
     moved = f"snippets/records/{MACHINE}/sums/plus.json"
     assert record_warned(project) == [f"is called {moved} now, and what `main` has in it is of sums/add.py"]
+
+
+def test_a_machine_whose_record_pages_show_instead_of_main_s_is_told(project: Project) -> None:
+    def told() -> list[str]:
+        warnings = check_project(Project(project.root)).warnings
+        return [f"{one.path}: {one.what}" for one in warnings if "what pages show" in one.what]
+
+    edit(project.root / "pyproject.toml", f'reference_machine = "{MACHINE}"', 'reference_machine = ""')
+    names = ("a-cpu--ada", "a-cpu")
+    for name, before in zip(names, ([], []), strict=True):
+        assert told() == before
+        described = MACHINE_JSON | {"name": name, "owner": "Ada" if "--" in name else None}
+        write(project.records / name / "machine.json", json.dumps(described))
+        write(project.record_path(name, "sums/add.py"), json.dumps(table_of(project) | {"machine": name}))
+    what = f"is what pages show of sums/add.py now, and no longer its record on {MACHINE}"
+    assert told() == [f"snippets/records/a-cpu/sums/add.json: {what}"]
 
 
 def test_coefficients_that_are_otherwise_or_gone_are_told(project: Project) -> None:

@@ -155,3 +155,16 @@ def test_code_that_the_history_does_not_have_is_not_taken_on_trust(tmp_path: Pat
 def test_earlier_checks_are_digests_as_records_hold_them(value: str) -> None:
     with pytest.raises(BenchbookError, match="make it a list of digests of code that records hold"):
         parse(with_table(f"[tool.benchbook]\nearlier_checks = {value}"))
+
+
+def test_what_is_of_the_same_earlier_checks_as_on_main_is_held_to_its_head_there(tmp_path: Path) -> None:
+    project = measured(tmp_path)
+    earlier = parse(STRICT).code_digest
+    write(project.root / PATH, naming(earlier))
+    commit_all(project.root)
+    other = SCRIPT.replace(CHECK, "assert total > 0").replace('"count"', '"count", better = "lower"')
+    write(project.root / PATH, naming(earlier, source=other))
+    report = check_project(Project(project.root))
+    assert report.problems == ()
+    (told,) = report.warnings
+    assert told.what == "declares its metric total otherwise than `main`, which its records are read by"

@@ -702,6 +702,14 @@ def test_a_prediction_that_is_edited_and_sealed_again_is_a_warning(
     assert [one.fix for one in warnings if one.what.startswith(EDITED)] == ["say in the pull request why"]
 
 
+def test_a_prediction_of_the_future_is_an_error(project: Project) -> None:
+    predict(project)
+    path = project.prediction_path(MACHINE, "sums/add.py")
+    damage(path, lambda table: resealed(table, made="2999-01-01T00:00:00Z"))
+    what = "variant mode=plain was predicted at 2999-01-01T00:00:00Z, which is in the future"
+    assert what in {one.what for one in check_project(Project(project.root)).problems}
+
+
 def test_so_is_one_that_stands_beside_a_blind_one(project: Project) -> None:
     predict(project)
     measure_on_h200(project, "2026-11-20T11:00:00Z")
@@ -718,14 +726,14 @@ def test_so_is_one_that_stands_beside_a_blind_one(project: Project) -> None:
     assert edited(project) == [EDITED]
 
 
-def test_one_of_another_question_is_told_and_the_same_one_made_again_is_not(project: Project) -> None:
+def test_one_of_another_question_is_told_and_so_is_the_same_one_made_again(project: Project) -> None:
     predict(project)
     commit_all(project.root)
     damage(
         project.prediction_path(MACHINE, "sums/add.py"),
         lambda table: resealed(table, made="2026-11-21T10:00:00Z", commit="1" * 40, packages={}),
     )
-    assert edited(project) == []
+    assert edited(project) == [EDITED]
     edit(project.snippets / "sums/predictions.toml", "sequence = 16", "sequence = 32")
     predict(project, dataclasses.replace(STAMP, clock=lambda: "2026-11-21T10:00:00Z"))
     assert edited(project)

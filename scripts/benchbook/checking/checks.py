@@ -16,6 +16,7 @@ from benchbook.checking.committed import (
     changed_coefficients,
     changed_samples,
     committed_records,
+    displaced_machines,
     dropped_strings,
     edited_machine_problems,
     edited_problems,
@@ -252,6 +253,7 @@ def _look(
         problems += dropped_strings(project, committed)
         problems += dropped_settings(project, text_at(project.root, committed.commit, SETTINGS) or "")
         warnings += changed_predictions(project, committed)
+        warnings += displaced_machines(project, committed, scripts)
         warnings += changed_coefficients(project, committed)
         warnings += changed_declarations(project, committed)
     problems += _quoting_problems(project)

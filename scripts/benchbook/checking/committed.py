@@ -19,7 +19,14 @@ from benchbook.content.machines import MachineDescription, differing_key
 from benchbook.content.positions import json_line, toml_line
 from benchbook.content.problems import BenchbookError, Problem, few
 from benchbook.content.project import FALLBACK, Project, read_settings
-from benchbook.content.records import MOST_CAMPAIGNS, Campaign, HistoryLine, is_published, measured_days
+from benchbook.content.records import (
+    MOST_CAMPAIGNS,
+    Campaign,
+    HistoryLine,
+    is_published,
+    measured_days,
+    shown_order,
+)
 from benchbook.content.regions import region_lines
 from benchbook.content.revisions import git_answer, has_whole_history, listed_files, text_at
 from benchbook.content.script import Script
@@ -119,7 +126,8 @@ class Committed:
             found = script_in(self.root, blob, script.reference)
         except BenchbookError:
             return None
-        return found if found is not None and found.code_digest in script.codes else None
+        # Both may have what was measured among their earlier checks.
+        return found if found is not None and found.codes & script.codes else None
 
 
 def committed_records(project: Project) -> Committed | None:
@@ -439,6 +447,27 @@ def _vanished(
         gone = [name for name in before["variants"] if name not in here]
         if gone or moved:
             yield shown, before, gone, list(moved)
+
+
+def displaced_machines(
+    project: Project, committed: Committed, scripts: Mapping[str, Script]
+) -> Iterator[Problem]:
+    """Records of scripts that pages show now, where they showed those of other machines, which `main` has.
+
+    Parameters:
+        project: The checkout.
+        committed: What `main` has.
+        scripts: Those here, by their reference.
+    """
+    machines = [name for name in sorted(project.machines, key=shown_order) if not is_published(name)]
+    for reference, script in scripts.items():
+        paths = {name: project.record_path(name, reference) for name in machines}
+        here = [name for name, path in paths.items() if path.is_file()]
+        there = [name for name in here if project.relative(paths[name]) in committed.blobs]
+        wanted = project.config.reference_for(script.guide)
+        if there and wanted not in there and (first := wanted if wanted in here else here[0]) != there[0]:
+            what = f"is what pages show of {reference} now, and no longer its record on {there[0]}"
+            yield Problem(project.relative(paths[first]), 1, what, "say in the pull request why")
 
 
 def changed_coefficients(project: Project, committed: Committed) -> Iterator[Problem]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from benchbook.content.predictions import (
 )
 from benchbook.content.problems import BenchbookError, Problem, few
 from benchbook.content.project import Project
-from benchbook.content.records import Campaign, Record, load_record, record_from
+from benchbook.content.records import CLOCK_SKEW, Campaign, Record, load_record, record_from
 from benchbook.content.revisions import git_answer, has_whole_history, moment_of, text_at
 from benchbook.content.validation import prediction_problems, read_json
 from benchbook.predictions.asking import Asked, Question, ask
@@ -30,8 +31,6 @@ from benchbook.predictions.freshness import came_too_late, measured_at, stale_pr
 from benchbook.predictions.making import read_questions
 from benchbook.query.freshness import State
 
-# What a prediction says of how it was made, and what stands beside it.
-_OF_ITS_MAKING = ("made", "commit", "modified", "packages", "predictor", "digest", "anew")
 # What a prediction answered: a later version of a script may be written otherwise, and ask the same.
 ANSWER = (
     "made",
@@ -43,6 +42,8 @@ ANSWER = (
     "categories",
     "moments",
 )
+
+_RESTORE = "restore the file: predictions are not edited"
 
 
 @dataclass(frozen=True)
@@ -105,8 +106,10 @@ def _of_file(
         line = json_line(text, ("variants", variant))
         for one in filter(None, (prediction, prediction.anew)):
             for what in contradictions(one):
-                fix = "restore the file: predictions are not edited"
-                yield Problem(shown, line, f"variant {variant}: {what}", fix)
+                yield Problem(shown, line, f"variant {variant}: {what}", _RESTORE)
+            if one.made > f"{datetime.now(UTC) + CLOCK_SKEW:{MOMENT}}":
+                what = f"variant {variant} was predicted at {one.made}, which is in the future"
+                yield Problem(shown, line, what, _RESTORE)
         when = measured_at(measured, variant)
         question = questions.get(variant)
         settled = prediction.blind and when is not None
@@ -220,15 +223,12 @@ def _on_main(committed: Committed, shown: str) -> PredictionRecord | None:
 
 
 def _differs(before: StoredPrediction, prediction: StoredPrediction) -> bool:
-    """Whether a prediction, or its `anew`, says something else, of something else, or is no later one."""
-    for old, new in ((before, prediction), (before.anew, prediction.anew)):
-        if old is not None and new is not None and old.digest != new.digest and new.made <= old.made:
-            return True
-    first, second = (
-        [{**asdict(one), **dict.fromkeys(_OF_ITS_MAKING)} if one else None for one in (side, side.anew)]
-        for side in (before, prediction)
-    )
-    return not is_same(first, second)
+    """Whether a prediction, or its `anew`, says something else, of something else, or was made anew."""
+    return _digests(before) != _digests(prediction)
+
+
+def _digests(prediction: StoredPrediction) -> list[str]:
+    return [one.digest for one in (prediction, prediction.anew) if one is not None]
 
 
 def _record(project: Project, record: PredictionRecord) -> Record | None:

@@ -349,6 +349,11 @@ def is_published(machine: str) -> bool:
     return machine.endswith(PUBLISHED)
 
 
+def shown_order(machine: str) -> tuple[bool, bool, str]:
+    """Where the name of a machine stands among others: the maintainers', those of others, what is quoted."""
+    return is_published(machine), OWNER_MARK in machine, machine
+
+
 def campaigns_of(
     variants: Mapping[str, VariantRecord], campaigns: Mapping[str, Campaign | Publication]
 ) -> dict[str, Campaign | Publication]:

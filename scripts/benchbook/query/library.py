@@ -15,7 +15,7 @@ from benchbook.content.machines import MachineDescription
 from benchbook.content.predictions import PredictionRecord, load_predictions
 from benchbook.content.problems import BenchbookError, Problem, did_you_mean
 from benchbook.content.project import Project
-from benchbook.content.records import Record, is_published, load_record
+from benchbook.content.records import Record, is_published, load_record, shown_order
 from benchbook.content.references import UnresolvedError
 from benchbook.content.script import Script, Variant, machine_kinds, read_script
 from benchbook.content.traces import ProfilerTrace, TraceEntry, load_trace
@@ -131,7 +131,7 @@ class Library:
 
     @property
     def machines(self) -> dict[str, Machine]:
-        """Every machine that has records, by name; those whose figures are quoted come last."""
+        """Every machine that has records, by name: the maintainers', then others', last what is quoted."""
         return self.once(_MACHINES, None, self._machines)
 
     def machines_with(self, script: str) -> tuple[Machine, ...]:
@@ -246,7 +246,8 @@ class Library:
         return self.read(path, lambda _: read_script(path, self.project.root))
 
     def _machines(self) -> dict[str, Machine]:
-        names = sorted(self.project.machines, key=lambda name: (is_published(name), name))
+        # Of several that a script was recorded on, pages show the first.
+        names = sorted(self.project.machines, key=shown_order)
         return {name: self._machine(name) for name in names}
 
     def _record(self, machine: str, script: str) -> Record | None:
