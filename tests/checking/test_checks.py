@@ -706,3 +706,12 @@ def test_a_session_does_not_begin_before_its_commit_was_made(
 def test_a_record_ran_on_a_python_that_its_script_admits(project: Project) -> None:
     (line,) = recorded(project, packages={"python": "2.7.0"})
     assert "ran on Python 2.7.0, where sums/add.py asks for >=3.11" in line
+
+
+def test_a_record_of_a_machine_that_its_script_no_longer_runs_on_is_an_error_whatever_its_code(
+    project: Project,
+) -> None:
+    assert lines(project) == []
+    other = with_table('[tool.benchbook]\nneeds = ["mps"]', SCRIPT).replace("range(steps)", "range(0, steps)")
+    write(project.snippets / "sums/add.py", other)
+    assert any(f"its script needs mps, which {MACHINE} is not" in line for line in lines(project))

@@ -561,3 +561,9 @@ def test_a_notebook_claims_no_output_of_it(tmp_path: Path) -> None:
         project.record_path(machine, "memory/methods.py").unlink()
     notebook = build_site(project) / "downloads/memory/methods.ipynb"
     assert "recorded on" not in notebook.read_text("utf-8")
+
+
+def test_a_quoted_figure_keeps_its_unit_whatever_becomes_of_the_code(change: Project) -> None:
+    edit(change.snippets / "sums/add.py", 'unit = "count"', 'unit = "B"')
+    whats = [one.what for one in report(change).warnings]
+    assert "declares its metric total otherwise than `main`, which its records are read by" in whats

@@ -118,14 +118,18 @@ class Committed:
             if "source" not in campaign
         }
 
-    def same_code(self, script: Script) -> Script | None:
-        """The script as `main` has it; None where that is of other code, or not there."""
+    def script(self, script: Script) -> Script | None:
+        """A script as `main` has it; None where it has none there, or one that is not read."""
         if (blob := self.blobs.get(script.path)) is None:
             return None
         try:
-            found = script_in(self.root, blob, script.reference)
+            return script_in(self.root, blob, script.reference)
         except BenchbookError:
             return None
+
+    def same_code(self, script: Script) -> Script | None:
+        """The script as `main` has it; None where that is of other code, or not there."""
+        found = self.script(script)
         # Both may have what was measured among their earlier checks.
         return found if found is not None and found.codes & script.codes else None
 
@@ -556,7 +560,7 @@ def withdrawn_machines(project: Project, committed: Committed) -> Iterator[Probl
 def rearranged_scripts(
     project: Project, committed: Committed, scripts: Mapping[str, Script]
 ) -> Iterator[Problem]:
-    """Scripts of the same code as on `main` whose records say something else now, by their heads alone.
+    """Scripts whose fresh records, or quoted ones, say something else than on `main` now, by their heads.
 
     They begin with another variant, lack one that was measured, or declare a metric otherwise.
 
@@ -566,7 +570,10 @@ def rearranged_scripts(
         scripts: Those here, by their reference.
     """
     for script in scripts.values():
-        if committed.holds(script.path, script.source) or (main := committed.same_code(script)) is None:
+        if committed.holds(script.path, script.source) or (main := committed.script(script)) is None:
+            continue
+        # What is quoted is stale by no code.
+        if not (main.codes & script.codes or _is_quoted(project, script)):
             continue
         there, here = (side.metadata.metrics for side in (main, script))
         if odd := [name for name in here if name in there and here[name] != there[name]]:
@@ -583,8 +590,13 @@ def rearranged_scripts(
             yield from undeclared_variants(script, committed.record(shown) or {"variants": {}}, machine)
 
 
+def _is_quoted(project: Project, script: Script) -> bool:
+    quoted = filter(is_published, project.machines)
+    return any(project.record_path(machine, script.reference).is_file() for machine in quoted)
+
+
 def undeclared_variants(script: Script, table: Mapping[str, Any], machine: str) -> Iterator[Problem]:
-    """The variants of a record that a script of the same code does not declare: no page shows them.
+    """The quoted variants of a record, and those of the same code, that its script does not declare.
 
     Parameters:
         script: As it stands.
@@ -593,7 +605,7 @@ def undeclared_variants(script: Script, table: Mapping[str, Any], machine: str) 
     """
     declared = {one.name for one in script.variants(())}
     for name, variant in table["variants"].items():
-        if variant["code"] in script.codes and name not in declared:
+        if (variant["code"] is None or variant["code"] in script.codes) and name not in declared:
             what = f"its variant {name}, measured on {machine}, is not declared any more, and on no page"
             fix = "declare it again, or say in the pull request why it goes"
             yield Problem(script.path, script.metadata.line_of("matrix"), what, fix)

@@ -93,8 +93,9 @@ def plausibility_problems(
     declared = script.metadata.metrics
     kinds = machine_kinds(machine["kind"], machine["name"])
     variants = {one.name: one for one in script.variants(kinds)}
-    current = any(variant["code"] in script.codes for variant in table["variants"].values())
-    if current and not script.runs_on(kinds):
+    # Of other code too: nobody could record it again there, and pages would show it as it is.
+    measured_here = any(variant["code"] is not None for variant in table["variants"].values())
+    if measured_here and not script.runs_on(kinds):
         needs = ", ".join(script.metadata.needs)
         yield Problem(path, 1, f"its script needs {needs}, which {machine['name']} is not", RECORD_AGAIN)
     for name, variant in table["variants"].items():
