@@ -24,6 +24,7 @@ KINDS: tuple[str, ...] = get_args(Kind)
 # Where the dimensions are the reader's own: a BERT, a GPT-2, or a Llama, whose keys and values are shared by
 # queries or not ("full"), and whose two embeddings are one ("tied") or not.
 FAMILIES = ("encoder", "gpt", "decoder", "decoder-tied", "decoder-full", "decoder-full-tied")
+FILE = "models.toml"
 COPY_AGAIN = "copy it from its model again, or take the model out of models.toml"
 # Of a model's files, which pages name.
 ModelName = Annotated[str, Limit(pattern=r"^[a-z0-9]+(?:[._-][a-z0-9]+)*$", max_length=80), Passes(no_device)]
@@ -81,7 +82,7 @@ def points_path(project: Project) -> Path:
 
 def models_path(project: Project) -> Path:
     """Where the list of models lies."""
-    return project.snippets / "models" / "models.toml"
+    return project.snippets / "models" / FILE
 
 
 def config_path(project: Project, name: str) -> Path:

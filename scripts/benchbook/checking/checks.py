@@ -12,25 +12,29 @@ from benchbook.calculator.checking import coefficient_problems
 from benchbook.checking.claims import claim_problems
 from benchbook.checking.committed import (
     Committed,
-    added_maintained_machines,
-    changed_coefficients,
     changed_samples,
     committed_records,
     displaced_machines,
-    dropped_strings,
     edited_machine_problems,
     edited_problems,
-    moved_region_problems,
-    rearranged_scripts,
     redescribed_machines,
     replaced_records,
     replaced_samples,
-    undeclared_variants,
     vanished_variants,
     withdrawn_machines,
 )
+from benchbook.checking.committed_scripts import (
+    moved_region_problems,
+    rearranged_scripts,
+    undeclared_variants,
+)
 from benchbook.checking.copies import Known, copy_problems, known_samples
-from benchbook.checking.declarations import changed_declarations
+from benchbook.checking.declarations import (
+    added_maintained_machines,
+    changed_coefficients,
+    changed_declarations,
+    dropped_strings,
+)
 from benchbook.checking.earlier_checks import codes_of_other_checks, earlier_checks_problems
 from benchbook.checking.environments import (
     dependency_problems,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from markdown_it.token import Token
 
-from benchbook.content.claims import FILE, Claim, Claims, claim_anchor
+from benchbook.content.claims import FILE, Claims, claim_anchor
 from benchbook.content.fence_names import CLAIM
 from benchbook.content.page_source import PageSource, claim_sentences
 from benchbook.content.problems import BenchbookError, Problem
@@ -56,14 +56,17 @@ def claim_problems(library: Library, pages: Pages) -> tuple[list[Problem], list[
     listing = {place.page for found in places.values() for place in found if place.language == FALLBACK}
     for claim in claims.by_id.values():
         shown = places.get(claim.id, [])
-        if not any(place.language == "en" for place in shown):
+        english = {place.page: place.path for place in shown if place.language == FALLBACK}
+        own = f"{claim.guide}.md"
+        if not english:
             what = f"the claim `{claim.id}` stands on no English page"
             fix = f'show it there with a fence ```claim id="{claim.id}"```, or remove it'
             problems.append(Problem(claim.path, claim.line, what, fix))
-        elif {place.page for place in shown if place.language == "en"} == {"index.md"}:
+        elif english.keys() == {"index.md"}:
             what = f"the claim `{claim.id}` stands on the first page alone, which has no list of its claims"
             problems.append(Problem(claim.path, claim.line, what, "show it on the page of its guide"))
-        elif (away := _away_from_its_guide(claim, shown, listing)) is not None:
+        elif own in listing and own not in english:
+            away = next(iter(english.values()))
             what = f"the claim `{claim.id}` stands on {away}, and not on that of its guide, where others are"
             fix = f"declare it in snippets/{Path(away).stem}/{FILE}"
             problems.append(Problem(claim.path, claim.line, what, fix))
@@ -81,13 +84,6 @@ def claim_problems(library: Library, pages: Pages) -> tuple[list[Problem], list[
             _unnamed(one) for one in judged if _declared(one) is None and one.outcome != "not measured"
         )
     return problems, warnings
-
-
-def _away_from_its_guide(claim: Claim, shown: Iterable[Place], listing: Container[str]) -> str | None:
-    """An English page that says a claim whose guide has a page in `listing`, with a list, that does not."""
-    own = f"{claim.guide}.md"
-    english = {place.page: place.path for place in shown if place.language == FALLBACK}
-    return next(iter(english.values())) if own in listing and own not in english else None
 
 
 def claim_places(library: Library, pages: Pages) -> dict[str, list[Place]]:

@@ -16,9 +16,9 @@ from benchbook.checking.overlays import continues, session_differences
 from benchbook.checking.past_records import past_samples
 from benchbook.content.formats import from_table, has_same, is_same
 from benchbook.content.machines import MachineDescription, differing_key
-from benchbook.content.positions import json_line, toml_line
+from benchbook.content.positions import json_line
 from benchbook.content.problems import BenchbookError, Problem, few
-from benchbook.content.project import FALLBACK, Project, read_settings
+from benchbook.content.project import Project
 from benchbook.content.records import (
     MOST_CAMPAIGNS,
     Campaign,
@@ -27,10 +27,8 @@ from benchbook.content.records import (
     measured_days,
     shown_order,
 )
-from benchbook.content.regions import region_lines
-from benchbook.content.revisions import git_answer, has_whole_history, listed_files, text_at
+from benchbook.content.revisions import git_answer, has_whole_history, listed_files
 from benchbook.content.script import Script
-from benchbook.content.site_files import LANGUAGE_FILE
 from benchbook.content.validation import (
     RECORD_AGAIN,
     machine_problems,
@@ -38,7 +36,6 @@ from benchbook.content.validation import (
     read_json,
     record_problems,
 )
-from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
 
 RESTORE = "restore it from `main`; what is measured again is a campaign of its own"
 # What of a moment the name of a campaign leaves out.
@@ -335,41 +332,6 @@ def _is_corrected(name: str, before: Mapping[str, Any], table: Mapping[str, Any]
     return "source" in campaign and not (is_same(there, here) and is_same(known, campaign))
 
 
-def added_maintained_machines(project: Project, committed: Committed) -> Iterator[Problem]:
-    """Machines that pyproject.toml names as the maintainers' here, and not on `main`."""
-    told = text_at(project.root, committed.commit, "pyproject.toml")
-    # Of what is no file of settings there, nothing can be said.
-    if told is None:
-        return
-    text = (project.root / "pyproject.toml").read_text("utf-8")
-    try:
-        there = read_settings(told, "pyproject.toml")
-    except BenchbookError:
-        return
-    if new := sorted(project.config.maintained - there.maintained):
-        what = f"names {few(new)} as a machine of the maintainers, and `main` does not"
-        line = toml_line(text, ("tool", "benchbook"))
-        yield Problem("pyproject.toml", line, what, "say in the pull request who has it")
-
-
-def dropped_strings(project: Project, committed: Committed) -> Iterator[Problem]:
-    """Interface texts that are gone from English, where the code that asks for them is that of `main`."""
-    shown = f"docs/{FALLBACK}/{LANGUAGE_FILE}"
-    told = text_at(project.root, committed.commit, shown)
-    unchanged = git_answer(project.root, "diff", "--quiet", committed.commit, "--", "scripts/benchbook")
-    if told is None or unchanged is None:
-        return
-    try:
-        there, here = (
-            parse_yaml(text)["strings"].keys() for text in (told, (project.root / shown).read_text("utf-8"))
-        )
-    except (OSError, UnicodeDecodeError, InvalidYamlError, TypeError, KeyError, AttributeError):
-        return  # told elsewhere
-    for key in sorted(there - here):
-        what = f"`strings:` has no `{key}`, which `main` has and pages are made of"
-        yield Problem(shown, 1, what, "restore it from `main`")
-
-
 def _renamed(project: Project, committed: Committed, table: Mapping[str, Any]) -> Any:
     """The record that `main` has of this machine, and of a campaign or the code, under a name that is gone.
 
@@ -442,13 +404,10 @@ def _vanished(
         before = committed.record(shown)
         if before is None or before["machine"] not in project.machines:
             continue
-        moved: dict[str, Any] = {}
-        if not there and before["script"] not in scripts:
-            moved = dict(_moved(project, committed, before))
-        here = {name for one in moved.values() for name in one["variants"]}
-        if there:
-            here = table["variants"].keys()
-        gone = [name for name in before["variants"] if name not in here]
+        is_renamed = not there and before["script"] not in scripts
+        moved = dict(_moved(project, committed, before)) if is_renamed else {}
+        held = [table] if there else moved.values()
+        gone = [name for name in before["variants"] if not any(name in one["variants"] for one in held)]
         if gone or moved:
             yield shown, before, gone, list(moved)
 
@@ -469,24 +428,12 @@ def displaced_machines(
         here = [name for name, path in paths.items() if path.is_file()]
         there = [name for name in here if project.relative(paths[name]) in committed.blobs]
         wanted = project.config.reference_for(script.guide)
-        if there and wanted not in there and (first := wanted if wanted in here else here[0]) != there[0]:
-            what = f"is what pages show of {reference} now, and no longer its record on {there[0]}"
+        if not there:
+            continue
+        first, before = (wanted if wanted in names else names[0] for names in (here, there))
+        if first != before:
+            what = f"is what pages show of {reference} now, and no longer its record on {before}"
             yield Problem(project.relative(paths[first]), 1, what, "say in the pull request why")
-
-
-def changed_coefficients(project: Project, committed: Committed) -> Iterator[Problem]:
-    """Coefficients, their points and models' configurations that are otherwise than on `main`, or gone.
-
-    Parameters:
-        project: The checkout.
-        committed: What `main` has.
-    """
-    folders = [project.relative(project.snippets / name) for name in ("coefficients", "models")]
-    changed = [path for folder in folders for path in committed.changed(folder) if path.endswith(".json")]
-    for shown in changed:
-        is_here = (project.root / shown).is_file()
-        how = "is otherwise than on `main`" if is_here else "is gone, and `main` has it"
-        yield Problem(shown, 1, f"{how}, and the calculator answers by it", "say in the pull request why")
 
 
 def changed_samples(project: Project, committed: Committed, scripts: Mapping[str, Script]) -> Known:
@@ -555,60 +502,6 @@ def withdrawn_machines(project: Project, committed: Committed) -> Iterator[Probl
         if path.name == "machine.json" and path.parent.name not in project.machines:
             what = "is gone, with all that was measured on that machine"
             yield Problem(shown, 1, what, "restore it from `main`, or say in the pull request why it goes")
-
-
-def rearranged_scripts(
-    project: Project, committed: Committed, scripts: Mapping[str, Script]
-) -> Iterator[Problem]:
-    """Scripts whose fresh records, or quoted ones, say something else than on `main` now, by their heads.
-
-    They begin with another variant, lack one that was measured, or declare a metric otherwise.
-
-    Parameters:
-        project: The checkout.
-        committed: What `main` has.
-        scripts: Those here, by their reference.
-    """
-    for script in scripts.values():
-        if committed.holds(script.path, script.source) or (main := committed.script(script)) is None:
-            continue
-        # What is quoted is stale by no code.
-        if not (main.codes & script.codes or _is_quoted(project, script)):
-            continue
-        there, here = (side.metadata.metrics for side in (main, script))
-        if odd := [name for name in here if name in there and here[name] != there[name]]:
-            what = f"declares its metric {few(odd)} otherwise than `main`, which its records are read by"
-            fix = "say in the pull request why"
-            yield Problem(script.path, script.metadata.line_of(odd[0]), what, fix)
-        before, now = ([one.name for one in side.variants(())] for side in (main, script))
-        if before[0] != now[0]:
-            what = f"its first variant is {now[0]}, and {before[0]} on `main`: every ratio is of another"
-            fix = "keep that first, or say in the pull request why the ratios change"
-            yield Problem(script.path, script.metadata.line_of("matrix"), what, fix)
-        for machine in project.machines if set(before) - set(now) else ():
-            shown = project.relative(project.record_path(machine, script.reference))
-            yield from undeclared_variants(script, committed.record(shown) or {"variants": {}}, machine)
-
-
-def _is_quoted(project: Project, script: Script) -> bool:
-    quoted = filter(is_published, project.machines)
-    return any(project.record_path(machine, script.reference).is_file() for machine in quoted)
-
-
-def undeclared_variants(script: Script, table: Mapping[str, Any], machine: str) -> Iterator[Problem]:
-    """The quoted variants of a record, and those of the same code, that its script does not declare.
-
-    Parameters:
-        script: As it stands.
-        table: Its record.
-        machine: Where it was measured.
-    """
-    declared = {one.name for one in script.variants(())}
-    for name, variant in table["variants"].items():
-        if (variant["code"] is None or variant["code"] in script.codes) and name not in declared:
-            what = f"its variant {name}, measured on {machine}, is not declared any more, and on no page"
-            fix = "declare it again, or say in the pull request why it goes"
-            yield Problem(script.path, script.metadata.line_of("matrix"), what, fix)
 
 
 def _history_problems(
@@ -704,65 +597,6 @@ def _has_new_campaign(project: Project, committed: Committed, path: Path) -> boo
         return False
     known = (committed.record(shown) or {"campaigns": {}})["campaigns"]
     return any(variant["campaign"] not in known for variant in table["variants"].values())
-
-
-def moved_region_problems(
-    project: Project, committed: Committed, table: Mapping[str, Any], script: Script, text: str
-) -> Iterator[Problem]:
-    """Regions whose marks stand around other lines than when a record noted that they were reached.
-
-    Marks are comments, which no digest has. The lines are those that `main` has in the region, or the commit
-    that was measured; of a new campaign whose commit is not here nothing can be said.
-
-    Parameters:
-        project: The checkout.
-        committed: What `main` has.
-        table: A record of the script, of the right shape.
-        script: As it stands.
-        text: The content of the record.
-    """
-    shown = project.relative(project.record_path(table["machine"], table["script"]))
-    if committed.holds(script.path, script.source) and committed.holds(shown, text):
-        return
-    reached: dict[str, set[str]] = {}
-    for variant in table["variants"].values():
-        if variant["code"] in script.codes:
-            for name in variant.get("regions", ()):
-                reached.setdefault(name, set()).add(variant["campaign"])
-    if not (names := sorted(reached.keys() & script.regions.keys())):
-        return
-    main = committed.same_code(script)
-    known = (committed.record(shown) or {"campaigns": {}})["campaigns"]
-    for name in names:
-        lines = _lines(script, name)
-        for campaign in sorted(reached[name]):
-            if campaign in known and _lines(main, name) == lines:
-                continue
-            there, where = _measured_script(project, table["campaigns"][campaign], script), "measured"
-            if there is None and campaign in known:
-                there, where = main, "on `main`"
-            if there is not None and _lines(there, name) != lines:
-                what = f"the region `{name}` holds other lines than those {where}, which "
-                what += f"{table['machine']} reached in campaign {campaign}"
-                fix = "put its marks back, or give these lines a name of their own and record again"
-                yield Problem(script.path, script.regions[name].line, what, fix)
-
-
-def _lines(script: Script | None, region: str) -> list[str] | None:
-    """What the lines of a region say; None where there is no such region."""
-    cell = script.regions.get(region) if script is not None else None
-    return region_lines(cell.source) if cell is not None else None
-
-
-def _measured_script(project: Project, campaign: Mapping[str, Any], script: Script) -> Script | None:
-    """A script as it was measured in a campaign; None where that is not known, or was of other code."""
-    if campaign.get("commit") is None or campaign["modified"]:
-        return None
-    try:
-        found = script_in(project.root, f"{campaign['commit']}:./{script.path}", script.reference)
-    except BenchbookError:
-        return None
-    return found if found is not None and found.code_digest in script.codes else None
 
 
 def _blob_of(content: bytes, length: int) -> str:

@@ -1,4 +1,4 @@
-"""Tell what is declared otherwise than on `main`: claims, questions, reviews of guides, published models."""
+"""Tell what is declared otherwise than on `main`: claims, questions, reviews, models, names and settings."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from benchbook.calculator.listing import FILE as MODELS
 from benchbook.checking.committed import Committed
 from benchbook.checking.guide_reviews import FILE as REVIEWS
 from benchbook.content.bounds import load_toml
 from benchbook.content.claims import FILE as CLAIMS
 from benchbook.content.positions import Keys, toml_line
 from benchbook.content.prediction_declarations import FILE as PREDICTIONS
-from benchbook.content.problems import Problem, few
-from benchbook.content.project import Project
+from benchbook.content.problems import BenchbookError, Problem, few
+from benchbook.content.project import FALLBACK, Project, read_settings
+from benchbook.content.revisions import git_answer, text_at
+from benchbook.content.site_files import LANGUAGE_FILE
+from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
 
-MODELS = "models.toml"
-Key = TypeVar("Key", str, int)
+_Key = TypeVar("_Key", str, int)
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,56 @@ def changed_declarations(project: Project, committed: Committed) -> Iterator[Pro
             yield Problem(where, line, f"{before.name} {how}", "say in the pull request why")
 
 
+def added_maintained_machines(project: Project, committed: Committed) -> Iterator[Problem]:
+    """Machines that pyproject.toml names as the maintainers' here, and not on `main`."""
+    told = text_at(project.root, committed.commit, "pyproject.toml")
+    # Of what is no file of settings there, nothing can be said.
+    if told is None:
+        return
+    text = (project.root / "pyproject.toml").read_text("utf-8")
+    try:
+        there = read_settings(told, "pyproject.toml")
+    except BenchbookError:
+        return
+    if new := sorted(project.config.maintained - there.maintained):
+        what = f"names {few(new)} as a machine of the maintainers, and `main` does not"
+        line = toml_line(text, ("tool", "benchbook"))
+        yield Problem("pyproject.toml", line, what, "say in the pull request who has it")
+
+
+def dropped_strings(project: Project, committed: Committed) -> Iterator[Problem]:
+    """Interface texts that are gone from English, where the code that asks for them is that of `main`."""
+    shown = f"docs/{FALLBACK}/{LANGUAGE_FILE}"
+    told = text_at(project.root, committed.commit, shown)
+    unchanged = git_answer(project.root, "diff", "--quiet", committed.commit, "--", "scripts/benchbook")
+    if told is None or unchanged is None:
+        return
+    try:
+        there, here = (
+            parse_yaml(text)["strings"].keys() for text in (told, (project.root / shown).read_text("utf-8"))
+        )
+    except (OSError, UnicodeDecodeError, InvalidYamlError, TypeError, KeyError, AttributeError):
+        return  # told elsewhere
+    for key in sorted(there - here):
+        what = f"`strings:` has no `{key}`, which `main` has and pages are made of"
+        yield Problem(shown, 1, what, "restore it from `main`")
+
+
+def changed_coefficients(project: Project, committed: Committed) -> Iterator[Problem]:
+    """Coefficients, their points and models' configurations that are otherwise than on `main`, or gone.
+
+    Parameters:
+        project: The checkout.
+        committed: What `main` has.
+    """
+    folders = [project.relative(project.snippets / name) for name in ("coefficients", "models")]
+    changed = [path for folder in folders for path in committed.changed(folder) if path.endswith(".json")]
+    for shown in changed:
+        is_here = (project.root / shown).is_file()
+        how = "is otherwise than on `main`" if is_here else "is gone, and `main` has it"
+        yield Problem(shown, 1, f"{how}, and the calculator answers by it", "say in the pull request why")
+
+
 def _differs(key: str, one: _Declaration, other: _Declaration) -> bool:
     return one.table.get(key) != other.table.get(key)
 
@@ -94,7 +147,7 @@ def _declarations(shown: str, text: str) -> list[_Declaration]:
     return found
 
 
-def _tables(entries: Iterable[tuple[Key, Any]]) -> Iterator[tuple[Key, dict[str, Any]]]:
+def _tables(entries: Iterable[tuple[_Key, Any]]) -> Iterator[tuple[_Key, dict[str, Any]]]:
     return ((key, one) for key, one in entries if isinstance(one, dict))
 
 

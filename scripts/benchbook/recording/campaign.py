@@ -307,15 +307,13 @@ def _few_enough(script: Script, variant: Variant, result: Result) -> Result:
 
 def _as_declared(script: Script, result: Result) -> Result:
     """The result of a run, failed where a metric is what none of its unit can be: no record may hold it."""
-    declared = script.metadata.metrics
-    for rank in result.ranks:
-        for name, value in rank["metrics"].items():
-            for item in value if isinstance(value, list) else [value]:
-                if name in declared and (odd := odd_number(item, declared[name])) is not None:
-                    line, fix = script.metadata.line_of(name), "assign what was measured, in its unit"
-                    return replace(
-                        result, outcome=FAILED, failure=Failure(line, f"the metric `{name}` is {odd}", fix)
-                    )
+    values = (each for rank in result.ranks for each in rank["metrics"].items())
+    for name, value in values:
+        for item in value if isinstance(value, list) else [value]:
+            if (odd := odd_number(item, script.metadata.metrics[name])) is not None:
+                line, fix = script.metadata.line_of(name), "assign what was measured, in its unit"
+                failure = Failure(line, f"the metric `{name}` is {odd}", fix)
+                return replace(result, outcome=FAILED, failure=failure)
     return result
 
 
