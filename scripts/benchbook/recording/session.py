@@ -189,7 +189,7 @@ class Session:
         # What once used up a budget goes last, or it would do so each time.
         begun = {task.script.reference: read_journal(*self._journal(task)) for task in tasks}
         ordered = sorted(tasks, key=lambda task: bool((known := begun[task.script.reference]) and known.cuts))
-        with self._hosts(tasks) as hosts:
+        with self._telling(problems), self._hosts(tasks) as hosts:
             for task in ordered:
                 if self._time_left() <= 0:
                     unfinished[task.script.reference] = runs_left(task, begun[task.script.reference])
@@ -227,7 +227,7 @@ class Session:
         shared: dict[str, set[str]] = {}
         for task, names in zip(tasks, imported, strict=True):
             shared.setdefault(task.script.metadata.venv, set()).update(names)
-        with self._hosts(tasks, os.environ) as hosts:
+        with self._telling(problems), self._hosts(tasks, os.environ) as hosts:
             for task, names in zip(tasks, imported, strict=True):
                 preload = tuple(sorted(shared[task.script.metadata.venv])) if names else ()
                 for variant in task.variants:
@@ -301,6 +301,16 @@ class Session:
                 f"a quota of {quota:.3g} processors: times would tell of that and not of the machine, which "
                 f"has {self.machine.cpu.cores}; record in a control group without one"
             )
+
+    @contextlib.contextmanager
+    def _telling(self, problems: Sequence[Problem]) -> Iterator[None]:
+        """Print `problems` where an interruption keeps them from whoever reports them in the end."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            for problem in problems:
+                self.console.print(str(problem), markup=False, soft_wrap=True)
+            raise
 
     def _warn(self, what: str) -> None:
         self.console.print(f"[yellow]warning:[/] {escape(what)}", soft_wrap=True)
@@ -400,9 +410,8 @@ class Session:
         ended = journal.ended or campaigns.stamp(moment())
         problems = [*gathered.problems, *self._save(task, journal, gathered, packages, watch, ended)]
         if gathered.ended == "interrupted":
-            for problem in problems:
-                self.console.print(str(problem), markup=False, soft_wrap=True)
-            raise KeyboardInterrupt
+            with self._telling(problems):
+                raise KeyboardInterrupt
         if gathered.ended == "spent":
             return problems, runs_left(task, journal)
         # Others of the same campaign may be half done, where only some variants were asked for; and one that
