@@ -346,27 +346,29 @@ def test_a_variant_that_is_measured_and_not_declared_any_more_is_a_warning(tmp_p
     project = swept(tmp_path)
     write(project.snippets / "sums/add.py", SWEEP.replace("[1, 2]", "[1]"))
     told = "its variant steps=2, measured on cpu-test, is not declared any more, and on no page"
-    assert warned(project) == [told]
+    assert warned(project) == [HEAD, told]
     table = table_of(project)
     del table["variants"]["steps=2"]
     put(project, table)
-    assert warned(project) == [told]
+    assert warned(project) == [HEAD, told]
 
 
 def test_another_first_variant_which_ratios_are_of_is_a_warning(tmp_path: Path) -> None:
     project = swept(tmp_path)
     assert warned(project) == []
     write(project.snippets / "sums/add.py", SWEEP.replace("[1, 2]", "[2, 1]"))
-    assert warned(project) == [
-        "its first variant is steps=2, and steps=1 on `main`: every ratio is of another"
-    ]
+    what = "its first variant is steps=2, and steps=1 on `main`: every ratio is of another"
+    shows = "shows its variant steps=2, and on `main` steps=1: what its cells print is of that one"
+    assert warned(project) == [HEAD, what, shows]
 
 
 def test_a_metric_that_is_declared_otherwise_by_the_same_code_is_a_warning(project: Project) -> None:
     write(project.snippets / "sums/add.py", SCRIPT.replace('"count"', '"count", better = "lower"'))
-    assert warned(project) == [
-        "declares its metric total otherwise than `main`, which its records are read by"
-    ]
+    what = "declares its metric total otherwise than `main`, which its records are read by"
+    assert warned(project) == [HEAD, what]
+
+
+HEAD = "is otherwise than on `main` (its head differs)"
 
 
 def warned(project: Project) -> list[str]:

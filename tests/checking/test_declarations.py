@@ -145,13 +145,14 @@ def test_what_is_declared_no_longer_is_told(project: Project) -> None:
     ]
 
 
-def test_what_moves_stands_in_another_order_or_is_new_is_not_told(project: Project) -> None:
+def test_what_is_new_is_not_told_and_what_moves_is(project: Project) -> None:
     head, first, second = CLAIMS.split("[[claim]]")
     write(project.snippets / "sums/claims.toml", f"{head}[[claim]]{second}")
     new = first.replace("it-adds", "it-is-new")
     write(project.snippets / "others/claims.toml", f"[[claim]]{new}\n[[claim]]{first}")
     write(project.snippets / "models/models.toml", f"# The same.\n{MODELS}\n[three]\ntitle = 'Three'\n")
-    assert told(project) == []
+    (moved,) = told(project)
+    assert moved == "others/claims.toml:10: the claim `it-adds` is in snippets/sums/claims.toml on `main`"
 
 
 @pytest.mark.parametrize("text", ["[[claim]", "claim = 1", "claim = [1]", "[claim]\nid = 'it-adds'", "\0"])

@@ -166,5 +166,7 @@ def test_what_is_of_the_same_earlier_checks_as_on_main_is_held_to_its_head_there
     write(project.root / PATH, naming(earlier, source=other))
     report = check_project(Project(project.root))
     assert report.problems == ()
-    (told,) = report.warnings
-    assert told.what == "declares its metric total otherwise than `main`, which its records are read by"
+    assert [told.what for told in report.warnings] == [
+        "is otherwise than on `main` (its head, cell `checks` differs)",
+        "declares its metric total otherwise than `main`, which its records are read by",
+    ]

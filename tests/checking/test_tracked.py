@@ -72,6 +72,9 @@ def test_git_is_told_of_line_ends_alone(project: Project) -> None:
     write(project.root / ".gitattributes", lines)
     git(project.root, "add", ".gitattributes")
     assert said(project) == []
+    write(project.root / ".gitattributes", f"{lines}docs/** binary\n")
+    (problem,) = tracked_problems(project)
+    assert (problem.line, problem.what) == (4, "`binary` keeps from a reviewer what changes in docs/**")
     write(project.root / ".gitattributes", f"{lines}*.py working-tree-encoding=ISO646-JP\n")
     (problem,) = check_project(Project(project.root)).problems
     assert (problem.path, problem.line) == (".gitattributes", 4)

@@ -687,7 +687,9 @@ def test_what_is_whole_is_written_when_a_recording_stops_and_the_rest_comes_late
 def test_an_interrupted_recording_says_why_the_scripts_before_it_failed(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    add_script(project.root, "assert 1 == 2, 'two sums differ'", 'needs = ["cpu"]\nworth = 9', "guide/fails.py")
+    add_script(
+        project.root, "assert 1 == 2, 'two sums differ'", 'needs = ["cpu"]\nworth = 9', "guide/fails.py"
+    )
     add_script(project.root, BODY, SWEEP)
     assert stopped(project, monkeypatch, 2, "interrupted") == recording.INTERRUPTED
     assert "two sums differ" in capsys.readouterr().err

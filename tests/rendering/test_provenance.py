@@ -11,7 +11,7 @@ import pytest
 from benchbook.content.units import UNITS
 from benchbook.languages.language import load_language
 from benchbook.query.measurements import Measurement
-from benchbook.rendering.provenance import environment_text, repeats_text
+from benchbook.rendering.provenance import environment_text, machine_short, machine_title, repeats_text
 from benchbook.statistics.summary import summary
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -56,6 +56,15 @@ def measured(samples: list[float], unit: str) -> Measurement:
 )
 def test_a_share_of_nearly_nothing_does_not_scatter(samples: list[float], unit: str, text: str) -> None:
     assert repeats_text([measured(samples, unit)], load_language(DOCS, "en")) == text
+
+
+@pytest.mark.parametrize("language", ["ar", "en", "ja", "zh"])
+def test_a_machine_of_more_cores_than_a_number_holds_is_called_as_it_is(language: str) -> None:
+    cores = "9" * 310
+    odd = cast(Any, SimpleNamespace(title=f"{cores}-core CPU, 24 GB", short=f"CPU {cores}-core"))
+    words = load_language(DOCS, language)
+    assert cores in machine_title(odd, words)
+    assert machine_short(odd, words) == odd.short
 
 
 def test_values_of_more_and_of_fewer_runs_say_how_many_they_are_of() -> None:

@@ -14,12 +14,12 @@ from benchbook.checking.committed import (
     Committed,
     changed_samples,
     committed_records,
-    displaced_machines,
     edited_machine_problems,
     edited_problems,
     redescribed_machines,
     replaced_records,
     replaced_samples,
+    unrelated_main,
     vanished_variants,
     withdrawn_machines,
 )
@@ -33,8 +33,11 @@ from benchbook.checking.declarations import (
     added_maintained_machines,
     changed_coefficients,
     changed_declarations,
+    changed_reviews,
     dropped_strings,
+    otherwise_changed,
 )
+from benchbook.checking.displaced_machines import displaced_machines
 from benchbook.checking.earlier_checks import codes_of_other_checks, earlier_checks_problems
 from benchbook.checking.environments import (
     dependency_problems,
@@ -219,14 +222,7 @@ def _look(
                 (problems if blocks else warnings).append(problem)
     problems += _copied(project, read, scripts, samples, committed)
     if committed is not None:
-        vanished, withdrawn = vanished_variants(project, committed, scripts)
-        problems += vanished
-        warnings += replaced_records(project, committed)
-        warnings += added_maintained_machines(project, committed)
-        warnings += redescribed_machines(project, committed)
-        warnings += withdrawn_machines(project, committed)
-        warnings += withdrawn
-        warnings += rearranged_scripts(project, committed, scripts)
+        problems += vanished_variants(project, committed, scripts)[0]
     for one in measured:
         beside = (
             (other.table, other.machine) for other in measured if other.table["script"] == one.table["script"]
@@ -256,10 +252,6 @@ def _look(
         problems += late_predictions(project, committed)
         problems += dropped_strings(project, committed)
         problems += dropped_settings(project, text_at(project.root, committed.commit, SETTINGS) or "")
-        warnings += changed_predictions(project, committed)
-        warnings += displaced_machines(project, committed, scripts)
-        warnings += changed_coefficients(project, committed)
-        warnings += changed_declarations(project, committed)
     problems += _quoting_problems(project)
     problems += _language_problems(project)
     problems += site_file_problems(project)
@@ -276,6 +268,28 @@ def _look(
     problems += translated.errors
     warnings += translated.warnings
     (problems if project.config.translation_drift == "error" else warnings).extend(translated.drift)
+    if committed is not None:
+        changed = _changed(project, committed, scripts)
+        told = {problem.path for problem in (*problems, *changed)}
+        warnings += (*changed, *otherwise_changed(project, committed, told))
+
+
+def _changed(project: Project, committed: Committed, scripts: Mapping[str, Script]) -> list[Problem]:
+    """What of `main` is otherwise here, where that may well be meant: whoever looks at a change is told."""
+    return [
+        *unrelated_main(project),
+        *replaced_records(project, committed),
+        *added_maintained_machines(project, committed),
+        *redescribed_machines(project, committed),
+        *withdrawn_machines(project, committed),
+        *vanished_variants(project, committed, scripts)[1],
+        *rearranged_scripts(project, committed, scripts),
+        *displaced_machines(project, committed, scripts),
+        *changed_predictions(project, committed),
+        *changed_coefficients(project, committed),
+        *changed_declarations(project, committed),
+        *changed_reviews(project, committed),
+    ]
 
 
 def _parsed(project: Project) -> tuple[dict[Path, PageSource], list[Problem]]:

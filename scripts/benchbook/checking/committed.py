@@ -25,7 +25,6 @@ from benchbook.content.records import (
     HistoryLine,
     is_published,
     measured_days,
-    shown_order,
 )
 from benchbook.content.revisions import git_answer, has_whole_history, listed_files
 from benchbook.content.script import Script
@@ -38,6 +37,8 @@ from benchbook.content.validation import (
 )
 
 RESTORE = "restore it from `main`; what is measured again is a campaign of its own"
+# In full: a tag of a stranger's fork may be called `origin/main`.
+_MAIN = ("refs/remotes/origin/main", "refs/heads/main")
 # What of a moment the name of a campaign leaves out.
 _NO_MARKS = str.maketrans("", "", "-:")
 
@@ -117,10 +118,14 @@ class Committed:
 
     def script(self, script: Script) -> Script | None:
         """A script as `main` has it; None where it has none there, or one that is not read."""
-        if (blob := self.blobs.get(script.path)) is None:
+        return self.script_at(script.path, script.reference)
+
+    def script_at(self, path: str, reference: str) -> Script | None:
+        """The script that `main` has at a path; None where it has none there, or one that is not read."""
+        if (blob := self.blobs.get(path)) is None:
             return None
         try:
-            return script_in(self.root, blob, script.reference)
+            return script_in(self.root, blob, reference)
         except BenchbookError:
             return None
 
@@ -138,8 +143,7 @@ def committed_records(project: Project) -> Committed | None:
         BenchbookError: It has more than any checkout here, not all of it is here, or this branch left it at
             several commits.
     """
-    # In full: a tag of a stranger's fork may be called `origin/main`.
-    for name in ("refs/remotes/origin/main", "refs/heads/main", "HEAD"):
+    for name in (*_MAIN, "HEAD"):
         if (bases := git_answer(project.root, "merge-base", "--all", "HEAD", name)) is not None:
             break
     else:
@@ -155,6 +159,17 @@ def committed_records(project: Project) -> Committed | None:
     records = f"{project.relative(project.records)}/"
     gone = not all((project.root / path).is_file() for path in blobs if path.startswith(records))
     return Committed(project.root, commit, blobs, gone)
+
+
+def unrelated_main(project: Project) -> Iterator[Problem]:
+    """That a `main` is here which this branch has no commit in common with: nothing can be held to it."""
+    for name in _MAIN:
+        known = git_answer(project.root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}") is not None
+        if known and git_answer(project.root, "merge-base", "HEAD", name) is None:
+            short = name.removeprefix("refs/remotes/").removeprefix("refs/heads/")
+            what = f"has no commit in common with {short}, and nothing here is held to what that has"
+            fix = "begin a branch from it; of a shallow clone, `git fetch --unshallow` brings what is missing"
+            yield Problem(".", 1, what, fix)
 
 
 def edited_problems(
@@ -353,6 +368,12 @@ def _renamed(project: Project, committed: Committed, table: Mapping[str, Any]) -
     return found
 
 
+def moved_from(project: Project, committed: Committed, table: Mapping[str, Any]) -> str | None:
+    """The script of the record of `main`, which is gone, that a record has now; None where there is none."""
+    before = _renamed(project, committed, table)
+    return before.get("script") if before["campaigns"].keys() & table["campaigns"].keys() else None
+
+
 def vanished_variants(
     project: Project, committed: Committed, scripts: Mapping[str, Script]
 ) -> tuple[list[Problem], list[Problem]]:
@@ -410,30 +431,6 @@ def _vanished(
         gone = [name for name in before["variants"] if not any(name in one["variants"] for one in held)]
         if gone or moved:
             yield shown, before, gone, list(moved)
-
-
-def displaced_machines(
-    project: Project, committed: Committed, scripts: Mapping[str, Script]
-) -> Iterator[Problem]:
-    """Records of scripts that pages show now, where they showed those of other machines, which `main` has.
-
-    Parameters:
-        project: The checkout.
-        committed: What `main` has.
-        scripts: Those here, by their reference.
-    """
-    machines = [name for name in sorted(project.machines, key=shown_order) if not is_published(name)]
-    for reference, script in scripts.items():
-        paths = {name: project.record_path(name, reference) for name in machines}
-        here = [name for name, path in paths.items() if path.is_file()]
-        there = [name for name in here if project.relative(paths[name]) in committed.blobs]
-        wanted = project.config.reference_for(script.guide)
-        if not there:
-            continue
-        first, before = (wanted if wanted in names else names[0] for names in (here, there))
-        if first != before:
-            what = f"is what pages show of {reference} now, and no longer its record on {before}"
-            yield Problem(project.relative(paths[first]), 1, what, "say in the pull request why")
 
 
 def changed_samples(project: Project, committed: Committed, scripts: Mapping[str, Script]) -> Known:

@@ -1,25 +1,27 @@
-"""Hold scripts to what `main` has of them: fresh records, and quoted ones, are read by what they declare."""
+"""Tell what of scripts is otherwise than on `main`, by which records, quotations and predictions are read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from benchbook.checking.committed import Committed
+from benchbook.checking.committed import Committed, moved_from
 from benchbook.checking.origins import script_in
 from benchbook.content.problems import BenchbookError, Problem, few
 from benchbook.content.project import Project
-from benchbook.content.records import is_published
 from benchbook.content.regions import region_lines
 from benchbook.content.script import Script
+from benchbook.content.validation import read_json, record_problems
+from benchbook.query.measurements import shown_variant
 
 
 def rearranged_scripts(
     project: Project, committed: Committed, scripts: Mapping[str, Script]
 ) -> Iterator[Problem]:
-    """Scripts whose fresh records, or quoted ones, say something else than on `main` now, by their heads.
+    """Scripts whose records and predictions say something else than on `main` now, whatever their code is.
 
-    They begin with another variant, lack one that was measured, or declare a metric otherwise.
+    They are otherwise, or renamed; their variants are in another order; one that was measured is not
+    declared any more; they show another, or declare a metric otherwise.
 
     Parameters:
         project: The checkout.
@@ -27,33 +29,68 @@ def rearranged_scripts(
         scripts: Those here, by their reference.
     """
     for script in scripts.values():
-        if committed.holds(script.path, script.source) or (main := committed.script(script)) is None:
+        if committed.holds(script.path, script.source):
             continue
-        # What is quoted is stale by no code.
-        if not (main.codes & script.codes or _is_quoted(project, script)):
+        is_there = script.path in committed.blobs
+        main = committed.script(script) if is_there else _renamed(project, committed, script)
+        if main is None:
             continue
+        yield _changed(main, script)
         there, here = (side.metadata.metrics for side in (main, script))
         if odd := [name for name in here if name in there and here[name] != there[name]]:
             what = f"declares its metric {few(odd)} otherwise than `main`, which its records are read by"
             fix = "say in the pull request why"
             yield Problem(script.path, script.metadata.line_of(odd[0]), what, fix)
         before, now = ([one.name for one in side.variants(())] for side in (main, script))
+        line = script.metadata.line_of("matrix")
+        fix = "keep their order, or say in the pull request why the ratios change"
         if before[0] != now[0]:
             what = f"its first variant is {now[0]}, and {before[0]} on `main`: every ratio is of another"
-            fix = "keep that first, or say in the pull request why the ratios change"
-            yield Problem(script.path, script.metadata.line_of("matrix"), what, fix)
+            yield Problem(script.path, line, what, fix)
+        elif _common(before, now) != _common(now, before):
+            what = "its variants are in another order than on `main`: ratios may be of another"
+            yield Problem(script.path, line, what, fix)
+        if (shows := shown_variant(script).name) != (was := shown_variant(main).name):
+            what = f"shows its variant {shows}, and on `main` {was}: what its cells print is of that one"
+            yield Problem(script.path, line, what, "say in the pull request why")
         for machine in project.machines if set(before) - set(now) else ():
             shown = project.relative(project.record_path(machine, script.reference))
             yield from undeclared_variants(script, committed.record(shown) or {"variants": {}}, machine)
 
 
-def _is_quoted(project: Project, script: Script) -> bool:
-    quoted = filter(is_published, project.machines)
-    return any(project.record_path(machine, script.reference).is_file() for machine in quoted)
+def _common(names: Sequence[str], others: Collection[str]) -> list[str]:
+    return [name for name in names if name in others]
+
+
+def _renamed(project: Project, committed: Committed, script: Script) -> Script | None:
+    """The script of `main` whose record a new one has; None where it has none of one that is gone."""
+    for machine in project.machines if committed.gone else ():
+        path = project.record_path(machine, script.reference)
+        shown = project.relative(path)
+        table = read_json(path, shown)[0]
+        if not record_problems(table, shown) and (was := moved_from(project, committed, table)) is not None:
+            return committed.script_at(f"{project.relative(project.snippets)}/{was}", was)
+    return None
+
+
+def _changed(main: Script, script: Script) -> Problem:
+    """That a script is otherwise than `main` has it, and what of it."""
+    cells = [{cell.name: cell.source for cell in side.cells} for side in (main, script)]
+    odd = [f"cell `{name}`" for name in {**cells[0], **cells[1]} if cells[0].get(name) != cells[1].get(name)]
+    if _head(main) != _head(script):
+        odd.insert(0, "head")
+    named = f" (its {few(odd)} differs)" if odd else ""
+    where = "on `main`" if main.path == script.path else f"{main.path} on `main`, whose records it has"
+    return Problem(script.path, 1, f"is otherwise than {where}{named}", "say in the pull request why")
+
+
+def _head(script: Script) -> str:
+    """What stands above the cells of a script."""
+    return "\n".join(script.source.splitlines()[: script.cells[0].line - 1])
 
 
 def undeclared_variants(script: Script, table: Mapping[str, Any], machine: str) -> Iterator[Problem]:
-    """The quoted variants of a record, and those of the same code, that its script does not declare.
+    """The variants of a record that its script does not declare.
 
     Parameters:
         script: As it stands.
@@ -61,8 +98,8 @@ def undeclared_variants(script: Script, table: Mapping[str, Any], machine: str) 
         machine: Where it was measured.
     """
     declared = {one.name for one in script.variants(())}
-    for name, variant in table["variants"].items():
-        if (variant["code"] is None or variant["code"] in script.codes) and name not in declared:
+    for name in table["variants"]:
+        if name not in declared:
             what = f"its variant {name}, measured on {machine}, is not declared any more, and on no page"
             fix = "declare it again, or say in the pull request why it goes"
             yield Problem(script.path, script.metadata.line_of("matrix"), what, fix)

@@ -1,9 +1,9 @@
-"""Tell what is declared otherwise than on `main`: claims, questions, reviews, models, names and settings."""
+"""Tell what is declared otherwise than on `main`: claims, questions, reviews, models, names, settings."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +13,7 @@ from benchbook.checking.committed import Committed
 from benchbook.checking.guide_reviews import FILE as REVIEWS
 from benchbook.content.bounds import load_toml
 from benchbook.content.claims import FILE as CLAIMS
+from benchbook.content.page_source import parse_page
 from benchbook.content.positions import Keys, toml_line
 from benchbook.content.prediction_declarations import FILE as PREDICTIONS
 from benchbook.content.problems import BenchbookError, Problem, few
@@ -20,6 +21,8 @@ from benchbook.content.project import FALLBACK, Project, read_settings
 from benchbook.content.revisions import git_answer, text_at
 from benchbook.content.site_files import LANGUAGE_FILE
 from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
+from benchbook.translations.reviews import ENTRY as REVIEWED
+from benchbook.translations.reviews import section_reviews
 
 _Key = TypeVar("_Key", str, int)
 
@@ -51,14 +54,20 @@ def changed_declarations(project: Project, committed: Committed) -> Iterator[Pro
     for shown in changed:
         for before in _declarations(shown, committed.text(shown)):
             namesakes = [(place, one) for place, one in everywhere if one.name == before.name]
-            if any(one.table == before.table for _, one in namesakes):
+            # The file that says it on `main` goes before others: one of its name may lie anywhere.
+            ranks = [(place != shown, one.table != before.table) for place, one in namesakes]
+            if (False, False) in ranks:
                 continue
             where, line, how = shown, 1, "is gone, and `main` has it"
-            if namesakes:
-                where, one = namesakes[0]
+            if ranks:
+                where, one = namesakes[ranks.index(min(ranks))]
                 line = toml_line(here[where], one.keys)
                 odd = [key for key in {**before.table, **one.table} if _differs(key, before, one)]
-                how = f"is otherwise than on `main` (its {few(odd)} differs)"
+                how = (
+                    f"is otherwise than on `main` (its {few(odd)} differs)"
+                    if odd
+                    else f"is in {shown} on `main`"
+                )
             yield Problem(where, line, f"{before.name} {how}", "say in the pull request why")
 
 
@@ -95,6 +104,43 @@ def dropped_strings(project: Project, committed: Committed) -> Iterator[Problem]
     for key in sorted(there - here):
         what = f"`strings:` has no `{key}`, which `main` has and pages are made of"
         yield Problem(shown, 1, what, "restore it from `main`")
+
+
+def changed_reviews(project: Project, committed: Committed) -> Iterator[Problem]:
+    """Native reviews that `main` has of a translation, and that are otherwise here, or gone.
+
+    Parameters:
+        project: The checkout.
+        committed: What `main` has.
+    """
+    asked = ("grep", "-l", f"^{REVIEWED}:", committed.commit, "--", "docs/*.md")
+    for line in (git_answer(project.root, *asked) or b"").decode("utf-8", "replace").splitlines():
+        shown = line.partition(":")[2]
+        path = project.root / shown
+        there, here = (
+            section_reviews(parse_page(text))
+            for text in (text_at(project.root, committed.commit, shown) or "", _text_of(path))
+        )
+        for section, review in there.items():
+            if (now := here.get(section)) != review:
+                how = "is gone" if now is None else f"is another, by {now.by}"
+                what = f"the review of `{section}` by {review.by}, which `main` has, {how}"
+                yield Problem(shown, 1, what, f"say in the pull request that {review.by} knows")
+
+
+def otherwise_changed(project: Project, committed: Committed, told: Collection[str]) -> Iterator[Problem]:
+    """The files that `main` has below snippets/, and that are otherwise here, or gone, where nothing says so.
+
+    Parameters:
+        project: The checkout.
+        committed: What `main` has.
+        told: The paths of which something is said.
+    """
+    for shown in committed.changed(project.relative(project.snippets)):
+        if shown not in told:
+            is_here = (project.root / shown).is_file()
+            what = "is otherwise than on `main`" if is_here else "is gone, and `main` has it"
+            yield Problem(shown, 1, what, "say in the pull request why")
 
 
 def changed_coefficients(project: Project, committed: Committed) -> Iterator[Problem]:
@@ -144,6 +190,9 @@ def _declarations(shown: str, text: str) -> list[_Declaration]:
     if name == PREDICTIONS and "machines" in table:
         asked = {"machines": table["machines"]}
         found.append(_Declaration(f"the list of machines of {guide}", ("machines",), asked))
+    if name == REVIEWS and isinstance(table.get("frozen"), dict):
+        finished = f"the page of {guide} that was called finished"
+        found.append(_Declaration(finished, ("frozen",), table["frozen"]))
     return found
 
 

@@ -169,7 +169,7 @@ def late_predictions(project: Project, committed: Committed) -> Iterator[Problem
 
 
 def changed_predictions(project: Project, committed: Committed) -> Iterator[Problem]:
-    """Files of `main` whose predictions are otherwise here, or not at all: whoever looks at a change is told.
+    """Files whose predictions are otherwise than on `main`, or not at all, and blind ones that it lacks.
 
     Parameters:
         project: The checkout.
@@ -186,6 +186,18 @@ def changed_predictions(project: Project, committed: Committed) -> Iterator[Prob
                 line = json_line(text, ("variants", names[0]))
                 what = f"predicts variant {few(names)} {how}"
                 yield Problem(shown, line, what, "say in the pull request why")
+    for shown, text, record in _changed_here(project, committed):
+        on_main, measured = _on_main(committed, shown), _record(project, record)
+        known = on_main.variants if on_main is not None else {}
+        new = [
+            name
+            for name, one in record.variants.items()
+            if one.blind and name not in known and measured_at(measured, name) is not None
+        ]
+        if new:
+            what = f"says that variant {few(new)} was predicted blind, and `main` has no such prediction"
+            fix = "say in the pull request who predicted it, and when"
+            yield Problem(shown, json_line(text, ("variants", new[0])), what, fix)
 
 
 def _changed_here(project: Project, committed: Committed) -> Iterator[tuple[str, str, PredictionRecord]]:

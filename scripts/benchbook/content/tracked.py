@@ -40,6 +40,8 @@ OWN = (".benchbook", ".cache")
 # What git may make of files: the same for a reviewer as for whoever checks them out.
 ATTRIBUTES = ".gitattributes"
 _PLAIN = frozenset({"text=auto", "eol=lf", "binary"})
+# Files of which git may show no lines: of others a reviewer must see what changed.
+_PICTURES = ("*.png", "*.woff2", "*.gz")
 # How git's list of files begins the line of a link. The tests have some, which lead to what they read.
 _LINK, _TESTS = "120000 ", "tests/"
 _HERE = "scripts/benchbook/content/tracked.py"
@@ -92,7 +94,11 @@ def _attribute_problems(project: Project, name: str) -> Iterator[Problem]:
     if path.is_symlink() or not path.is_file():
         return
     for number, line in enumerate(path.read_text("utf-8", "replace").split("\n"), 1):
-        odd = [word for word in line.split()[1:] if word not in _PLAIN]
+        pattern, *words = line.split() or ("",)
+        odd = [word for word in words if word not in _PLAIN]
+        if "binary" in words and pattern not in _PICTURES and not line.startswith("#"):
+            what = f"`binary` keeps from a reviewer what changes in {pattern}"
+            yield Problem(name, number, what, f"leave it out; {', '.join(_PICTURES)} are known")
         if odd and not line.startswith("#"):
             what = f"`{odd[0]}` may have git check out something else than it shows"
             yield Problem(name, number, what, f"leave it out; {', '.join(sorted(_PLAIN))} are known")

@@ -27,8 +27,9 @@ from benchbook.statistics.summary import FEWEST
 Row = tuple[str, str, Any]
 # What the recorder calls a machine in a sentence, with its memory and whose it is; and a CPU beside a number.
 _TITLE = re.compile(r"(.+?)(?:, (\d+) GB)?((?: \([^()]*\))*)")
-_CPU = re.compile(r"(\d+)-core CPU")
-_SHORT = re.compile(r"CPU (\d+)-core")
+# No machine has a million: what a stranger's title says beyond is no number that a page could write.
+_CPU = re.compile(r"([0-9]{1,6})-core CPU")
+_SHORT = re.compile(r"CPU ([0-9]{1,6})-core")
 
 
 def machine_title(machine: Machine, language: Language) -> str:
