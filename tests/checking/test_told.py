@@ -199,6 +199,19 @@ def test_a_machine_that_stands_before_another_of_main_s_is_told(tmp_path: Path) 
     assert f"snippets/records/{ada}/machine.json: {what}" in told(project, before)
 
 
+def test_a_machine_that_stands_before_a_prediction_is_told_though_others_stand_before_both(
+    tmp_path: Path,
+) -> None:
+    project = adding(tmp_path)
+    predict(project)
+    gpu = next(name for name in (path.name for path in project.predictions.glob("*/")) if name != MACHINE)
+    before = branch(project)
+    eve = lend(project, "eve", make_record(ADDING))
+    # A value of two scripts may be of the one machine that has both.
+    what = f"stands before {gpu}, which `main` has, for {ADD}"
+    assert f"snippets/records/{eve}/machine.json: {what}" in told(project, before)
+
+
 def test_a_machine_that_pages_of_other_guides_show_now_is_told(tmp_path: Path) -> None:
     project = make_project(tmp_path, page=HEAD + VALUE)
     project.record_path(MACHINE, ADD).unlink()
@@ -222,8 +235,20 @@ def test_a_blind_prediction_that_main_lacks_is_told_once_it_is_measured(tmp_path
     before = branch(project)
     write(path, blind)
     write(project.record_path(MACHINE, ADD), measured)
-    what = "says that variant mode=plain, mode=lean was predicted blind, and `main` has no such prediction"
+    names = "mode=plain, mode=lean of sums/add.py, of which `main` has no prediction"
+    what = f"says of a variant that is measured that it was predicted blind: {names}"
     assert f"{project.relative(path)}: {what}" in told(project, before)
+
+
+def test_a_prediction_that_main_lacks_is_told_before_anything_is_measured(tmp_path: Path) -> None:
+    project = predicted_only(tmp_path, f"The peak is `#!value {ADD}?mode=plain#peak`.\n")
+    (path,) = project.predictions.glob("*/sums/add.json")
+    guessed = path.read_text("utf-8")
+    path.unlink()
+    before = branch(project)
+    write(path, guessed)
+    names = "mode=plain, mode=lean of sums/add.py, of which `main` has no prediction"
+    assert f"{project.relative(path)}: predicts: {names}" in told(project, before)
 
 
 def test_a_branch_that_has_nothing_in_common_with_main_is_told(tmp_path: Path) -> None:

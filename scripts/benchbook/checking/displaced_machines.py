@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from pathlib import Path
 
 from benchbook.checking.committed import Committed
 from benchbook.content.problems import Problem, few
@@ -13,39 +14,48 @@ _FIX = "say in the pull request why"
 
 
 def displaced_machines(project: Project, committed: Committed, scripts: Collection[str]) -> Iterator[Problem]:
-    """Records that stand before what `main` has of their scripts on other machines, measured or predicted.
+    """Records and predictions that stand before what `main` has of their scripts on other machines.
 
     Parameters:
         project: The checkout.
         committed: What `main` has.
         scripts: The references of those here.
     """
-    machines = [name for name in sorted(project.machines, key=shown_order) if not is_published(name)]
-    predicted = sorted(path.name for path in project.predictions.glob("*/"))
+    # In the order of `Library.shown_on`.
+    machines = sorted(project.machines, key=shown_order)
+    known = (*machines, *sorted({path.name for path in project.predictions.glob("*/")} - {*machines}))
     # Values of two scripts are those of a machine that has both, whichever stands first for one.
     preceded: dict[tuple[str, str], list[str]] = {}
     for reference in scripts:
-        records = {name: project.record_path(name, reference) for name in machines}
-        measured = [name for name, path in records.items() if path.is_file()]
-        guessed = [name for name in predicted if project.prediction_path(name, reference).is_file()]
-        there = [name for name in measured if project.relative(records[name]) in committed.blobs]
-        foretold = [
-            name
-            for name in guessed
-            if project.relative(project.prediction_path(name, reference)) in committed.blobs
-        ]
-        for first, before in _first_of_pages(project, (measured, there), (guessed, foretold)):
+        records = _files(known, project.record_path, reference)
+        guesses = _files(known, project.prediction_path, reference)
+        measured = [name for name in records if not is_published(name)]
+        on_main = {name for name, path in records.items() if project.relative(path) in committed.blobs}
+        foretold = {name for name, path in guesses.items() if project.relative(path) in committed.blobs}
+        there = [name for name in measured if name in on_main]
+        for first, before in _first_of_pages(
+            project, (measured, there), ([*guesses], [name for name in guesses if name in foretold])
+        ):
             was = "its record" if before in there else "what is predicted of it"
             what = f"is what pages show of {reference} now, and no longer {was} on {before}"
-            shown = records[first] if first in measured else project.prediction_path(first, reference)
-            yield Problem(project.relative(shown), 1, what, _FIX)
-        for number, name in enumerate(measured):
-            for other in measured[number + 1 :]:
-                if name not in there and other in there:
-                    preceded.setdefault((name, other), []).append(reference)
+            yield Problem(project.relative((records if first in measured else guesses)[first]), 1, what, _FIX)
+        shown = [*records, *(name for name in guesses if name not in records)]
+        for number, name in enumerate(shown):
+            if name not in (on_main if name in records else foretold):
+                for other in shown[number + 1 :]:
+                    if other in on_main | foretold:
+                        preceded.setdefault((name, other), []).append(reference)
     for (name, other), references in preceded.items():
+        described = project.records / name / "machine.json"
+        place = described if name in machines else project.prediction_path(name, references[0])
         what = f"stands before {other}, which `main` has, for {few(references)}"
-        yield Problem(project.relative(project.records / name / "machine.json"), 1, what, _FIX)
+        yield Problem(project.relative(place), 1, what, _FIX)
+
+
+def _files(names: Iterable[str], place: Callable[[str, str], Path], script: str) -> dict[str, Path]:
+    """The files of a script of those machines that have one, in their order."""
+    paths = {name: place(name, script) for name in names}
+    return {name: path for name, path in paths.items() if path.is_file()}
 
 
 def _first_of_pages(

@@ -169,7 +169,7 @@ def late_predictions(project: Project, committed: Committed) -> Iterator[Problem
 
 
 def changed_predictions(project: Project, committed: Committed) -> Iterator[Problem]:
-    """Files whose predictions are otherwise than on `main`, or not at all, and blind ones that it lacks.
+    """Predictions that are otherwise than on `main`, or not at all, and those that it lacks.
 
     Parameters:
         project: The checkout.
@@ -189,15 +189,19 @@ def changed_predictions(project: Project, committed: Committed) -> Iterator[Prob
     for shown, text, record in _changed_here(project, committed):
         on_main, measured = _on_main(committed, shown), _record(project, record)
         known = on_main.variants if on_main is not None else {}
-        new = [
-            name
-            for name, one in record.variants.items()
-            if one.blind and name not in known and measured_at(measured, name) is not None
+        new = [name for name in record.variants if name not in known]
+        late = [
+            name for name in new if record.variants[name].blind and measured_at(measured, name) is not None
         ]
-        if new:
-            what = f"says that variant {few(new)} was predicted blind, and `main` has no such prediction"
-            fix = "say in the pull request who predicted it, and when"
-            yield Problem(shown, json_line(text, ("variants", new[0])), what, fix)
+        early = [name for name in new if name not in late]
+        for names, how in (
+            (late, "says of a variant that is measured that it was predicted blind"),
+            (early, "predicts"),
+        ):
+            if names:
+                what = f"{how}: {few(names)} of {record.script}, of which `main` has no prediction"
+                fix = "say in the pull request who predicted it, and when"
+                yield Problem(shown, json_line(text, ("variants", names[0])), what, fix)
 
 
 def _changed_here(project: Project, committed: Committed) -> Iterator[tuple[str, str, PredictionRecord]]:
