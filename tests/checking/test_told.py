@@ -271,3 +271,34 @@ def test_any_other_file_of_data_that_is_otherwise_or_gone_is_told(tmp_path: Path
         f"{project.relative(record)}: {OTHERWISE}",
         "snippets/sums/more.toml: is gone, and `main` has it",
     }
+
+
+def test_a_machine_that_main_does_not_have_is_told(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    before = branch(project)
+    name = "cpu-attic--eve"
+    write(project.records / name / "machine.json", json.dumps(MACHINE_JSON | {"name": name, "owner": "eve"}))
+    what = f"describes {name}, a machine that `main` does not have"
+    assert f"snippets/records/{name}/machine.json: {what}" in told(project, before)
+
+
+def test_a_text_of_an_error_that_main_does_not_know_is_told(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    before = branch(project)
+    parts = 'fixed_parts = {"arguments": ["CUDA out of memory"]}\ntotal = sum(range(steps))'
+    write(project.snippets / "sums/words.py", SCRIPT.replace("total = sum(range(steps))", parts))
+    what = "provokes arguments: what readers paste may lead there, and not where it does on `main`"
+    assert f"snippets/sums/words.py: {what}" in told(project, before)
+
+
+def test_what_is_changed_is_told_before_all_else(tmp_path: Path) -> None:
+    project = make_project(tmp_path, SWEEP, HEAD + TABLE)
+    write(project.root / "pyproject.toml", LENT)
+    write(project.snippets / "sums/zeros.toml", "[one]\n")
+    branch(project)
+    (project.snippets / "sums/zeros.toml").unlink()
+    write(project.snippets / "aside/never.py", SWEEP.replace("[1, 2]", "[1, 2, 3]"))
+    commit_all(project.root)
+    first, *others = check_project(Project(project.root)).warnings
+    assert first.path == "snippets/sums/zeros.toml"
+    assert any(one.path < first.path for one in others)

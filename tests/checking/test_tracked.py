@@ -85,6 +85,9 @@ def test_git_is_told_of_files_in_one_place(project: Project) -> None:
     write(project.root / ".github/.gitattributes", "*.py text=auto\n")
     git(project.root, "add", "--force", ".github")
     assert said(project) == [".github/.gitattributes: tells git of files, beside that in the root"]
+    write(project.root / ".github/.gitignore", "records/\n")
+    git(project.root, "add", "--force", ".github")
+    assert ".github/.gitignore: keeps what lies there from git" in said(project)
 
 
 @pytest.mark.parametrize("name", ["conftest.py", "models/more.py", "records/here/more.py"])

@@ -38,7 +38,7 @@ from benchbook.machines.gpus import described
 from benchbook.predictions import making
 from benchbook.predictions.asking import Question
 from benchbook.predictions.freshness import stale_prediction
-from benchbook.predictor.room import ASSUMED_CONTEXT
+from benchbook.predictor.room import ASSUMED_CONTEXT, room_of
 from builders import MACHINE, make_record, write
 from handbooks import edit
 from predicted import ADDING, DECLARED, H200, H200_ROOM, MADE, STAMP, adding, multiplied, predict, said
@@ -196,6 +196,15 @@ def test_a_recorded_machine_has_the_room_that_was_measured_there(project: Projec
         dataclasses.replace(record, machine=H200, variants=variants),
     )
     assert questions(project)[H200, "mode=plain"].room == 2**37 - 2**29
+
+
+def test_the_maintainers_machine_says_what_room_a_gpu_has_and_not_one_that_is_lent(project: Project) -> None:
+    describe_h200(project, memory_bytes=2**36)
+    lent = project.records / "a-gpu--eve"
+    (project.records / H200).rename(lent)
+    describe_h200(project, memory_bytes=2**37)
+    assert room_of("H200", project).memory == 2**37
+    assert room_of(lent.name, project).memory == 2**36
 
 
 def test_a_published_machine_and_an_unknown_gpu_have_no_known_room(project: Project) -> None:

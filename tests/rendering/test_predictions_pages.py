@@ -43,6 +43,13 @@ def project(tmp_path: Path) -> Project:
     return predicted_handbook(tmp_path)
 
 
+def test_a_page_of_predictions_alone_says_whose_they_are(project: Project) -> None:
+    build = start(without_records(project))
+    html = render(build, f"The peak is `#!value {ONE}`.\n")
+    assert list(build.here.machines) == [H200]
+    assert "NVIDIA H200, 141 GB (predicted)" in plain(insert_choice(build, f"<h1>Memory</h1>{html}"))
+
+
 def value_rows(build: Build, machine: str) -> dict[str, Any]:
     """The rows of the details of the only value of the page on a machine, its own and those of its origin."""
     data = build.here.data[machine]

@@ -12,6 +12,7 @@ from benchbook.calculator.checking import coefficient_problems
 from benchbook.checking.claims import claim_problems
 from benchbook.checking.committed import (
     Committed,
+    added_machines,
     changed_samples,
     committed_records,
     edited_machine_problems,
@@ -30,6 +31,7 @@ from benchbook.checking.committed_scripts import (
 )
 from benchbook.checking.copies import Known, copy_problems, known_samples
 from benchbook.checking.declarations import (
+    added_error_texts,
     added_maintained_machines,
     changed_coefficients,
     changed_declarations,
@@ -163,8 +165,9 @@ def check_project(project: Project) -> CheckReport:
         return CheckReport(tuple(deep), ())
     problems: list[Problem] = []
     warnings: list[Problem] = []
+    changed: list[Problem] = []
     try:
-        _look(project, pages, problems, warnings)
+        _look(project, pages, problems, warnings, changed)
     except BenchbookError as error:
         problems += error.problems
     except Exception as error:
@@ -174,7 +177,8 @@ def check_project(project: Project) -> CheckReport:
         last = unforeseen(error, project.root)
         if not any(problem.path == last.path for problem in problems):
             problems.append(last)
-    return CheckReport(_finest(problems), _finest(warnings))
+    # What of others is changed first: of a thousand warnings nobody reads the last.
+    return CheckReport(_finest(problems), (*_finest(changed), *_finest(warnings)))
 
 
 def _look(
@@ -182,8 +186,9 @@ def _look(
     pages: Mapping[Path, PageSource],
     problems: list[Problem],
     warnings: list[Problem],
+    changed: list[Problem],
 ) -> None:
-    """Look at all that can be read, and add what is found to `problems` and `warnings`."""
+    """Look at all that can be read, and add what is found to `problems`, `warnings` and what is `changed`."""
     scripts, broken = _scripts(project)
     # What a script that cannot be read names as its inputs, nobody knows.
     problems += broken or beside_script_problems(project, scripts.values())
@@ -269,9 +274,9 @@ def _look(
     warnings += translated.warnings
     (problems if project.config.translation_drift == "error" else warnings).extend(translated.drift)
     if committed is not None:
-        changed = _changed(project, committed, scripts)
+        changed += _changed(project, committed, scripts)
         told = {problem.path for problem in (*problems, *changed)}
-        warnings += (*changed, *otherwise_changed(project, committed, told))
+        changed += otherwise_changed(project, committed, told)
 
 
 def _changed(project: Project, committed: Committed, scripts: Mapping[str, Script]) -> list[Problem]:
@@ -282,6 +287,7 @@ def _changed(project: Project, committed: Committed, scripts: Mapping[str, Scrip
         *added_maintained_machines(project, committed),
         *redescribed_machines(project, committed),
         *withdrawn_machines(project, committed),
+        *added_machines(project, committed),
         *vanished_variants(project, committed, scripts)[1],
         *rearranged_scripts(project, committed, scripts),
         *displaced_machines(project, committed, scripts),
@@ -289,6 +295,7 @@ def _changed(project: Project, committed: Committed, scripts: Mapping[str, Scrip
         *changed_coefficients(project, committed),
         *changed_declarations(project, committed),
         *changed_reviews(project, committed),
+        *added_error_texts(project, committed),
     ]
 
 

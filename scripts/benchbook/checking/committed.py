@@ -501,6 +501,15 @@ def withdrawn_machines(project: Project, committed: Committed) -> Iterator[Probl
             yield Problem(shown, 1, what, "restore it from `main`, or say in the pull request why it goes")
 
 
+def added_machines(project: Project, committed: Committed) -> Iterator[Problem]:
+    """The machines that `main` does not have: pages and predictions may say something else by one more."""
+    for name in project.machines:
+        shown = project.relative(project.records / name / "machine.json")
+        if shown not in committed.blobs:
+            what = f"describes {name}, a machine that `main` does not have"
+            yield Problem(shown, 1, what, "say in the pull request who has it")
+
+
 def _history_problems(
     before: Mapping[str, Any], table: Mapping[str, Any], grown: Collection[str], shown: str, text: str
 ) -> Iterator[Problem]:

@@ -21,6 +21,7 @@ from benchbook.content.project import FALLBACK, Project, read_settings
 from benchbook.content.revisions import git_answer, text_at
 from benchbook.content.site_files import LANGUAGE_FILE
 from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
+from benchbook.rendering.error_texts import known_texts
 from benchbook.translations.reviews import ENTRY as REVIEWED
 from benchbook.translations.reviews import section_reviews
 
@@ -126,6 +127,28 @@ def changed_reviews(project: Project, committed: Committed) -> Iterator[Problem]
                 how = "is gone" if now is None else f"is another, by {now.by}"
                 what = f"the review of `{section}` by {review.by}, which `main` has, {how}"
                 yield Problem(shown, 1, what, f"say in the pull request that {review.by} knows")
+
+
+def added_error_texts(project: Project, committed: Committed) -> Iterator[Problem]:
+    """Texts of errors that a script of which `main` has nothing says it provokes: readers search by them.
+
+    Parameters:
+        project: The checkout.
+        committed: What `main` has.
+    """
+    try:
+        texts = known_texts(project)
+    except BenchbookError:
+        return  # told elsewhere
+    new: dict[str, list[str]] = {}
+    for text in texts:
+        if f"{project.relative(project.snippets)}/{text.script}" not in committed.blobs:
+            new.setdefault(text.script, []).append(text.id)
+    for script, names in new.items():
+        what = f"provokes {few(names)}: what readers paste may lead there, and not where it does on `main`"
+        yield Problem(
+            f"{project.relative(project.snippets)}/{script}", 1, what, "say in the pull request why"
+        )
 
 
 def otherwise_changed(project: Project, committed: Committed, told: Collection[str]) -> Iterator[Problem]:

@@ -39,6 +39,7 @@ BESIDE_SCRIPTS = ("claims.toml", "predictions.toml", "review.toml")
 OWN = (".benchbook", ".cache")
 # What git may make of files: the same for a reviewer as for whoever checks them out.
 ATTRIBUTES = ".gitattributes"
+IGNORED = ".gitignore"
 _PLAIN = frozenset({"text=auto", "eol=lf", "binary"})
 # Files of which git may show no lines: of others a reviewer must see what changed.
 _PICTURES = ("*.png", "*.woff2", "*.gz")
@@ -60,6 +61,8 @@ def tracked_problems(project: Project) -> Iterator[Problem]:
             yield Problem(name, 1, what, "put what it leads to in its place")
         if PurePosixPath(name).name == ATTRIBUTES:
             yield from _attribute_problems(project, name)
+        if PurePosixPath(name).name == IGNORED and name != IGNORED:
+            yield Problem(name, 1, "keeps what lies there from git", f"put it into {IGNORED} in the root")
         if _is_unreviewed(name):
             what = "is taken for code by Python, and no reviewer reads it"
             yield Problem(name, 1, what, "remove it")

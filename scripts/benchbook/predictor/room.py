@@ -11,7 +11,7 @@ from typing import Any
 from benchbook.content.formats import json_text
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
-from benchbook.content.records import load_record
+from benchbook.content.records import load_record, shown_order
 from benchbook.machines.gpus import sheet_of
 from benchbook.predictor.gpus import Gpu, gpu_named
 from benchbook.predictor.workload import UnpredictableError
@@ -90,7 +90,9 @@ def room_on(project: Project, machine: str, described: Mapping[str, Any]) -> Roo
 
 def _machines(project: Project) -> dict[str, dict[str, Any]]:
     found = {}
-    for path in sorted(project.records.glob("*/machine.json")):
+    # Of several with one GPU, the maintainers' says what room it has.
+    paths = project.records.glob("*/machine.json")
+    for path in sorted(paths, key=lambda path: shown_order(path.parent.name)):
         described = json.loads(json_text(path))
         if described.get("accelerator"):
             found[path.parent.name] = described

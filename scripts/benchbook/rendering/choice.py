@@ -154,7 +154,8 @@ def _reference(build: Build, page: PageContext) -> str:
     name = build.library.reference_machine(page.guide)
     if name in page.machines:
         return name
-    return next((other for other in build.library.machines if other in page.machines), "")
+    # Those with records first; a page may show nothing but predictions for a GPU that has none.
+    return next(other for other in (*build.library.machines, *page.machines) if other in page.machines)
 
 
 def _ordered(page: PageContext, reference: str) -> list[Machine]:
