@@ -127,10 +127,19 @@ def test_what_else_changes_of_a_script_that_is_renamed_is_told(tmp_path: Path) -
     git(project.root, "mv", "snippets/sums/add.py", "snippets/sums/plus.py")
     edit(project.snippets / "sums/plus.py", '"lower"', '"higher"')
     said = told(project, before)
-    where = f"snippets/{ADD} on `main`, whose records it has"
+    where = f"snippets/{ADD} on `main`, which it was"
     assert f"snippets/sums/plus.py: is otherwise than {where} (its head differs)" in said
     assert any("declares its metric total otherwise" in one for one in said)
     assert f"snippets/{ADD}: is gone, and `main` has it" in said
+
+
+def test_what_else_changes_of_a_script_that_is_renamed_and_only_predicted_is_told(tmp_path: Path) -> None:
+    project = predicted_only(tmp_path, f"The peak is `#!value {ADD}?mode=plain#peak`.\n")
+    before = branch(project)
+    git(project.root, "mv", "snippets/sums/add.py", "snippets/sums/plus.py")
+    edit(project.snippets / "sums/plus.py", '["plain", "lean"]', '["lean", "plain"]')
+    what = f"is otherwise than snippets/{ADD} on `main`, which it was (its head differs)"
+    assert f"snippets/sums/plus.py: {what}" in told(project, before)
 
 
 def test_a_model_is_told_whoever_else_declares_one_of_its_name(tmp_path: Path) -> None:

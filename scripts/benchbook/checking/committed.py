@@ -129,6 +129,14 @@ class Committed:
         except BenchbookError:
             return None
 
+    @cached_property
+    def renamed(self) -> dict[str, str]:
+        """What files are called on `main` that git takes for renamed, by their paths here."""
+        asked = ("diff", "--find-renames", "--diff-filter=R", "--name-status", "-z", self.commit)
+        words = (git_answer(self.root, *asked) or b"").decode("utf-8", "replace").split("\0")
+        # How alike they are, the old path and the new one, of each.
+        return dict(zip(words[2::3], words[1::3], strict=False))
+
     def same_code(self, script: Script) -> Script | None:
         """The script as `main` has it; None where that is of other code, or not there."""
         found = self.script(script)

@@ -63,14 +63,16 @@ def _common(names: Sequence[str], others: Collection[str]) -> list[str]:
 
 
 def _renamed(project: Project, committed: Committed, script: Script) -> Script | None:
-    """The script of `main` whose record a new one has; None where it has none of one that is gone."""
+    """The script of `main` whose record a new one has, or that git takes it for; None where there is none."""
     for machine in project.machines if committed.gone else ():
         path = project.record_path(machine, script.reference)
         shown = project.relative(path)
         table = read_json(path, shown)[0]
         if not record_problems(table, shown) and (was := moved_from(project, committed, table)) is not None:
             return committed.script_at(f"{project.relative(project.snippets)}/{was}", was)
-    return None
+    # One that has no record may have been predicted.
+    before = committed.renamed.get(script.path, "")
+    return committed.script_at(before, before.removeprefix(f"{project.relative(project.snippets)}/"))
 
 
 def _changed(main: Script, script: Script) -> Problem:
@@ -80,7 +82,7 @@ def _changed(main: Script, script: Script) -> Problem:
     if _head(main) != _head(script):
         odd.insert(0, "head")
     named = f" (its {few(odd)} differs)" if odd else ""
-    where = "on `main`" if main.path == script.path else f"{main.path} on `main`, whose records it has"
+    where = "on `main`" if main.path == script.path else f"{main.path} on `main`, which it was"
     return Problem(script.path, 1, f"is otherwise than {where}{named}", "say in the pull request why")
 
 
