@@ -178,7 +178,8 @@ def check_project(project: Project) -> CheckReport:
         if not any(problem.path == last.path for problem in problems):
             problems.append(last)
     # What of others is changed first: of a thousand warnings nobody reads the last.
-    return CheckReport(_finest(problems), (*_finest(changed), *_finest(warnings)))
+    first = _finest(changed)
+    return CheckReport(_finest(problems), (*first, *(one for one in _finest(warnings) if one not in first)))
 
 
 def _look(

@@ -132,7 +132,7 @@ class Committed:
     @cached_property
     def renamed(self) -> dict[str, str]:
         """What files are called on `main` that git takes for renamed, by their paths here."""
-        asked = ("diff", "--find-renames", "--diff-filter=R", "--name-status", "-z", self.commit)
+        asked = ("diff", "--find-renames=20%", "--diff-filter=R", "--name-status", "-z", self.commit)
         words = (git_answer(self.root, *asked) or b"").decode("utf-8", "replace").split("\0")
         # How alike they are, the old path and the new one, of each.
         return dict(zip(words[2::3], words[1::3], strict=False))

@@ -155,7 +155,8 @@ def _reference(build: Build, page: PageContext) -> str:
     if name in page.machines:
         return name
     # Those with records first; a page may show nothing but predictions for a GPU that has none.
-    return next(other for other in (*build.library.machines, *page.machines) if other in page.machines)
+    known = (*build.library.machines, *page.machines)
+    return next((other for other in known if other in page.machines), "")
 
 
 def _ordered(page: PageContext, reference: str) -> list[Machine]:
