@@ -125,7 +125,7 @@ function order(head) {
 function sortKey(cell) {
   const data = cell.querySelector("data");
   if (data) return data.value === "" ? null : data.value === "true" ? 1 : data.value === "false" ? 0 : Number(data.value);
-  const text = cell.querySelector(":is(bdi, code):not(.bb-cardname *, .bb-note *)").textContent.trim();
+  const text = cell.querySelector(":is(bdi, code):not(.bb-cardname, .bb-cardname *, .bb-note *)").textContent.trim();
   const number = Number(text.replaceAll(",", ""));
   return Number.isNaN(number) ? text : number;
 }

@@ -36,7 +36,7 @@ def table(text: str) -> str:
 
 def cells(shown: str) -> list[list[str]]:
     """The texts of a table's rows, without the names that only a phone shows."""
-    shown = re.sub(r'<span class="bb-cardname".*?</span> ', "", shown)
+    shown = re.sub(r'<(span|bdi) class="bb-cardname".*?</\1> ', "", shown)
     rows = re.findall(r"<tr.*?</tr>", shown, re.S)
     return [[plain(cell) for cell in re.findall(r"<t[hd][ >].*?</t[hd]>", row, re.S)] for row in rows]
 

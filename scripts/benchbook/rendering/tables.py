@@ -287,9 +287,17 @@ def _frame(table: Table, entries: Sequence[Sequence[Entry]], language: Language)
     head = "".join(f'<th scope="col"{mark}>{label}</th>' for mark, label in zip(marks, heads, strict=True))
     caption = f"<caption>{language.words(table.caption)}</caption>" if table.caption else ""
     wide = len(columns) > 2 and _is_wide(table, entries, columns, language)
-    names = [f'<span class="bb-cardname" aria-hidden="true">{one}</span> ' if wide else "" for one in heads]
+    names = [_card_name(one) if wide else "" for one in heads]
     look = "bb-pair" if len(columns) == 2 else "bb-cards" if wide else "bb-narrow"
     return Frame(f"{caption}<thead><tr>{head}</tr></thead>", look, tuple(names))
+
+
+def _card_name(label: str) -> str:
+    """The label of a column before an entry on a card: it stands in each row, so in one element if it can."""
+    marked = 'class="bb-cardname" aria-hidden="true"'
+    if label.startswith("<bdi") and label.find("<", 1) == len(label) - len("</bdi>"):
+        return f"<bdi {marked}{label.removeprefix('<bdi')} "
+    return f"<span {marked}>{label}</span> "
 
 
 def _rendering(
