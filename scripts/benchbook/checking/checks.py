@@ -228,7 +228,9 @@ def _look(
                 (problems if blocks else warnings).append(problem)
     problems += _copied(project, read, scripts, samples, committed)
     if committed is not None:
-        problems += vanished_variants(project, committed, scripts)[0]
+        vanished, withdrawn = vanished_variants(project, committed, scripts)
+        problems += vanished
+        changed += withdrawn
     for one in measured:
         beside = (
             (other.table, other.machine) for other in measured if other.table["script"] == one.table["script"]
@@ -289,7 +291,6 @@ def _changed(project: Project, committed: Committed, scripts: Mapping[str, Scrip
         *redescribed_machines(project, committed),
         *withdrawn_machines(project, committed),
         *added_machines(project, committed),
-        *vanished_variants(project, committed, scripts)[1],
         *rearranged_scripts(project, committed, scripts),
         *displaced_machines(project, committed, scripts),
         *changed_predictions(project, committed),
