@@ -282,6 +282,15 @@ def test_any_other_file_of_data_that_is_otherwise_or_gone_is_told(tmp_path: Path
     }
 
 
+def test_a_file_of_any_kind_that_a_script_reads_is_told_where_it_is_another(tmp_path: Path) -> None:
+    table = '# [tool.benchbook]\n# inputs = ["rows.txt"]\n#\n# [tool.benchbook.metrics]'
+    write(tmp_path / "snippets/sums/rows.txt", "1 2 3\n")
+    project = make_project(tmp_path, SCRIPT.replace("# [tool.benchbook.metrics]", table))
+    before = branch(project)
+    write(project.snippets / "sums/rows.txt", "1 2 4\n")
+    assert f"snippets/sums/rows.txt: {OTHERWISE}" in told(project, before)
+
+
 def test_a_machine_that_main_does_not_have_is_told(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     before = branch(project)

@@ -28,6 +28,7 @@ from benchbook.content.records import (
 )
 from benchbook.content.revisions import git_answer, has_whole_history, listed_files
 from benchbook.content.script import Script
+from benchbook.content.traces import ENDING
 from benchbook.content.validation import (
     RECORD_AGAIN,
     machine_problems,
@@ -45,7 +46,7 @@ _NO_MARKS = str.maketrans("", "", "-:")
 
 @dataclass(frozen=True)
 class Committed:
-    """The scripts, records, predictions and declarations of the commit where this branch left `main`.
+    """What lies below snippets/ in the commit where this branch left `main`, but for traces.
 
     Parameters:
         root: Of the checkout.
@@ -163,8 +164,12 @@ def committed_records(project: Project) -> Committed | None:
         short = name.removeprefix("refs/remotes/").removeprefix("refs/heads/")
         raise BenchbookError(Problem(".", 1, what, f"run git merge {short}"))
     files = listed_files(project.root, commit, (project.relative(project.snippets),))
-    blobs = {str(file.path): file.name for file in files if file.path.suffix in (".json", ".py", ".toml")}
     records = f"{project.relative(project.records)}/"
+    named = {str(file.path): file.name for file in files}
+    # A trace is named by its content, and held to the record that names it.
+    blobs = {
+        path: name for path, name in named.items() if not (path.startswith(records) and path.endswith(ENDING))
+    }
     gone = not all((project.root / path).is_file() for path in blobs if path.startswith(records))
     return Committed(project.root, commit, blobs, gone)
 
