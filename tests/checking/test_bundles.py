@@ -152,7 +152,8 @@ def campaign(bundle: dict[str, Any]) -> dict[str, Any]:
 
 def line_of(day: str, **medians: float) -> dict[str, Any]:
     """A line of the history."""
-    return {"date": day, "campaign": "x", "variants": ["default"], "medians": {"default": medians}}
+    name = f"{day.replace('-', '')}T030000Z-late"
+    return {"date": day, "campaign": name, "variants": ["default"], "medians": {"default": medians}}
 
 
 def own_line(bundle: dict[str, Any]) -> dict[str, Any]:
@@ -403,7 +404,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         "variant default: it reached subtracting, and the script has no such region",
     ),
     "a history of days to come": (
-        lambda b: b["records"][0].update(history=[line_of("9999-12-31", total=6)]),
+        lambda b: b["records"][0].update(history=[line_of("9999-12-31", total=6) | {"campaign": "x"}]),
         "the history of campaign x is of 9999-12-31, when nothing was measured",
     ),
     "a history of no number": (
@@ -581,6 +582,18 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "a history of another day": (
         lambda b: b["records"][0].update(history=[own_line(b) | {"date": "2026-01-03"}]),
         "is of 2026-01-03, and the campaign of 2026-01-02",
+    ),
+    "a history of a campaign that ended before it began": (
+        lambda b: b["records"][0].update(history=[own_line(b) | {"campaign": "zzz"}]),
+        "the history of campaign zzz is of 2026-01-02, and by its name it did not begin in the week before",
+    ),
+    "a history of a campaign of months": (
+        lambda b: b["records"][0].update(history=[own_line(b) | {"campaign": "20251101T000000Z-dead"}]),
+        "is of 2026-01-02, and by its name it did not begin in the week before",
+    ),
+    "a history of the first day of all": (
+        lambda b: b["records"][0].update(history=[own_line(b) | {"date": "0001-01-01", "campaign": "a"}]),
+        "the history of campaign a is of 0001-01-01, when nothing was measured",
     ),
     "a history of other values": (
         lambda b: b["records"][0].update(history=[own_line(b) | {"medians": {"default": {"total": 21.0}}}]),
@@ -1382,7 +1395,7 @@ def test_a_history_that_grows_too_long_loses_its_oldest_lines(project: Project, 
     import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle_of()))])
     long = later(bundle_of())
     line = {"date": "2026-01-02", "variants": [], "medians": {}}
-    long["records"][0]["history"] = [line | {"campaign": f"{number}"} for number in range(1000)]
+    long["records"][0]["history"] = [line | {"campaign": f"20260102-{number}"} for number in range(1000)]
     import_bundles(project, [write(tmp_path / "long.json", packed(long))], replacing=True)
     again = later(bundle_of(), "2026-01-06")
     again["records"][0]["history"] = [line | {"campaign": called("2026-01-06"), "date": "2026-01-06"}]

@@ -263,7 +263,7 @@ def test_a_new_record_beside_one_that_is_gone_has_a_commit_with_its_script(proje
     assert what in on(project, path)
 
 
-@pytest.mark.parametrize("name", ["20260101T000000Z-dead", "20260102T030404Z-zzzz", "zzz"])
+@pytest.mark.parametrize("name", ["20260101T000000Z-dead", "20260102T030404Z-zzzz"])
 def test_a_line_that_main_lacks_is_of_a_later_campaign(project: Project, name: str) -> None:
     table = table_of(project)
     table["history"].insert(0, table["history"][0] | {"campaign": name})
@@ -322,6 +322,12 @@ def test_a_variant_that_joins_a_campaign_of_main_is_a_warning(tmp_path: Path) ->
     put(project, whole)
     what = f"adds variant steps=2 of sums/add.py on {MACHINE} to a campaign that `main` has"
     assert record_warned(project) == [what]
+    (grown,) = whole["campaigns"].values()
+    grown |= {"modified": True, "state": grown["state"] | {"shared": True}}
+    put(project, whole)
+    assert record_warned(project) == [
+        f"{what}, and changes what that says of itself (modified, state.shared)"
+    ]
 
 
 def test_a_variant_that_main_has_goes_only_once_it_is_measured_no_longer(tmp_path: Path) -> None:

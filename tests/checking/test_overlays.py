@@ -277,9 +277,22 @@ def test_a_line_that_is_here_twice_is_here_once_after_an_import(project: Project
 
 def test_history_of_campaigns_that_nobody_knows_is_added_only_if_that_is_meant(project: Project) -> None:
     bundle = bundle_of("steps=1")
-    bundle["records"][0]["history"].append(LINE | {"campaign": "another"})
+    bundle["records"][0]["history"].append(LINE | {"campaign": "20260102-another"})
     (said,) = refused(project, bundle)
-    assert f"it would add sums/add.py on {ADA}: the history of campaign another;" in said
+    assert f"it would add sums/add.py on {ADA}: the history of campaign 20260102-another;" in said
+
+
+def test_a_line_of_a_campaign_that_no_variant_is_of_is_added_only_if_that_is_meant(project: Project) -> None:
+    bundle = bundle_of("steps=1")
+    (record,) = bundle["records"]
+    name = "20260103T030405Z-none"
+    record["campaigns"][name] = campaign(record) | {
+        "started": "2026-01-03T03:04:05Z",
+        "finished": "2026-01-03T03:05:05Z",
+    }
+    record["history"].append(LINE | {"campaign": name, "date": "2026-01-03"})
+    (said,) = refused(project, bundle)
+    assert f"it would add sums/add.py on {ADA}: the history of campaign {name};" in said
 
 
 def test_a_campaign_that_was_gone_on_with_is_added_to_only_if_that_is_meant(project: Project) -> None:

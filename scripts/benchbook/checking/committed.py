@@ -40,8 +40,6 @@ from benchbook.content.validation import (
 RESTORE = "restore it from `main`; what is measured again is a campaign of its own"
 # In full: a tag of a stranger's fork may be called `origin/main`.
 _MAIN = ("refs/remotes/origin/main", "refs/heads/main")
-# What of a moment the name of a campaign leaves out.
-_NO_MARKS = str.maketrans("", "", "-:")
 
 
 @dataclass(frozen=True)
@@ -342,13 +340,28 @@ def replaced_records(project: Project, committed: Committed) -> Iterator[Problem
         ]
         if joining:
             what = f"adds variant {few(joining)} of {table['script']} on {table['machine']} to a campaign "
+            what += "that `main` has"
+            if odd := _gone_on_with(before, table, {table["variants"][name]["campaign"] for name in joining}):
+                what += f", and changes what that says of itself ({', '.join(odd)})"
             fix = "say in the pull request who measured it, and when"
-            yield Problem(shown, json_line(text, ("variants", joining[0])), f"{what}that `main` has", fix)
+            yield Problem(shown, json_line(text, ("variants", joining[0])), what, fix)
         if corrected := [name for name in before["variants"] if _is_corrected(name, before, table)]:
             where = f"{table['script']} on {table['machine']}"
             what = f"changes what is quoted of variant {few(corrected)} of {where}"
             fix = "say in the pull request where the source says so"
             yield Problem(shown, json_line(text, ("variants", corrected[0])), what, fix)
+
+
+def _gone_on_with(
+    before: Mapping[str, Any], table: Mapping[str, Any], campaigns: Collection[str]
+) -> list[str]:
+    """What measured campaigns of `before` say otherwise of themselves in `table`, but for their end."""
+    found: set[str] = set()
+    for name in campaigns:
+        known, campaign = (side["campaigns"][name] for side in (before, table))
+        if "source" not in known and "source" not in campaign:
+            found.update(session_differences(*(from_table(Campaign, one) for one in (known, campaign)))[1])
+    return sorted(found - {"finished"})
 
 
 def _is_corrected(name: str, before: Mapping[str, Any], table: Mapping[str, Any]) -> bool:
@@ -551,14 +564,9 @@ def _history_problems(
     ]
     done = known - set(grown)
     odd += [line.campaign for line in new if line.campaign in done and not has_same(old, line)]
-    # Campaigns are called by their start, and a line has the day of their end.
     dated = (line.campaign for line in old if first <= line.date <= last)
     latest = max((*before["campaigns"], *dated), default="")
-    odd += [
-        line.campaign
-        for line in new
-        if line.campaign not in known and not latest < line.campaign <= f"{line.date.translate(_NO_MARKS)}Z"
-    ]
+    odd += [line.campaign for line in new if line.campaign not in known and line.campaign <= latest]
     names = {line.campaign for line in new}
     stay = list(dict.fromkeys(line.campaign for line in old if line.campaign in names))
     here = dict.fromkeys(line.campaign for line in new if line.campaign in stay)

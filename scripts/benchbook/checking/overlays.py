@@ -135,7 +135,7 @@ def _compare_histories(old: Record, new: Record, merged: Record, title: str, fou
     ]
     if forged:
         found.replaced.append(f"{title}: the history of campaign {few(list(dict.fromkeys(forged)))}")
-    known = {*old.campaigns, *new.campaigns, *(line.campaign for line in old.history)}
+    known = {*old.campaigns, *merged.campaigns, *(line.campaign for line in old.history)}
     strange = [line.campaign for line in new.history if line.campaign not in known]
     if strange:
         found.added.append(f"{title}: the history of campaign {few(list(dict.fromkeys(strange)))}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from statistics import median
 from typing import Any
 
@@ -252,10 +252,13 @@ def _odd_history(
     first, last = measured_days(now)
     campaigns: set[str] = set()
     for place, told in enumerate(table["history"]):
-        odd = "stands there twice" if told["campaign"] in campaigns else _odd_line(told, table)
-        campaigns.add(told["campaign"])
         if not first <= told["date"] <= last:
-            odd = f"is of {told['date']}, when nothing was measured"
+            odd: str | None = f"is of {told['date']}, when nothing was measured"
+        elif told["campaign"] in campaigns:
+            odd = "stands there twice"
+        else:
+            odd = _odd_line(told, table)
+        campaigns.add(told["campaign"])
         for variant, medians in told["medians"].items():
             for name, value in medians.items():
                 if name in declared and (number := odd_number(value, declared[name])) is not None:
@@ -276,6 +279,8 @@ def _odd_line(told: Mapping[str, Any], table: Mapping[str, Any]) -> str | None:
         began, ended = campaign["started"][: len("2026-01-31")], campaign["finished"][: len("2026-01-31")]
         if not began <= told["date"] <= ended:
             return f"is of {told['date']}, and the campaign of {began}"
+    elif not _begun_in_time(told["campaign"], date.fromisoformat(told["date"])):
+        return f"is of {told['date']}, and by its name it did not begin in the week before"
     for name, medians in told["medians"].items():
         variant = table["variants"].get(name)
         if variant is None or variant["campaign"] != told["campaign"]:
@@ -286,6 +291,11 @@ def _odd_line(told: Mapping[str, Any], table: Mapping[str, Any]) -> str | None:
             if not known or not math.isclose(median(map(float, samples)), value, rel_tol=AGREEMENT):
                 return f"says that {metric} of variant {name} is {value:.4g}, and its runs do not"
     return None
+
+
+def _begun_in_time(campaign: str, day: date) -> bool:
+    """Whether a campaign, which is called by its start, may have ended on a day."""
+    return f"{day - LONGEST_CAMPAIGN:%Y%m%d}" <= campaign <= f"{day:%Y%m%d}Z"
 
 
 def _undeclared(variant: Mapping[str, Any], script: Script) -> list[str]:
