@@ -24,6 +24,7 @@ from benchbook.content.machines import (
 from benchbook.content.problems import BenchbookError
 from benchbook.content.validation import machine_problems
 from benchbook.machines.accelerators import accelerator_table, ask_torch, find_accelerators
+from benchbook.machines.circumstances import kernel_settings
 from benchbook.machines.description import NAME, describe, describe_cpu, memory_bytes, named
 from benchbook.machines.nvml import Nvml
 from benchbook.recording import command
@@ -321,3 +322,17 @@ def test_a_process_of_lower_priority_is_told_from_others() -> None:
         program = [sys.executable, "-c", f"import os\n{change}\n{told}"]
         said.append(subprocess.run(program, capture_output=True, text=True, check=True).stdout)
     assert len(set(said)) == 3
+
+
+def test_what_the_kernel_is_set_to_is_read_from_its_files(tmp_path: Path) -> None:
+    assert kernel_settings(tmp_path) == {}
+    write(tmp_path / "sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n")
+    write(
+        tmp_path / "proc/self/status", "Name:\tpython\nPid:\t12\nTHP_enabled:\t1\nMems_allowed_list:\t0-1\n"
+    )
+    assert kernel_settings(tmp_path) == {
+        "sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never",
+        "THP_enabled": "1",
+        "Mems_allowed_list": "0-1",
+    }
+    assert kernel_settings() == kernel_settings()

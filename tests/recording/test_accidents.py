@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import errno
 import gzip
+import hashlib
 import json
 import math
 import os
@@ -13,6 +15,8 @@ import resource
 import shutil
 import signal
 import subprocess
+import sys
+import time
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -34,7 +38,7 @@ from benchbook.machines.circumstances import deciding_variables, differ
 from benchbook.machines.description import describe
 from benchbook.recording import campaign as campaigns
 from benchbook.recording import command as recording
-from benchbook.recording import hosts
+from benchbook.recording import hosts, installed_packages
 from benchbook.recording import session as sessions
 from benchbook.recording.campaign import Turn, header
 from benchbook.recording.installed_packages import installed_code, versions
@@ -1021,6 +1025,7 @@ def test_a_journal_that_does_not_tell_of_what_older_ones_left_out_is_gone_on_wit
         ("cpu_quota", 0.25),
         ("cores", {"kinds": {"": 2}, "cores": 1, "nodes": 1}),
         ("priority", {"niceness": 19, "class": 0}),
+        ("kernel_settings", {"sys/kernel/mm/transparent_hugepage/enabled": "always madvise [never]"}),
     ],
 )
 def test_a_campaign_is_not_gone_on_with_on_another_file_system_or_under_other_limits(
@@ -1573,19 +1578,79 @@ def code_in_an_archive(folder: Path, text: str) -> Path:
     return folder / "site.zip"
 
 
+def code_without_a_source(folder: Path, text: str) -> Path:
+    write(folder / "site/__pycache__/gadget.cpython-311.pyc", str(time.time_ns()))
+    return write(folder / "site/gadget.pyc", text).parent
+
+
+def code_in_a_path_file(folder: Path, text: str) -> Path:
+    return write(folder / "site/gadget.pth", f"import sys; {text}").parent
+
+
+def listed_file(site: Path, name: str, text: str) -> Path:
+    """A file of an installed package, as the list of its files has it once it is installed."""
+    path = site / name
+    if not path.is_file():
+        install(site, "1.0")
+        write(path, text)
+        digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
+        lines = (
+            f"{name},sha256={digest},{len(text)}\ngadget/__pycache__/a.pyc,,\ngadget-1.0.dist-info/RECORD,,\n"
+        )
+        write(site / "gadget-1.0.dist-info/RECORD", lines)
+    return path
+
+
 def code_of_an_unnamed_package(folder: Path, text: str) -> Path:
     """A package that the script does not name, edited where it is installed."""
-    if not (folder / "site").is_dir():
-        install(folder / "site", "1.0")
-        names = ("gadget/__init__.py", listed := "gadget-1.0.dist-info/RECORD")
-        write(folder / "site" / listed, "".join(f"{name},,\n" for name in names))
-    code = write(folder / "site/gadget/__init__.py", text)
-    later = code.stat().st_mtime + 60 * len(text)
-    os.utime(code, (later, later))
+    code = listed_file(folder / "site", "gadget/__init__.py", text)
+    later = code.stat().st_mtime + 60
+    os.utime(write(code, text), (later, later))
     return folder / "site"
 
 
-@pytest.mark.parametrize("put", [code_in_a_link, code_in_an_archive, code_of_an_unnamed_package])
+def an_older_file_of_a_package(folder: Path, text: str) -> Path:
+    """As `cp -p` puts it there."""
+    os.utime(write(listed_file(folder / "site", "gadget/__init__.py", text), text), (1, 1))
+    return folder / "site"
+
+
+def a_library_with_a_version(folder: Path, text: str) -> Path:
+    write(listed_file(folder / "site", "gadget.libs/libspeed.so.1", text), text)
+    return folder / "site"
+
+
+def a_library_that_goes(folder: Path, text: str) -> Path:
+    """A package may do without it, and be slower."""
+    library = listed_file(folder / "site", "gadget/_speedups.so", text)
+    if text != "x = 1\n":
+        library.unlink()
+    return folder / "site"
+
+
+def another_build_of_a_package(folder: Path, text: str) -> Path:
+    shutil.rmtree(folder / "site", ignore_errors=True)
+    listed_file(folder / "site", "gadget/__init__.py", text)
+    with open(folder / "site/gadget-1.0.dist-info/RECORD", "a") as file:
+        file.write(f"../bin/gadget,sha256={time.time_ns()},9\n")
+    write(folder / "bin/gadget", "#!python")
+    return folder / "site"
+
+
+@pytest.mark.parametrize(
+    "put",
+    [
+        another_build_of_a_package,
+        code_in_a_link,
+        code_in_an_archive,
+        code_without_a_source,
+        code_in_a_path_file,
+        code_of_an_unnamed_package,
+        an_older_file_of_a_package,
+        a_library_with_a_version,
+        a_library_that_goes,
+    ],
+)
 def test_a_campaign_is_not_gone_on_with_where_code_that_could_be_imported_is_other_code(
     project: Project,
     tmp_path: Path,
@@ -1598,6 +1663,71 @@ def test_a_campaign_is_not_gone_on_with_where_code_that_could_be_imported_is_oth
         monkeypatch.setenv("PYTHONPATH", str(put(tmp_path, text)))
         stopped(project, monkeypatch, 1)
         assert ("a new campaign begins" in capsys.readouterr().err) == (text == "x = 10\n")
+    assert record(project) == 0
+
+
+def in_a_linked_folder(place: Path) -> Path:
+    """A folder that a link leads to, and which no file says is a package."""
+    (place / "site").mkdir(parents=True)
+    (place / "site/gadget").symlink_to(place / "kept")
+    return place / "kept/part.py"
+
+
+def in_an_environment(place: Path) -> Path:
+    """A folder that says it is an environment of its own."""
+    write(place / "site/gadget/pyvenv.cfg", "")
+    return place / "site/gadget/part.py"
+
+
+def beside_what_was_installed(place: Path) -> Path:
+    """A module in the folder of a package that does not list it."""
+    listed_file(place / "site", "gadget/__init__.py", "")
+    return place / "site/gadget/part.py"
+
+
+def beside_a_folder_of_our_name(place: Path) -> Path:
+    """A module in a folder that has another package of the name of this one."""
+    write(place / "site/benchbook/__init__.py", "")
+    write(place / "site/gadget/__init__.py", "")
+    return place / "site/gadget/part.py"
+
+
+PARTS = [in_a_linked_folder, in_an_environment, beside_what_was_installed, beside_a_folder_of_our_name]
+
+
+@pytest.mark.parametrize("put", PARTS)
+def test_a_campaign_is_not_gone_on_with_where_what_its_runs_imported_is_other_code(
+    project: Project,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    put: Callable[[Path], Path],
+) -> None:
+    code = put(tmp_path / "place")
+    add_script(project.root, PLAIN.replace("doubled =", "from gadget import part\ndoubled = part.n *"), TIMED)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "place/site"))
+    for text in ("n = 1\n", "n = 1\n", "n = 10\n"):
+        write(code, text)
+        stopped(project, monkeypatch, 1)
+        assert ("a new campaign begins" in capsys.readouterr().err) == (text == "n = 10\n")
+    code.unlink()
+    assert record(project) == 1
+    assert "a new campaign begins" in capsys.readouterr().err
+
+
+def test_runs_from_before_and_after_an_edit_of_what_they_import_are_not_kept(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = write(tmp_path / "site/gadget.py", "n = 1\n")
+    add_script(project.root, PLAIN.replace("doubled =", "import gadget\ndoubled = gadget.n *"), SWEEP)
+    monkeypatch.setenv("PYTHONPATH", str(code.parent))
+    changes_after(monkeypatch, 2, lambda: write(code, "n = 2\n"))
+    assert record(project) == 1
+    assert (
+        "snippets/guide/small.py:1: site/gadget.py changed while it was recorded, and no run of this session is "
+        "kept; leave what it imports as it is until it is recorded, and record it again"
+    ) in capsys.readouterr().err.splitlines()
+    assert not project.records.exists()
     assert record(project) == 0
 
 
@@ -1621,21 +1751,45 @@ def test_code_counts_wherever_python_looks_for_it(tmp_path: Path, monkeypatch: p
 def test_what_was_edited_where_it_is_installed_is_told_from_what_was_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install(tmp_path, "1.0")
-    names = ("gadget/__init__.py", "gadget/notes.txt", "gadget-1.0.dist-info/RECORD")
-    code, notes, listed = (write(tmp_path / name, "x = 1\n") for name in names)
-    write(listed, "".join(f"{name},,\n" for name in names))
+    code = listed_file(tmp_path, "gadget/__init__.py", "x = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    found = [versions(["gadget"])["sources"]]
+    later = (tmp_path / "gadget-1.0.dist-info/RECORD").stat().st_mtime + 60
+    for text in ("x = 1\n", "x = 2\n", "x = 3\n", "x = 10\n"):
+        os.utime(write(code, text), (later, later))
+        found.append(versions(["gadget"])["sources"])
+    assert found[0] == found[1]
+    assert len({told["gadget"] for told in found}) == 4
+
+
+def test_an_edit_that_keeps_the_time_of_an_older_file_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = listed_file(tmp_path, "gadget/__init__.py", "x = 1\n")
     monkeypatch.syspath_prepend(tmp_path)
     as_installed = versions(["gadget"])["sources"]
-    later = listed.stat().st_mtime + 60
-    os.utime(notes, (later, later))
-    assert versions(["gadget"])["sources"] == as_installed
-    found = []
-    for text in ("x = 1\n", "x = 2\n"):
-        write(code, text)
-        os.utime(code, (later, later))
-        found.append(versions(["gadget"])["sources"])
-    assert as_installed != found[0] != found[1]
+    # What was written in the second after the list may be of the installation.
+    time.sleep(1.1)
+    os.utime(write(code, "x = 2\n"), (1, 1))
+    assert versions(["gadget"])["sources"] != as_installed
+
+
+def test_another_python_of_the_same_version_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = write(tmp_path / "lib/random.py", "x = 1\n").parent
+    monkeypatch.setattr(installed_packages, "LIBRARY", library)
+    program = write(tmp_path / "bin/python3", "one build")
+    found = [installed_code(None, {}), installed_code(None, {})]
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "executable", str(program))
+        found.append(installed_code(None, {}))
+        write(program, "another build")
+        found.append(installed_code(None, {}))
+    write(library / "site-packages/gadget.py", "x = 1\n")
+    found.append(installed_code(None, {}))
+    write(library / "random.py", "x = 2\n")
+    found.append(installed_code(None, {}))
+    assert found[0] == found[1] == found[4]
+    assert len(set(found)) == 4
 
 
 @pytest.mark.parametrize("file", ["direct_url.json", "RECORD"])

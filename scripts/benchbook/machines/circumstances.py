@@ -26,6 +26,16 @@ GIT_SECONDS = 60.0
 MOUNTS = Path("/proc/self/mounts")
 BLOCK_DEVICES = Path("/sys/dev/block")
 PROCESSORS = Path("/sys/devices/system/cpu")
+# What the kernel is set to that decides how fast processors and memory are, and what it says of a process.
+SETTINGS = (
+    *(f"sys/kernel/mm/transparent_hugepage/{name}" for name in ("enabled", "defrag", "shmem_enabled")),
+    *(f"proc/sys/vm/{name}" for name in ("overcommit_memory", "swappiness", "nr_hugepages")),
+    *(f"proc/sys/kernel/{name}" for name in ("numa_balancing", "randomize_va_space")),
+    *(f"sys/devices/system/cpu/{name}" for name in ("smt/control", "cpufreq/boost", "intel_pstate/no_turbo")),
+    "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+    "proc/self/personality",
+)
+_OF_A_PROCESS = re.compile(r"(THP_enabled|Speculation\w*|Mems_allowed_list):\s*(.*)")
 # Records and predictions are what is being made; pages change no number.
 CHANGES_NUMBERS = ("snippets", "scripts", ":!snippets/records", ":!snippets/predictions")
 # How variables begin that are known to decide a script's numbers.
@@ -210,6 +220,17 @@ def priority() -> dict[str, int]:
     if hasattr(os, "sched_getscheduler"):
         found["class"] = os.sched_getscheduler(0)
     return found
+
+
+def kernel_settings(root: Path = Path("/")) -> dict[str, str]:
+    """What the kernel is set to, and how it treats this process, by file and field; what it tells of.
+
+    Parameters:
+        root: The folder that its files lie below.
+    """
+    found = {name: kernel_text(root / name) for name in SETTINGS}
+    found |= dict(_OF_A_PROCESS.findall(kernel_text(root / "proc/self/status")))
+    return {name: value for name, value in found.items() if value}
 
 
 def memory_limits() -> dict[str, int]:

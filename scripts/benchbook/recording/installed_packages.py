@@ -1,10 +1,11 @@
-"""What is installed in this environment: versions, code that was edited, and where an import leads.
+"""What is installed in this environment: Python, versions, what was edited, and where an import leads.
 
 It imports nothing that is installed, so that a process of its own can tell it at once.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import hashlib
 import importlib.metadata
@@ -15,7 +16,7 @@ import platform
 import re
 import sys
 import sysconfig
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -34,8 +35,15 @@ COMPANIONS = (
 LIBRARY = Path(sysconfig.get_path("stdlib")).resolve()
 # Its own code is told by the commit that is checked out, and whether it is modified.
 OWN = "benchbook"
-# Code as it is imported, and what kernels are compiled from as a script runs.
-CODE_SUFFIXES = (".py", ".so", ".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hpp")
+_OF_OWN = f"{OWN}/recording/installed_packages.py"
+# Code as it is imported and started, and what kernels are compiled from as a script runs.
+_CODE = re.compile(r".*(\.(pyc?|pth|c|cc|cpp|cu|cuh|h|hpp|pyd|dll|dylib)|\.so(\.[0-9]+)*)", re.DOTALL)
+# What Python makes of code by itself.
+_MADE = "__pycache__"
+# Folders of the standard library: of what is installed beside it, and of its own tests.
+_NO_LIBRARY = ("site-packages", "dist-packages", "test")
+# What an installer makes: notes of its own, and programs that name the interpreter.
+_MADE_FOR_A_PLACE = re.compile(r"[^/]+\.dist-info/|(\.\./)+(bin|Scripts)/")
 # What is imported by one name, as a package lists its files.
 _MODULE = re.compile(r"([^/]+)(?:/__init__)?\.py")
 
@@ -94,7 +102,7 @@ def stray_import(names: Sequence[str]) -> str:
 
 
 def installed_code(pythonpath: str | None, sources: Mapping[str, str]) -> str:
-    """A digest of all that a script could import here, but for the standard library and this package.
+    """A digest of Python itself, and of all that a script could import here but for this package.
 
     Parameters:
         pythonpath: That of the scripts.
@@ -103,23 +111,78 @@ def installed_code(pythonpath: str | None, sources: Mapping[str, str]) -> str:
     packages = {_identity(each, sources) for each in importlib.metadata.distributions()}
     # In their order: of two modules of one name the first is imported.
     places = [_state(place) for place in _places([*(pythonpath or "").split(os.pathsep), *sys.path])]
-    return hashlib.sha256("\n".join([*sorted(packages), *places]).encode()).hexdigest()[:16]
+    told = [*_interpreter(), *sorted(packages), *places]
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
+
+
+def _interpreter() -> list[str]:
+    """How Python was built, and the state of its program and of its standard library."""
+    programs = [os.path.realpath(sys.executable)]
+    # Its program may be a library that the one it was started by loads.
+    with contextlib.suppress(OSError), open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+        programs += sorted({line.split(maxsplit=5)[-1].strip() for line in maps if "/libpython" in line})
+    read = [_digest_of(path) for path in programs if os.path.isfile(path)]
+    return [sys.version, *read, _state(LIBRARY, _NO_LIBRARY)]
+
+
+def unlisted_code(files: Iterable[str], root: str) -> dict[str, str]:
+    """Digests of the files that no package lists and Python does not bring, by path; from `root` if below it.
+
+    Wherever they lie: where a link leads, or beside what was installed. Of the rest `installed_code` tells.
+
+    Parameters:
+        files: The paths from which modules were imported.
+        root: Of the project.
+    """
+    listed, own = _listed_files(), os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
+    found = {}
+    for path in sorted(set(files)):
+        if path in listed or path.startswith(own) or _is_of_python(path):
+            continue
+        # What is gone was made by the run.
+        with contextlib.suppress(OSError, ValueError):
+            below = os.path.commonpath([root, os.path.abspath(path)]) == root
+            found[os.path.relpath(path, root) if below else path] = _digest_of(path)
+    return found
+
+
+def changed_code(digests: Mapping[str, str], root: str) -> str:
+    """Which of the files of `unlisted_code` is not as it was; empty where all are."""
+    for name, digest in digests.items():
+        try:
+            if _digest_of(os.path.join(root, name)) == digest:
+                continue
+        except (OSError, ValueError):
+            pass
+        return name
+    return ""
+
+
+def _is_of_python(path: str) -> bool:
+    place = os.path.relpath(os.path.realpath(path), LIBRARY)
+    return not place.startswith(("..", *_NO_LIBRARY))
+
+
+@cache
+def _listed_files() -> frozenset[str]:
+    """The paths of what all packages here list."""
+    return frozenset(
+        os.path.join(str(package.locate_file("")), name)
+        for package in importlib.metadata.distributions()
+        for name in _listed(package.read_text("RECORD") or "")
+    )
 
 
 def _places(path: Sequence[str]) -> list[Path]:
     """The folders and archives of a search path that hold code of others, in its order."""
     found = dict.fromkeys(Path(os.path.realpath(entry)) for entry in path if entry and os.path.exists(entry))
-    return [
-        place
-        for place in found
-        if place not in {LIBRARY, LIBRARY / "lib-dynload"} and not (place / OWN).is_dir()
-    ]
+    return [place for place in found if place not in {LIBRARY, LIBRARY / "lib-dynload"}]
 
 
 def _identity(package: importlib.metadata.Distribution, sources: Mapping[str, str]) -> str:
-    """Name and version, and what was edited; of one that is from no index its files too.
+    """Name, version, files as they were installed, what was edited, and whence it is if from no index.
 
-    Those may change under one version. `sources` as in `installed_code`.
+    The files may be others under one version. `sources` as in `installed_code`.
     """
     # Each look at it parses it anew.
     metadata = package.metadata
@@ -127,10 +190,16 @@ def _identity(package: importlib.metadata.Distribution, sources: Mapping[str, st
     if name == OWN:
         return version
     known = sources.get(name)
-    told = [version, _code_of(package) if known is None else known]
-    if (origin := package.read_text("direct_url.json")) is not None:
-        told += [origin, package.read_text("RECORD") or ""]
+    told = [version, _build(package), _code_of(package) if known is None else known]
+    told.append(package.read_text("direct_url.json") or "")
     return "\n".join(told)
+
+
+def _build(package: importlib.metadata.Distribution) -> str:
+    """A digest of the files of a package as they were installed, but for what is made for one place."""
+    entries = _entries(package.read_text("RECORD") or "")
+    files = sorted(entry for entry in entries if not _MADE_FOR_A_PLACE.match(entry[0]))
+    return hashlib.sha256(repr(files).encode()).hexdigest()[:16]
 
 
 def _sources(names: Sequence[str]) -> dict[str, str]:
@@ -153,32 +222,62 @@ def _code_of(package: importlib.metadata.Distribution) -> str:
 
 
 def _edits(package: importlib.metadata.Distribution) -> str:
-    """A digest of the code of an installed package that was written after it was installed."""
+    """A digest of what an installed package holds otherwise than it was installed.
+
+    Read is what has another size, or was written after it was installed: all would take long. What is read
+    and holds what it should is no edit, for whoever copies an environment writes all of it.
+    """
     digest = hashlib.sha256()
     place = str(package.locate_file(""))
-    names = _listed(package.read_text("RECORD") or "")
-    listed = os.path.join(place, next((name for name in names if name.endswith(".dist-info/RECORD")), ""))
+    entries = _entries(package.read_text("RECORD") or "")
+    names = (name for name, _, _ in entries if name.endswith(".dist-info/RECORD"))
+    listed = os.path.join(place, next(names, ""))
     if not os.path.isfile(listed):
         return ""
     # The list is written last.
-    latest = os.stat(listed).st_mtime + 1
+    latest = _written(os.stat(listed)) + 1
     place = os.path.join(place, "")
-    for name in names:
-        if name.endswith(CODE_SUFFIXES):
-            # What is gone since fails by itself. `contextlib.suppress` would take longer than the look.
-            try:
-                if os.stat(place + name).st_mtime > latest:
-                    digest.update(Path(place + name).read_bytes())
-            except OSError:
+    for name, known, size in entries:
+        # `contextlib.suppress` would take longer than the look.
+        try:
+            status = os.stat(place + name)
+            if _written(status) <= latest and (not size or int(size) == status.st_size):
                 continue
+            held = _digest_of(place + name)
+        except OSError:
+            # What runs faster by a library may do without it.
+            held = "gone"
+        if held != known:
+            digest.update(repr((name, held)).encode())
     return digest.hexdigest()[:16]
 
 
+def _written(status: os.stat_result) -> float:
+    """When a file was written: a copy may keep the time of its original, but not when it came there."""
+    return max(status.st_mtime, status.st_ctime)
+
+
+def _digest_of(path: str) -> str:
+    """The SHA-256 of a file, as the `RECORD` of a package writes it."""
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").digest()
+    return "sha256=" + base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
 @cache
-def _listed(record: str) -> tuple[str, ...]:
-    """The files that the `RECORD` of a package lists, from the folder that it is installed in."""
-    # `Distribution.files` takes a second for ten thousand. No code has a comma in its name.
-    return tuple(line.partition(",")[0] for line in record.splitlines())
+def _entries(record: str) -> tuple[tuple[str, str, str], ...]:
+    """The files that the `RECORD` of a package lists, from the folder that it is installed in.
+
+    Each with its digest and its size in bytes, which are empty where nobody noted them.
+    """
+    # `Distribution.files` takes a second for ten thousand. Only names have quotes, those with a comma.
+    lines = (line.rsplit(",", 2) for line in record.splitlines() if _MADE not in line)
+    return tuple((line[0].strip('"'), line[1], line[2]) for line in lines if len(line) == 3)
+
+
+def _listed(record: str) -> list[str]:
+    """The files that the `RECORD` of a package lists, but for what Python made of its code."""
+    return [name for name, _, _ in _entries(record)]
 
 
 def _source(package: importlib.metadata.Distribution) -> Path | None:
@@ -191,10 +290,11 @@ def _source(package: importlib.metadata.Distribution) -> Path | None:
         return None
 
 
-def _state(folder: Path) -> str:
+def _state(folder: Path, left_out: Collection[str] = ()) -> str:
     """A digest of the code below a folder, but for the packages that were installed there, or of an archive.
 
-    Of what it holds, and not of when it was written: the same code on another machine is the same.
+    Of what it holds, and not of when it was written: the same code on another machine is the same. `left_out`
+    are names in that folder.
     """
     digest = hashlib.sha256()
     installed = {
@@ -202,7 +302,8 @@ def _state(folder: Path) -> str:
         for record in folder.glob("*.dist-info/RECORD")
         for name in _listed(record.read_text("utf-8", errors="replace"))
     }
-    for path in [str(folder)] if folder.is_file() else _code_below(str(folder), installed, set()):
+    out = installed.union(left_out, [OWN] if (folder / _OF_OWN).is_file() else [])
+    for path in [str(folder)] if folder.is_file() else _code_below(str(folder), out, set()):
         with contextlib.suppress(OSError), open(path, "rb") as file:
             told = os.path.relpath(path, folder), hashlib.file_digest(file, "sha256").digest()
             digest.update(repr(told).encode())
@@ -225,11 +326,12 @@ def _code_below(folder: str, left_out: Collection[str], seen: set[str]) -> Itera
             name
             for name in folders
             if not name.startswith(".")
+            and name != _MADE
             and name not in out
             and not os.path.exists(os.path.join(place, name, "pyvenv.cfg"))
         )
         for path in (os.path.join(place, name) for name in sorted(files) if name not in out):
-            if path.endswith(CODE_SUFFIXES) and os.path.isfile(path):
+            if _CODE.fullmatch(path) and os.path.isfile(path):
                 yield path
         # A package may be linked to where it is kept. Other links may lead to all that a machine has.
         for linked in (os.path.join(place, name) for name in folders):

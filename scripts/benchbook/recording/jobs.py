@@ -84,6 +84,7 @@ class Result:
             the outcome is OK.
         seconds: From the start of the first process to the end of the last.
         killed: Whether a signal ended it by which anyone ends a process: that says little of the script.
+        imported: Digests of the code that it imported and that no package lists, by path.
     """
 
     outcome: str
@@ -92,6 +93,7 @@ class Result:
     ranks: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
     killed: bool = False
+    imported: dict[str, str] = field(default_factory=dict)
 
     def table(self) -> dict[str, Any]:
         """This result as JSON objects."""

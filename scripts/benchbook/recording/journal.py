@@ -21,10 +21,11 @@ from benchbook.recording.jobs import Result, result_from
 LONGEST = timedelta(days=6)
 FOREIGN = "foreign_processes"
 # All packages, where regions stand, the file system and the disk that runs lie in, the limits of their memory
-# and processors, which cores those are of, how they are scheduled there, and the compilers that they find.
+# and processors, which cores those are of, how they are scheduled there, what the kernel is set to, and the
+# compilers that they find.
 LATER_KEYS = (
     *("installed", "regions", "file_system", "disk"),
-    *("memory_limits", "cpu_quota", "cores", "priority", "compilers"),
+    *("memory_limits", "cpu_quota", "cores", "priority", "kernel_settings", "compilers"),
 )
 
 
@@ -142,7 +143,7 @@ def open_journal(
     header: dict[str, Any],
     now: datetime,
     shown: str = "",
-    surpassed: Callable[[Journal], str] = lambda _: "",
+    unusable: Callable[[Journal], str] = lambda _: "",
 ) -> Journal:
     """The journal in `path` if it can be gone on with under `header`, else a new one.
 
@@ -152,14 +153,15 @@ def open_journal(
             those that are wanted now.
         now: The present.
         shown: The path as messages name it.
-        surpassed: Why a journal that could be gone on with has nothing for the record; empty if it has.
+        unusable: Why nothing more can be measured in a journal whose header is as it was; empty if something
+            can.
 
     Raises:
         UnwritableError: The file cannot be written.
     """
     there = path.is_file()
     old = read_journal(path, shown)
-    why = "cannot be read" if old is None else why_not_resumed(old, header, now) or surpassed(old)
+    why = "cannot be read" if old is None else why_not_resumed(old, header, now) or unusable(old)
     if old is not None and not why:
         return old
     fresh = Journal(path, header, shown=shown, instead=why if there else "")

@@ -25,6 +25,7 @@ from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
 from benchbook.content.records import CLOCK_SKEW, FIRST_DAY, Campaign, UnwritableError, writing
 from benchbook.content.script import Script, Variant
+from benchbook.content.terminal import plain
 from benchbook.machines.accelerators import Accelerators
 from benchbook.machines.cgroups import cpu_quota
 from benchbook.machines.circumstances import (
@@ -37,6 +38,7 @@ from benchbook.machines.circumstances import (
     differ,
     disk,
     file_system,
+    kernel_settings,
     made,
     memory_limits,
     passed_on,
@@ -47,6 +49,7 @@ from benchbook.machines.description import gigabytes
 from benchbook.machines.nvml import Identity, open_nvml
 from benchbook.recording import campaign as campaigns
 from benchbook.recording.hosts import Host, Hosts, preload_names, temporary_folder
+from benchbook.recording.installed_packages import changed_code
 from benchbook.recording.jobs import CRASHED, OK, OUT_OF_MEMORY, Result
 from benchbook.recording.journal import FOREIGN, Finished, Journal, journal_path, open_journal, read_journal
 from benchbook.recording.plan import Task, left
@@ -357,11 +360,12 @@ class Session:
             "cpu_quota": cpu_quota(),
             "cores": cores(),
             "priority": priority(),
+            "kernel_settings": kernel_settings(),
             "compilers": compilers(environment.get("PATH")),
         }
         path, shown = self._journal(task)
         header = campaigns.header(task, session, key)
-        journal = open_journal(path, header, began, shown, partial(campaigns.surpassed, task))
+        journal = open_journal(path, header, began, shown, partial(self._unusable, task))
         if journal.instead:
             instead = f"  {shown} {journal.instead}; a new campaign begins"
             self.console.print(instead, markup=False, soft_wrap=True)
@@ -397,6 +401,7 @@ class Session:
         try:
             self._see_that_commit_is_the_same(task.script, at_commit[0])
             _see_that_packages_are_the_same(task.script, packages, host)
+            _see_that_imports_are_the_same(task.script, journal)
         except BenchbookError as error:
             journal.cut_back(size)
             # They have imported what was there before.
@@ -424,6 +429,13 @@ class Session:
                 self._warn(f"{shown} is done with, and {count} run(s) {what}, go with it")
             journal.close()
         return problems, 0
+
+    def _unusable(self, task: Task, journal: Journal) -> str:
+        """Why nothing more can be measured in the campaign of a journal; empty if something can."""
+        for run in journal.finished:
+            if changed := changed_code(run.result.imported, self._root):
+                return f"is of other code in {plain(changed)}, which its runs imported"
+        return campaigns.surpassed(task, journal)
 
     def _warn_of_clock(self, began: datetime, ended: datetime) -> None:
         """Say that the clock was set since a session began, where it no longer says about `ended`."""
@@ -611,6 +623,17 @@ def _see_that_packages_are_the_same(script: Script, before: Mapping[str, str], h
         what = f"{how} while it was recorded, and no run of this session is kept"
         fix = "leave its packages as they are until it is recorded, and record it again"
         raise BenchbookError(Problem(script.path, line, what, fix))
+
+
+def _see_that_imports_are_the_same(script: Script, journal: Journal) -> None:
+    """Raise BenchbookError where two runs of a campaign imported one file with different content."""
+    seen: dict[str, str] = {}
+    for run in journal.finished:
+        for name, digest in run.result.imported.items():
+            if seen.setdefault(name, digest) != digest:
+                what = f"{plain(name)} changed while it was recorded, and no run of this session is kept"
+                fix = "leave what it imports as it is until it is recorded, and record it again"
+                raise BenchbookError(Problem(script.path, 1, what, fix))
 
 
 def _matters(name: str, script: Script) -> bool:

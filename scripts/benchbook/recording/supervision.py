@@ -23,6 +23,7 @@ from benchbook.machines.sampling import INTERVAL, Sampler
 from benchbook.recording import processes, worker
 from benchbook.recording.capture import Bounded, Scrubber
 from benchbook.recording.endings import ENDED_BY_OTHERS, SAME_SHOWN, SMALLER, TO_THE_END
+from benchbook.recording.installed_packages import unlisted_code
 from benchbook.recording.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT, Failure, Job, Result
 
 # How long the other processes of a run may go on once one has failed: their own errors tell little.
@@ -152,7 +153,12 @@ class Supervisor:
         if processes.any_dead(self.servers):
             raise LostError("its fork server ended")
         endings = [_ending(job, rank, starved, taken) for rank in ranks]
-        return self._judge(job, ranks, endings, timed_out, seconds, scrub)
+        result = self._judge(job, ranks, endings, timed_out, seconds, scrub)
+        if result.outcome != OK:
+            return result
+        # What lies in its own folder the run has made.
+        files = [file for file in _answer(ranks[0])["imported"] if not file.startswith(f"{folder}/")]
+        return replace(result, imported=unlisted_code(files, job.root))
 
     def _start(self, job: Job, folder: str, selector: selectors.BaseSelector) -> list[_Rank]:
         port = processes.free_port() if job.ranks > 1 else 0
@@ -277,7 +283,7 @@ class Supervisor:
         return {name: text for (name, _, _), text in zip(job.cells, texts, strict=True) if text}
 
     def _reading(self, rank: _Rank) -> dict[str, Any]:
-        answer = rank.told.answer or {}
+        answer = _answer(rank)
         cells = answer["cells"]
         for cell, peak in self.sampler.peaks(answer["device"], answer["spans"]).items():
             after = cells[cell]["device_memory"]
@@ -292,6 +298,10 @@ class Supervisor:
             "regions": answer["regions"],
             **({"traces": answer["traces"]} if "traces" in answer else {}),
         }
+
+
+def _answer(rank: _Rank) -> dict[str, Any]:
+    return rank.told.answer or {}
 
 
 def _environment_of_rank(rank: int, ranks: int, port: int) -> dict[str, str]:

@@ -186,8 +186,17 @@ def _run_cells(job: Job, seat: Seat, teller: Teller) -> dict[str, Any]:
         "device": meters.device,
         "baseline_memory": meters.baseline_memory,
         "regions": reached.names(),
+        "imported": _imported(job.script) if seat.rank == 0 else [],
         **({"traces": traces} if traces else {}),
     }
+
+
+def _imported(script: str) -> list[str]:
+    """The files that modules came from, as far as they say so, but for the script."""
+    modules = [module for module in [*sys.modules.values()] if isinstance(module, types.ModuleType)]
+    # Not by attribute: some modules import others when they are asked for a name.
+    files = [vars(module).get("__file__") for module in modules]
+    return [file for file in files if isinstance(file, str) and os.path.isabs(file) and file != script]
 
 
 def _make_main(job: Job) -> types.ModuleType:
