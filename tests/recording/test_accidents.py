@@ -41,7 +41,7 @@ from benchbook.recording import command as recording
 from benchbook.recording import hosts, installed_packages
 from benchbook.recording import session as sessions
 from benchbook.recording.campaign import Turn, header
-from benchbook.recording.installed_packages import installed_code, versions
+from benchbook.recording.installed_packages import changed_code, installed_code, unlisted_code, versions
 from benchbook.recording.jobs import CRASHED, OK, OUT_OF_MEMORY, Failure, Result
 from benchbook.recording.journal import LATER_KEYS, Journal, open_journal
 from benchbook.recording.plan import Task, make_plan
@@ -1760,6 +1760,17 @@ def test_what_was_edited_where_it_is_installed_is_told_from_what_was_installed(
         found.append(versions(["gadget"])["sources"])
     assert found[0] == found[1]
     assert len({told["gadget"] for told in found}) == 4
+
+
+def test_what_modules_say_of_their_files_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+    code = write(tmp_path / "below/part.py", "x = 1\n")
+    files = [str(tmp_path / name) for name in ("pipe.py", "below", "gone.py", "below/part.py")]
+    told = unlisted_code([*files, "/dev/zero", os.__file__, pytest.__file__], str(tmp_path))
+    assert list(told) == ["below/part.py"]
+    assert changed_code(told, str(tmp_path)) == ""
+    write(code, "x = 2\n")
+    assert changed_code(told, str(tmp_path)) == "below/part.py"
 
 
 def test_an_edit_that_keeps_the_time_of_an_older_file_is_told(

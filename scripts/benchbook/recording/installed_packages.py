@@ -241,7 +241,7 @@ def _edits(package: importlib.metadata.Distribution) -> str:
         # `contextlib.suppress` would take longer than the look.
         try:
             status = os.stat(place + name)
-            if _written(status) <= latest and (not size or int(size) == status.st_size):
+            if _written(status) <= latest and size in ("", str(status.st_size)):
                 continue
             held = _digest_of(place + name)
         except OSError:
@@ -258,7 +258,13 @@ def _written(status: os.stat_result) -> float:
 
 
 def _digest_of(path: str) -> str:
-    """The SHA-256 of a file, as the `RECORD` of a package writes it."""
+    """The SHA-256 of a file, as the `RECORD` of a package writes it.
+
+    Raises:
+        OSError: It cannot be read, or is none: a pipe would be waited for.
+    """
+    if not os.path.isfile(path):
+        raise FileNotFoundError(path)
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").digest()
     return "sha256=" + base64.urlsafe_b64encode(digest).decode().rstrip("=")
