@@ -330,9 +330,14 @@ def test_what_the_kernel_is_set_to_is_read_from_its_files(tmp_path: Path) -> Non
     write(
         tmp_path / "proc/self/status", "Name:\tpython\nPid:\t12\nTHP_enabled:\t1\nMems_allowed_list:\t0-1\n"
     )
+    write(
+        tmp_path / "proc/self/limits",
+        "Limit  Soft Limit\nMax stack size      8388608     unlimited   bytes\n",
+    )
     assert kernel_settings(tmp_path) == {
         "sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never",
         "THP_enabled": "1",
         "Mems_allowed_list": "0-1",
+        "stack size": "8388608",
     }
     assert kernel_settings() == kernel_settings()

@@ -36,6 +36,7 @@ SETTINGS = (
     "proc/self/personality",
 )
 _OF_A_PROCESS = re.compile(r"(THP_enabled|Speculation\w*|Mems_allowed_list):\s*(.*)")
+_LIMITS = re.compile(r"Max (stack size|open files|locked memory) +(\S+)")
 # Records and predictions are what is being made; pages change no number.
 CHANGES_NUMBERS = ("snippets", "scripts", ":!snippets/records", ":!snippets/predictions")
 # How variables begin that are known to decide a script's numbers.
@@ -230,6 +231,7 @@ def kernel_settings(root: Path = Path("/")) -> dict[str, str]:
     """
     found = {name: kernel_text(root / name) for name in SETTINGS}
     found |= dict(_OF_A_PROCESS.findall(kernel_text(root / "proc/self/status")))
+    found |= dict(_LIMITS.findall(kernel_text(root / "proc/self/limits")))
     return {name: value for name, value in found.items() if value}
 
 
