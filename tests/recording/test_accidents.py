@@ -1692,7 +1692,29 @@ def beside_a_folder_of_our_name(place: Path) -> Path:
     return place / "site/gadget/part.py"
 
 
-PARTS = [in_a_linked_folder, in_an_environment, beside_what_was_installed, beside_a_folder_of_our_name]
+def in_an_archive_of_the_script(place: Path) -> Path:
+    """In a zip file that is looked into once the script says so; the path of that."""
+    (place / "site").mkdir(parents=True)
+    return place / "code.zip"
+
+
+def put_code(path: Path, text: str) -> None:
+    """Write a module where it is sought, which may be in an archive."""
+    if path.suffix != ".zip":
+        write(path, text)
+        return
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(zipfile.ZipInfo("gadget/__init__.py"), "")
+        archive.writestr(zipfile.ZipInfo("gadget/part.py"), text)
+
+
+PARTS = [
+    in_an_archive_of_the_script,
+    in_a_linked_folder,
+    in_an_environment,
+    beside_what_was_installed,
+    beside_a_folder_of_our_name,
+]
 
 
 @pytest.mark.parametrize("put", PARTS)
@@ -1704,15 +1726,71 @@ def test_a_campaign_is_not_gone_on_with_where_what_its_runs_imported_is_other_co
     put: Callable[[Path], Path],
 ) -> None:
     code = put(tmp_path / "place")
-    add_script(project.root, PLAIN.replace("doubled =", "from gadget import part\ndoubled = part.n *"), TIMED)
+    searched = f"import sys\nsys.path.append('{tmp_path / 'place/code.zip'}')\nfrom gadget import part\n"
+    add_script(project.root, PLAIN.replace("doubled =", f"{searched}doubled = part.n *"), TIMED)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "place/site"))
     for text in ("n = 1\n", "n = 1\n", "n = 10\n"):
-        write(code, text)
+        put_code(code, text)
         stopped(project, monkeypatch, 1)
         assert ("a new campaign begins" in capsys.readouterr().err) == (text == "n = 10\n")
     code.unlink()
     assert record(project) == 1
     assert "a new campaign begins" in capsys.readouterr().err
+
+
+ELSEWHERE = {
+    "another rank": ("if os.environ['RANK'] == '1':\n    import part", "ranks = 2\n"),
+    "a child": ("if os.fork() == 0:\n    import part\n    os._exit(0)\nos.wait()", ""),
+}
+
+
+@pytest.mark.parametrize("case", ELSEWHERE)
+def test_a_campaign_is_not_gone_on_with_where_other_processes_of_a_run_imported_other_code(
+    project: Project,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    case: str,
+) -> None:
+    imports, table = ELSEWHERE[case]
+    code = write(tmp_path / "elsewhere/part.py", "n = 1\n")
+    lines = f"import os, sys\nsys.path.append('{code.parent}')\n{imports}\ndoubled ="
+    add_script(project.root, PLAIN.replace("doubled =", lines), TIMED.replace("repeats", f"{table}repeats"))
+    for text in ("n = 1\n", "n = 1\n", "n = 10\n"):
+        write(code, text)
+        stopped(project, monkeypatch, 1)
+        assert ("a new campaign begins" in capsys.readouterr().err) == (text == "n = 10\n")
+    assert record(project) == 0
+
+
+def test_a_campaign_is_not_gone_on_with_by_the_recorder_of_another_checkout(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_script(project.root, PLAIN, TIMED)
+    stopped(project, monkeypatch, 2)
+    stopped(project, monkeypatch, 2)
+    assert "new campaign" not in capsys.readouterr().err
+    monkeypatch.setattr(sessions, "RECORDER", write(tmp_path / "other/__init__.py", "x = 1\n").parent)
+    assert record(project) == 0
+    assert "a new campaign begins" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["x = 1\n", "x = 2\n"])
+def test_what_another_recorder_than_the_checkout_s_measures_is_of_modified_code(
+    project: Project,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    text: str,
+) -> None:
+    add_script(project.root, PLAIN, SWEEP)
+    write(project.root / "scripts/benchbook/__init__.py", "x = 1\n")
+    write(project.root / ".gitignore", ".benchbook\nother\n")
+    commit_all(project.root)
+    monkeypatch.setattr(sessions, "RECORDER", write(tmp_path / "other/__init__.py", text).parent)
+    assert record(project) == 0
+    said = f"{tmp_path / 'other'} records, which is not as the checkout's own" in capsys.readouterr().err
+    assert said == only_campaign(project).modified == (text == "x = 2\n")
 
 
 def test_runs_from_before_and_after_an_edit_of_what_they_import_are_not_kept(
@@ -1767,10 +1845,10 @@ def test_what_modules_say_of_their_files_is_not_waited_for(tmp_path: Path) -> No
     code = write(tmp_path / "below/part.py", "x = 1\n")
     files = [str(tmp_path / name) for name in ("pipe.py", "below", "gone.py", "below/part.py")]
     told = unlisted_code([*files, "/dev/zero", os.__file__, pytest.__file__], str(tmp_path))
-    assert list(told) == ["below/part.py"]
+    assert list(told) == ["below", "below/part.py"]
     assert changed_code(told, str(tmp_path)) == ""
     write(code, "x = 2\n")
-    assert changed_code(told, str(tmp_path)) == "below/part.py"
+    assert changed_code(told, str(tmp_path)) == "below"
 
 
 def test_an_edit_that_keeps_the_time_of_an_older_file_is_told(

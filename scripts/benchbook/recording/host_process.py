@@ -11,6 +11,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 from typing import Any
@@ -79,11 +80,13 @@ def run_host() -> None:
     context = multiprocessing.get_context("forkserver")
     os.environ[NAMES] = json.dumps(configuration["preload"])
     context.set_forkserver_preload(["benchbook.recording.preload", "benchbook.recording.worker"])
-    unfit = _start_server(context)
+    # It imports while this process looks at what is installed.
+    forkserver.ensure_running()
     names = configuration["packages"]
     told = versions(names)
     installed = installed_code(configuration["pythonpath"], told["sources"])
-    channel.send({"unfit": unfit, **told, "installed": installed, "stray": stray_import(names)})
+    stray = stray_import(names)
+    channel.send({"unfit": _start_server(context), **told, "installed": installed, "stray": stray})
     supervisor = Supervisor(
         context,
         processes.descendants(),
@@ -114,7 +117,7 @@ def run_host() -> None:
 
 
 def _start_server(context: ForkServerContext) -> str:
-    """Start the fork server; why it is not fit to be forked, empty if it is."""
+    """Start the fork server, if it does not run; why it is not fit to be forked, empty if it is."""
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_look_around, args=(theirs,))
     process.start()

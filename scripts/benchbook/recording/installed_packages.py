@@ -38,12 +38,14 @@ OWN = "benchbook"
 _OF_OWN = f"{OWN}/recording/installed_packages.py"
 # Code as it is imported and started, and what kernels are compiled from as a script runs.
 _CODE = re.compile(r".*(\.(pyc?|pth|c|cc|cpp|cu|cuh|h|hpp|pyd|dll|dylib)|\.so(\.[0-9]+)*)", re.DOTALL)
+# What packages bring along for people and for editors.
+_NO_CODE = (".svg", ".png", ".html", ".css", ".js", ".pyi")
 # What Python makes of code by itself.
 _MADE = "__pycache__"
 # Folders of the standard library: of what is installed beside it, and of its own tests.
 _NO_LIBRARY = ("site-packages", "dist-packages", "test")
-# What an installer makes: notes of its own, and programs that name the interpreter.
-_MADE_FOR_A_PLACE = re.compile(r"[^/]+\.dist-info/|(\.\./)+(bin|Scripts)/")
+# Parts of entries that an installer makes: notes of its own, and programs that name the interpreter.
+_MADE_FOR_A_PLACE = (".dist-info/", "../bin/", "../Scripts/")
 # What is imported by one name, as a package lists its files.
 _MODULE = re.compile(r"([^/]+)(?:/__init__)?\.py")
 
@@ -110,7 +112,7 @@ def installed_code(pythonpath: str | None, sources: Mapping[str, str]) -> str:
     """
     packages = {_identity(each, sources) for each in importlib.metadata.distributions()}
     # In their order: of two modules of one name the first is imported.
-    places = [_state(place) for place in _places([*(pythonpath or "").split(os.pathsep), *sys.path])]
+    places = [code_state(place) for place in _places([*(pythonpath or "").split(os.pathsep), *sys.path])]
     told = [*_interpreter(), *sorted(packages), *places]
     return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
 
@@ -122,40 +124,53 @@ def _interpreter() -> list[str]:
     with contextlib.suppress(OSError), open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
         programs += sorted({line.split(maxsplit=5)[-1].strip() for line in maps if "/libpython" in line})
     read = [_digest_of(path) for path in programs if os.path.isfile(path)]
-    return [sys.version, *read, _state(LIBRARY, _NO_LIBRARY)]
+    return [sys.version, *read, code_state(LIBRARY, _NO_LIBRARY)]
 
 
-def unlisted_code(files: Iterable[str], root: str) -> dict[str, str]:
-    """Digests of the files that no package lists and Python does not bring, by path; from `root` if below it.
+def unlisted_code(places: Iterable[str], root: str) -> dict[str, str]:
+    """Digests of the code that no package lists and Python does not bring, by path; from `root` if below it.
 
-    Wherever they lie: where a link leads, or beside what was installed. Of the rest `installed_code` tells.
+    Wherever it lies: where a link leads, or beside what was installed. Of the rest `installed_code` tells.
 
     Parameters:
-        files: The paths from which modules were imported.
+        places: The files from which modules were imported, and folders and archives that more were sought in.
         root: Of the project.
     """
     listed, own = _listed_files(), os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
     found = {}
-    for path in sorted(set(files)):
+    for path in sorted(set(places)):
         if path in listed or path.startswith(own) or _is_of_python(path):
             continue
         # What is gone was made by the run.
         with contextlib.suppress(OSError, ValueError):
             below = os.path.commonpath([root, os.path.abspath(path)]) == root
-            found[os.path.relpath(path, root) if below else path] = _digest_of(path)
+            found[os.path.relpath(path, root) if below else path] = _digest_in(path)
     return found
 
 
 def changed_code(digests: Mapping[str, str], root: str) -> str:
-    """Which of the files of `unlisted_code` is not as it was; empty where all are."""
+    """Which of the places of `unlisted_code` is not as it was; empty where all are."""
     for name, digest in digests.items():
         try:
-            if _digest_of(os.path.join(root, name)) == digest:
+            if _digest_in(os.path.join(root, name)) == digest:
                 continue
         except (OSError, ValueError):
             pass
         return name
     return ""
+
+
+def _digest_in(path: str) -> str:
+    """A digest of a file, of the code below a folder, or of the archive that holds what the path names.
+
+    Raises:
+        OSError: There is nothing to read.
+    """
+    if os.path.isdir(path):
+        return code_state(Path(path))
+    while not os.path.lexists(path) and os.path.dirname(path) != path:
+        path = os.path.dirname(path)
+    return _digest_of(path)
 
 
 def _is_of_python(path: str) -> bool:
@@ -197,9 +212,9 @@ def _identity(package: importlib.metadata.Distribution, sources: Mapping[str, st
 
 def _build(package: importlib.metadata.Distribution) -> str:
     """A digest of the files of a package as they were installed, but for what is made for one place."""
-    entries = _entries(package.read_text("RECORD") or "")
-    files = sorted(entry for entry in entries if not _MADE_FOR_A_PLACE.match(entry[0]))
-    return hashlib.sha256(repr(files).encode()).hexdigest()[:16]
+    lines = _lines(package.read_text("RECORD") or "")
+    told = sorted(line for line in lines if not any(part in line for part in _MADE_FOR_A_PLACE))
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
 
 
 def _sources(names: Sequence[str]) -> dict[str, str]:
@@ -218,7 +233,7 @@ def _sources(names: Sequence[str]) -> dict[str, str]:
 def _code_of(package: importlib.metadata.Distribution) -> str:
     """The state of its code, as far as it is not what was installed."""
     source = _source(package)
-    return _edits(package) if source is None else _state(source)
+    return _edits(package) if source is None else code_state(source)
 
 
 def _edits(package: importlib.metadata.Distribution) -> str:
@@ -229,19 +244,26 @@ def _edits(package: importlib.metadata.Distribution) -> str:
     """
     digest = hashlib.sha256()
     place = str(package.locate_file(""))
-    entries = _entries(package.read_text("RECORD") or "")
-    names = (name for name, _, _ in entries if name.endswith(".dist-info/RECORD"))
+    record = package.read_text("RECORD") or ""
+    names = (name for name, _, _ in _entries(record) if name.endswith(".dist-info/RECORD"))
     listed = os.path.join(place, next(names, ""))
     if not os.path.isfile(listed):
         return ""
-    # The list is written last.
-    latest = _written(os.stat(listed)) + 1
+    # The list is written last. A copy may keep the time of its original, but not when it came there.
+    status = os.stat(listed)
+    latest = max(status.st_mtime, status.st_ctime) + 1
     place = os.path.join(place, "")
-    for name, known, size in entries:
+    for name, known, size in _entries(record):
+        if name.endswith(_NO_CODE):
+            continue
         # `contextlib.suppress` would take longer than the look.
         try:
             status = os.stat(place + name)
-            if _written(status) <= latest and size in ("", str(status.st_size)):
+            if (
+                status.st_ctime <= latest
+                and status.st_mtime <= latest
+                and (not size or size == str(status.st_size))
+            ):
                 continue
             held = _digest_of(place + name)
         except OSError:
@@ -250,11 +272,6 @@ def _edits(package: importlib.metadata.Distribution) -> str:
         if held != known:
             digest.update(repr((name, held)).encode())
     return digest.hexdigest()[:16]
-
-
-def _written(status: os.stat_result) -> float:
-    """When a file was written: a copy may keep the time of its original, but not when it came there."""
-    return max(status.st_mtime, status.st_ctime)
 
 
 def _digest_of(path: str) -> str:
@@ -271,14 +288,24 @@ def _digest_of(path: str) -> str:
 
 
 @cache
-def _entries(record: str) -> tuple[tuple[str, str, str], ...]:
+def _lines(record: str) -> list[str]:
+    """The entries of the `RECORD` of a package, but for what Python made of its code."""
+    return [line for line in record.splitlines() if _MADE not in line]
+
+
+def _entries(record: str) -> Iterator[tuple[str, str, str]]:
     """The files that the `RECORD` of a package lists, from the folder that it is installed in.
 
     Each with its digest and its size in bytes, which are empty where nobody noted them.
     """
-    # `Distribution.files` takes a second for ten thousand. Only names have quotes, those with a comma.
-    lines = (line.rsplit(",", 2) for line in record.splitlines() if _MADE not in line)
-    return tuple((line[0].strip('"'), line[1], line[2]) for line in lines if len(line) == 3)
+    # `Distribution.files` takes a second for ten thousand.
+    for line in _lines(record):
+        name, _, rest = line.partition(",")
+        if name.startswith('"'):
+            # It has a comma itself.
+            name, _, rest = line[1:].partition('",')
+        known, _, size = rest.partition(",")
+        yield name, known, size
 
 
 def _listed(record: str) -> list[str]:
@@ -296,7 +323,7 @@ def _source(package: importlib.metadata.Distribution) -> Path | None:
         return None
 
 
-def _state(folder: Path, left_out: Collection[str] = ()) -> str:
+def code_state(folder: Path, left_out: Collection[str] = ()) -> str:
     """A digest of the code below a folder, but for the packages that were installed there, or of an archive.
 
     Of what it holds, and not of when it was written: the same code on another machine is the same. `left_out`

@@ -21,11 +21,11 @@ from benchbook.recording.jobs import Result, result_from
 LONGEST = timedelta(days=6)
 FOREIGN = "foreign_processes"
 # All packages, where regions stand, the file system and the disk that runs lie in, the limits of their memory
-# and processors, which cores those are of, how they are scheduled there, what the kernel is set to, and the
-# compilers that they find.
+# and processors, which cores those are of, how they are scheduled there, what the kernel is set to, the
+# compilers that they find, and what records.
 LATER_KEYS = (
     *("installed", "regions", "file_system", "disk"),
-    *("memory_limits", "cpu_quota", "cores", "priority", "kernel_settings", "compilers"),
+    *("memory_limits", "cpu_quota", "cores", "priority", "kernel_settings", "compilers", "recorder"),
 )
 
 

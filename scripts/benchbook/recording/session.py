@@ -19,6 +19,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from rich.console import Console
 from rich.markup import escape
 
+import benchbook
 from benchbook.content.claims import predicates_about
 from benchbook.content.machines import HARDWARE, MachineDescription
 from benchbook.content.problems import BenchbookError, Problem
@@ -49,12 +50,14 @@ from benchbook.machines.description import gigabytes
 from benchbook.machines.nvml import Identity, open_nvml
 from benchbook.recording import campaign as campaigns
 from benchbook.recording.hosts import Host, Hosts, preload_names, temporary_folder
-from benchbook.recording.installed_packages import changed_code
+from benchbook.recording.installed_packages import changed_code, code_state
 from benchbook.recording.jobs import CRASHED, OK, OUT_OF_MEMORY, Result
 from benchbook.recording.journal import FOREIGN, Finished, Journal, journal_path, open_journal, read_journal
 from benchbook.recording.plan import Task, left
 from benchbook.recording.stores import Store
 
+# What records: this package.
+RECORDER = Path(benchbook.__file__).parent
 # As messages name it.
 LOCK = ".benchbook/lock"
 # A clock that goes by a little too fast or slow is set right bit by bit; this far it was set at once.
@@ -98,6 +101,8 @@ class Session:
     # When the files of the checkout that could change a number had changed, as it began, and its commit then.
     _files: dict[str, int | None] = field(default_factory=dict, init=False)
     _at_commit: tuple[str | None, bool] = field(default=(None, True), init=False)
+    # What records, where it is not the checkout's own, whose commit tells it.
+    _recorder: str = field(default="", init=False)
     # Why git does not tell it.
     _silence: list[str] = field(default_factory=list, init=False)
 
@@ -106,6 +111,16 @@ class Session:
         # In this order: what is edited in between differs from both.
         self._files = changes(self.project.root)
         self._at_commit = commit(self.project.root, self._silence.append)
+        # Another checkout's may run, where several share an environment.
+        here = self.project.root / "scripts" / "benchbook"
+        if not (here.is_dir() and here.samefile(RECORDER)):
+            self._recorder = code_state(RECORDER)
+            if here.is_dir() and code_state(here) != self._recorder:
+                self._at_commit = self._at_commit[0], True
+                why = (
+                    f"{RECORDER} records, which is not as the checkout's own, and every record says that its "
+                )
+                self._silence.append(f"{why}code was modified: start that with `python scripts/benchbook`")
 
     def record(self, tasks: Sequence[Task]) -> list[Problem]:
         """Record every task; the problems met. A task that cannot be recorded does not keep the next from it.
@@ -362,6 +377,7 @@ class Session:
             "priority": priority(),
             "kernel_settings": kernel_settings(),
             "compilers": compilers(environment.get("PATH")),
+            "recorder": self._recorder,
         }
         path, shown = self._journal(task)
         header = campaigns.header(task, session, key)

@@ -157,8 +157,9 @@ class Supervisor:
         if result.outcome != OK:
             return result
         # What lies in its own folder the run has made.
-        files = [file for file in _answer(ranks[0])["imported"] if not file.startswith(f"{folder}/")]
-        return replace(result, imported=unlisted_code(files, job.root))
+        places = {place for rank in ranks for place in _answer(rank)["imported"]}
+        others = [place for place in places if not place.startswith(f"{folder}/")]
+        return replace(result, imported=unlisted_code(others, job.root))
 
     def _start(self, job: Job, folder: str, selector: selectors.BaseSelector) -> list[_Rank]:
         port = processes.free_port() if job.ranks > 1 else 0

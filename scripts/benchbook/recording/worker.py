@@ -139,6 +139,7 @@ def _die_with_parent() -> None:
 def _run_cells(job: Job, seat: Seat, teller: Teller) -> dict[str, Any]:
     module = _make_main(job)
     namespace = module.__dict__
+    searched = [*sys.path]
     reached = _Reached(job.source)
     namespace[NOTE] = reached.note
     flags = 0
@@ -186,7 +187,7 @@ def _run_cells(job: Job, seat: Seat, teller: Teller) -> dict[str, Any]:
         "device": meters.device,
         "baseline_memory": meters.baseline_memory,
         "regions": reached.names(),
-        "imported": _imported(job.script) if seat.rank == 0 else [],
+        "imported": [*_imported(job.script), *_searched(searched)],
         **({"traces": traces} if traces else {}),
     }
 
@@ -217,6 +218,12 @@ def _make_main(job: Job) -> types.ModuleType:
     warnings.filterwarnings("ignore", FORK_WARNING, DeprecationWarning)
     warnings.filterwarnings("ignore", EXPORT_WARNING, FutureWarning)
     return module
+
+
+def _searched(before: list[str]) -> list[str]:
+    """The folders and archives that this process and its children look for code in, and did not before."""
+    added = [os.path.abspath(entry) for entry in sys.path if isinstance(entry, str) and entry not in before]
+    return [entry for entry in added if os.path.exists(entry)]
 
 
 class _Reached:
