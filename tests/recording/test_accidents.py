@@ -1279,6 +1279,21 @@ def test_a_journal_that_is_damaged_is_begun_anew_and_that_is_said(project: Proje
     assert journal_of(project, task).instead == ""
 
 
+@pytest.mark.parametrize("imported", [5, [1], {"gone.py": 1}])
+def test_a_journal_that_does_not_tell_what_its_runs_imported_is_begun_anew(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], imported: object
+) -> None:
+    add_script(project.root, PLAIN, TIMED)
+    stopped(project, monkeypatch, 1)
+    (path,) = project.journal.rglob("*.jsonl")
+    header, run = path.read_text("utf-8").splitlines()
+    table = json.loads(run)
+    table["result"]["imported"] = imported
+    path.write_text(f"{header}\n{json.dumps(table)}\n", "utf-8")
+    assert record(project) == 0
+    assert "a new campaign begins" in capsys.readouterr().err
+
+
 def test_a_journal_of_other_code_is_begun_anew_and_that_is_said(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -101,6 +101,11 @@ class Result:
 
 
 def result_from(table: dict[str, Any]) -> Result:
-    """The result that came as JSON objects."""
+    """The result that came as JSON objects.
+
+    Raises:
+        KeyError, TypeError, ValueError: It is none.
+    """
     failure = table.get("failure")
-    return Result(**{**table, "failure": Failure(**failure) if failure else None})
+    imported = {str(name): str(digest) for name, digest in dict(table.get("imported", {})).items()}
+    return Result(**{**table, "failure": Failure(**failure) if failure else None, "imported": imported})

@@ -158,7 +158,8 @@ class Supervisor:
             return result
         # What lies in its own folder the run has made.
         places = {place for rank in ranks for place in _answer(rank)["imported"]}
-        others = [place for place in places if not place.startswith(f"{folder}/")]
+        own = (f"{folder}/", f"{os.path.realpath(folder)}/")
+        others = [place for place in places if not place.startswith(own)]
         return replace(result, imported=unlisted_code(others, job.root))
 
     def _start(self, job: Job, folder: str, selector: selectors.BaseSelector) -> list[_Rank]:
