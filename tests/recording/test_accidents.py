@@ -16,6 +16,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import zipfile
 from collections.abc import Callable
@@ -27,6 +28,7 @@ from typing import Any
 
 import pytest
 
+import benchbook
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.content.records import MOST_CAMPAIGNS, Campaign, HistoryLine, Record, load_record
@@ -38,12 +40,13 @@ from benchbook.machines.circumstances import deciding_variables, differ
 from benchbook.machines.description import describe
 from benchbook.recording import campaign as campaigns
 from benchbook.recording import command as recording
-from benchbook.recording import hosts, installed_packages
+from benchbook.recording import hosts
 from benchbook.recording import session as sessions
 from benchbook.recording.campaign import Turn, header
-from benchbook.recording.installed_packages import changed_code, installed_code, unlisted_code, versions
+from benchbook.recording.installed_packages import installed_code, versions
 from benchbook.recording.jobs import CRASHED, OK, OUT_OF_MEMORY, Failure, Result
 from benchbook.recording.journal import LATER_KEYS, Journal, open_journal
+from benchbook.recording.loaded_code import changed_code, loaded_code
 from benchbook.recording.plan import Task, make_plan
 from benchbook.recording.session import Session
 from benchbook.recording.stores import Bundle, Checkout
@@ -1279,16 +1282,16 @@ def test_a_journal_that_is_damaged_is_begun_anew_and_that_is_said(project: Proje
     assert journal_of(project, task).instead == ""
 
 
-@pytest.mark.parametrize("imported", [5, [1], {"gone.py": 1}])
-def test_a_journal_that_does_not_tell_what_its_runs_imported_is_begun_anew(
-    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], imported: object
+@pytest.mark.parametrize("loaded", [5, [1], {"gone.py": 1}])
+def test_a_journal_that_does_not_tell_what_its_runs_loaded_is_begun_anew(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], loaded: object
 ) -> None:
     add_script(project.root, PLAIN, TIMED)
     stopped(project, monkeypatch, 1)
     (path,) = project.journal.rglob("*.jsonl")
     header, run = path.read_text("utf-8").splitlines()
     table = json.loads(run)
-    table["result"]["imported"] = imported
+    table["result"]["loaded"] = loaded
     path.write_text(f"{header}\n{json.dumps(table)}\n", "utf-8")
     assert record(project) == 0
     assert "a new campaign begins" in capsys.readouterr().err
@@ -1700,6 +1703,11 @@ def beside_what_was_installed(place: Path) -> Path:
     return place / "site/gadget/part.py"
 
 
+def in_what_was_installed(place: Path) -> Path:
+    """A module of a package whose list was written once more: by a copy, or for another owner."""
+    return listed_file(place / "site", "gadget/part.py", "n = 1\n")
+
+
 def beside_a_folder_of_our_name(place: Path) -> Path:
     """A module in a folder that has another package of the name of this one."""
     write(place / "site/benchbook/__init__.py", "")
@@ -1727,6 +1735,7 @@ PARTS = [
     in_an_archive_of_the_script,
     in_a_linked_folder,
     in_an_environment,
+    in_what_was_installed,
     beside_what_was_installed,
     beside_a_folder_of_our_name,
 ]
@@ -1744,10 +1753,12 @@ def test_a_campaign_is_not_gone_on_with_where_what_its_runs_imported_is_other_co
     searched = f"import sys\nsys.path.append('{tmp_path / 'place/code.zip'}')\nfrom gadget import part\n"
     add_script(project.root, PLAIN.replace("doubled =", f"{searched}doubled = part.n *"), TIMED)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "place/site"))
-    for text in ("n = 1\n", "n = 1\n", "n = 10\n"):
+    for text in ("n = 1\n", "n = 1\n", "n = 9\n"):
         put_code(code, text)
+        for listed in tmp_path.glob("place/site/*.dist-info/RECORD"):
+            listed.touch()
         stopped(project, monkeypatch, 1)
-        assert ("a new campaign begins" in capsys.readouterr().err) == (text == "n = 10\n")
+        assert ("a new campaign begins" in capsys.readouterr().err) == (text == "n = 9\n")
     code.unlink()
     assert record(project) == 1
     assert "a new campaign begins" in capsys.readouterr().err
@@ -1776,6 +1787,53 @@ def test_a_campaign_is_not_gone_on_with_where_other_processes_of_a_run_imported_
         stopped(project, monkeypatch, 1)
         assert ("a new campaign begins" in capsys.readouterr().err) == (text == "n = 10\n")
     assert record(project) == 0
+
+
+def two_environments(second: str) -> str:
+    """A table of a script whose second variant has variables of its own."""
+    matrix = f"matrix = [{{ n = 1 }}, {{ n = 2, environment = {{ {second} }} }}]"
+    metrics = '[tool.benchbook.metrics]\ndoubled = { unit = "s" }'
+    return f'needs = ["cpu"]\nrepeats = 3\n{matrix}\n{metrics}'
+
+
+def test_a_campaign_is_not_gone_on_with_where_another_variant_finds_other_code(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = write(tmp_path / "elsewhere/part.py", "n = 1\n")
+    add_script(project.root, PLAIN, two_environments(f'PYTHONPATH = "{code.parent}"'))
+    for text in ("n = 1\n", "n = 1\n", "n = 10\n"):
+        write(code, text)
+        stopped(project, monkeypatch, 1)
+        assert ("a new campaign begins" in capsys.readouterr().err) == (text == "n = 10\n")
+
+
+def test_a_campaign_is_not_gone_on_with_where_the_path_of_a_variant_finds_another_compiler(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compiler = tmp_path / "found/g++"
+    add_script(project.root, PLAIN, two_environments(f'PATH = "{compiler.parent}"'))
+    for text in ("#!/bin/sh\n", "", "#!/bin/sh\nexit 1\n"):
+        if text:
+            write(compiler, text).chmod(0o755)
+        stopped(project, monkeypatch, 1)
+        assert ("a new campaign begins" in capsys.readouterr().err) == ("exit" in text)
+
+
+@pytest.mark.parametrize("before", ["PYTHONMALLOC=debug exec", "exec nice -n 5", "ulimit -n 512; exec"])
+def test_a_campaign_is_not_gone_on_with_by_an_interpreter_that_changes_what_it_is_granted(
+    project: Project,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    before: str,
+) -> None:
+    add_script(project.root, PLAIN, TIMED)
+    python = tmp_path / "python"
+    monkeypatch.setenv("BENCHBOOK_PYTHON", str(python))
+    for words in ("exec", "exec", before):
+        write(python, f'#!/bin/sh\n{words} {sys.executable} "$@"\n').chmod(0o755)
+        stopped(project, monkeypatch, 1)
+        assert ("a new campaign begins" in capsys.readouterr().err) == (words == before)
 
 
 def test_a_campaign_is_not_gone_on_with_by_the_recorder_of_another_checkout(
@@ -1855,15 +1913,36 @@ def test_what_was_edited_where_it_is_installed_is_told_from_what_was_installed(
     assert len({told["gadget"] for told in found}) == 4
 
 
-def test_what_modules_say_of_their_files_is_not_waited_for(tmp_path: Path) -> None:
+def test_what_modules_say_of_their_files_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     os.mkfifo(tmp_path / "pipe.py")
     code = write(tmp_path / "below/part.py", "x = 1\n")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    made = write(tmp_path / "temporary/bb-x/made.py", "x = 1\n")
     files = [str(tmp_path / name) for name in ("pipe.py", "below", "gone.py", "below/part.py")]
-    told = unlisted_code([*files, "/dev/zero", os.__file__, pytest.__file__], str(tmp_path))
-    assert list(told) == ["below", "below/part.py"]
-    assert changed_code(told, str(tmp_path)) == ""
+    root = str(tmp_path / "checkout")
+    told = loaded_code([*files, "/dev/zero", os.__file__, benchbook.__file__, str(made)], root)
+    assert list(told) == ["../below", "../below/part.py", os.__file__]
+    assert changed_code(told, root) == ""
     write(code, "x = 2\n")
-    assert changed_code(told, str(tmp_path)) == "below"
+    assert changed_code(told, root) == "../below"
+
+
+def test_a_large_library_is_told_by_its_size_and_its_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    library = tmp_path / "large.so"
+    whole = bytearray(6 * 2**20)
+    found = []
+    for changes in ([0], [-1], []):
+        for place in changes:
+            whole[place] += 1
+        whole += b"" if changes else b"0"
+        library.write_bytes(whole)
+        found.append(loaded_code([str(library)], str(tmp_path / "checkout"))["../large.so"])
+    assert len(set(found)) == 3
 
 
 def test_an_edit_that_keeps_the_time_of_an_older_file_is_told(
@@ -1879,8 +1958,6 @@ def test_an_edit_that_keeps_the_time_of_an_older_file_is_told(
 
 
 def test_another_python_of_the_same_version_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    library = write(tmp_path / "lib/random.py", "x = 1\n").parent
-    monkeypatch.setattr(installed_packages, "LIBRARY", library)
     program = write(tmp_path / "bin/python3", "one build")
     found = [installed_code(None, {}), installed_code(None, {})]
     with monkeypatch.context() as patch:
@@ -1888,12 +1965,8 @@ def test_another_python_of_the_same_version_is_told(tmp_path: Path, monkeypatch:
         found.append(installed_code(None, {}))
         write(program, "another build")
         found.append(installed_code(None, {}))
-    write(library / "site-packages/gadget.py", "x = 1\n")
-    found.append(installed_code(None, {}))
-    write(library / "random.py", "x = 2\n")
-    found.append(installed_code(None, {}))
-    assert found[0] == found[1] == found[4]
-    assert len(set(found)) == 4
+    assert found[0] == found[1]
+    assert len(set(found)) == 3
 
 
 @pytest.mark.parametrize("file", ["direct_url.json", "RECORD"])

@@ -245,6 +245,21 @@ def memory_limits() -> dict[str, int]:
     return {option: limit for option, limit in limits.items() if limit != resource.RLIM_INFINITY}
 
 
+def own_circumstances(environment: Mapping[str, str]) -> dict[str, Any]:
+    """What of this process's circumstances is inherited: whatever starts it may change them.
+
+    Parameters:
+        environment: Its variables.
+    """
+    return {
+        "priority": priority(),
+        "cores": cores(),
+        "memory_limits": memory_limits(),
+        "kernel_settings": kernel_settings(),
+        "environment": deciding_variables(environment),
+    }
+
+
 def deciding_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """A digest of each variable that may decide a script's numbers: what it is set to may name a home."""
     return {

@@ -16,6 +16,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 from typing import Any
 
+from benchbook.machines.circumstances import own_circumstances
 from benchbook.machines.nvml import Identity, find_all, open_nvml
 from benchbook.machines.sampling import Sampler
 from benchbook.recording import processes
@@ -86,7 +87,8 @@ def run_host() -> None:
     told = versions(names)
     installed = installed_code(configuration["pythonpath"], told["sources"])
     stray = stray_import(names)
-    channel.send({"unfit": _start_server(context), **told, "installed": installed, "stray": stray})
+    looked_up = {"installed": installed, "stray": stray, "circumstances": own_circumstances(os.environ)}
+    channel.send({"unfit": _start_server(context), **told, **looked_up})
     supervisor = Supervisor(
         context,
         processes.descendants(),

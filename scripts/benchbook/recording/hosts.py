@@ -141,6 +141,8 @@ class Host:
         self.sources: dict[str, str] = ready["sources"]
         # A digest of all that its environment holds.
         self.installed: str = ready["installed"]
+        # What the system grants it: its interpreter may be a program that changes that.
+        self.circumstances: dict[str, Any] = ready["circumstances"]
         self.unfit: str = ready["unfit"]
         self.stray: str = ready["stray"]
 

@@ -16,7 +16,7 @@ import platform
 import re
 import sys
 import sysconfig
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -42,8 +42,6 @@ _CODE = re.compile(r".*(\.(pyc?|pth|c|cc|cpp|cu|cuh|h|hpp|pyd|dll|dylib)|\.so(\.
 _NO_CODE = (".svg", ".png", ".html", ".css", ".js", ".pyi")
 # What Python makes of code by itself.
 _MADE = "__pycache__"
-# Folders of the standard library: of what is installed beside it, and of its own tests.
-_NO_LIBRARY = ("site-packages", "dist-packages", "test")
 # Parts of entries that an installer makes: notes of its own, and programs that name the interpreter.
 _MADE_FOR_A_PLACE = (".dist-info/", "../bin/", "../Scripts/")
 # What is imported by one name, as a package lists its files.
@@ -104,7 +102,7 @@ def stray_import(names: Sequence[str]) -> str:
 
 
 def installed_code(pythonpath: str | None, sources: Mapping[str, str]) -> str:
-    """A digest of Python itself, and of all that a script could import here but for this package.
+    """A digest of Python, and of all that a script could import here, but for its library and this package.
 
     Parameters:
         pythonpath: That of the scripts.
@@ -118,74 +116,13 @@ def installed_code(pythonpath: str | None, sources: Mapping[str, str]) -> str:
 
 
 def _interpreter() -> list[str]:
-    """How Python was built, and the state of its program and of its standard library."""
+    """How Python was built, and the state of its program."""
     programs = [os.path.realpath(sys.executable)]
     # Its program may be a library that the one it was started by loads.
     with contextlib.suppress(OSError), open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
         programs += sorted({line.split(maxsplit=5)[-1].strip() for line in maps if "/libpython" in line})
     read = [_digest_of(path) for path in programs if os.path.isfile(path)]
-    return [sys.version, *read, code_state(LIBRARY, _NO_LIBRARY)]
-
-
-def unlisted_code(places: Iterable[str], root: str) -> dict[str, str]:
-    """Digests of the code that no package lists and Python does not bring, by path; from `root` if below it.
-
-    Wherever it lies: where a link leads, or beside what was installed. Of the rest `installed_code` tells.
-
-    Parameters:
-        places: The files from which modules were imported, and folders and archives that more were sought in.
-        root: Of the project.
-    """
-    listed, own = _listed_files(), os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
-    found = {}
-    for path in sorted(set(places)):
-        if path in listed or path.startswith(own) or _is_of_python(path):
-            continue
-        # What is gone was made by the run.
-        with contextlib.suppress(OSError, ValueError):
-            below = os.path.commonpath([root, os.path.abspath(path)]) == root
-            found[os.path.relpath(path, root) if below else path] = _digest_in(path)
-    return found
-
-
-def changed_code(digests: Mapping[str, str], root: str) -> str:
-    """Which of the places of `unlisted_code` is not as it was; empty where all are."""
-    for name, digest in digests.items():
-        try:
-            if _digest_in(os.path.join(root, name)) == digest:
-                continue
-        except (OSError, ValueError):
-            pass
-        return name
-    return ""
-
-
-def _digest_in(path: str) -> str:
-    """A digest of a file, of the code below a folder, or of the archive that holds what the path names.
-
-    Raises:
-        OSError: There is nothing to read.
-    """
-    if os.path.isdir(path):
-        return code_state(Path(path))
-    while not os.path.lexists(path) and os.path.dirname(path) != path:
-        path = os.path.dirname(path)
-    return _digest_of(path)
-
-
-def _is_of_python(path: str) -> bool:
-    place = os.path.relpath(os.path.realpath(path), LIBRARY)
-    return not place.startswith(("..", *_NO_LIBRARY))
-
-
-@cache
-def _listed_files() -> frozenset[str]:
-    """The paths of what all packages here list."""
-    return frozenset(
-        os.path.join(str(package.locate_file("")), name)
-        for package in importlib.metadata.distributions()
-        for name in _listed(package.read_text("RECORD") or "")
-    )
+    return [sys.version, *read]
 
 
 def _places(path: Sequence[str]) -> list[Path]:
@@ -323,11 +260,10 @@ def _source(package: importlib.metadata.Distribution) -> Path | None:
         return None
 
 
-def code_state(folder: Path, left_out: Collection[str] = ()) -> str:
+def code_state(folder: Path) -> str:
     """A digest of the code below a folder, but for the packages that were installed there, or of an archive.
 
-    Of what it holds, and not of when it was written: the same code on another machine is the same. `left_out`
-    are names in that folder.
+    Of what it holds, and not of when it was written: the same code on another machine is the same.
     """
     digest = hashlib.sha256()
     installed = {
@@ -335,7 +271,7 @@ def code_state(folder: Path, left_out: Collection[str] = ()) -> str:
         for record in folder.glob("*.dist-info/RECORD")
         for name in _listed(record.read_text("utf-8", errors="replace"))
     }
-    out = installed.union(left_out, [OWN] if (folder / _OF_OWN).is_file() else [])
+    out = installed.union([OWN] if (folder / _OF_OWN).is_file() else [])
     for path in [str(folder)] if folder.is_file() else _code_below(str(folder), out, set()):
         with contextlib.suppress(OSError), open(path, "rb") as file:
             told = os.path.relpath(path, folder), hashlib.file_digest(file, "sha256").digest()

@@ -84,7 +84,7 @@ class Result:
             the outcome is OK.
         seconds: From the start of the first process to the end of the last.
         killed: Whether a signal ended it by which anyone ends a process: that says little of the script.
-        imported: Digests of the code that it imported and that no package lists, by path.
+        loaded: Digests of the modules and libraries that it loaded, by path.
     """
 
     outcome: str
@@ -93,7 +93,7 @@ class Result:
     ranks: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
     killed: bool = False
-    imported: dict[str, str] = field(default_factory=dict)
+    loaded: dict[str, str] = field(default_factory=dict)
 
     def table(self) -> dict[str, Any]:
         """This result as JSON objects."""
@@ -107,5 +107,5 @@ def result_from(table: dict[str, Any]) -> Result:
         KeyError, TypeError, ValueError: It is none.
     """
     failure = table.get("failure")
-    imported = {str(name): str(digest) for name, digest in dict(table.get("imported", {})).items()}
-    return Result(**{**table, "failure": Failure(**failure) if failure else None, "imported": imported})
+    loaded = {str(name): str(digest) for name, digest in dict(table.get("loaded", {})).items()}
+    return Result(**{**table, "failure": Failure(**failure) if failure else None, "loaded": loaded})

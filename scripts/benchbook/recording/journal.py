@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,10 @@ LONGEST = timedelta(days=6)
 FOREIGN = "foreign_processes"
 # All packages, where regions stand, the file system and the disk that runs lie in, the limits of their memory
 # and processors, which cores those are of, how they are scheduled there, what the kernel is set to, the
-# compilers that they find, and what records.
+# compilers that they find, what records, and what the process that runs them says of itself.
 LATER_KEYS = (
     *("installed", "regions", "file_system", "disk"),
-    *("memory_limits", "cpu_quota", "cores", "priority", "kernel_settings", "compilers", "recorder"),
+    *("memory_limits", "cpu_quota", "cores", "priority", "kernel_settings", "compilers", "recorder", "host"),
 )
 
 
@@ -50,6 +50,8 @@ class Journal:
         finished: What is done.
         cuts: Variants of which a run was ended with the budget.
         again: Runs that crashed or found no memory and are taken a second time, by variant and round.
+        loaded: Digests of what its runs loaded, by path.
+        changed: Paths of which they loaded two contents.
         shown: The path as messages name it.
         instead: Why it was begun in the place of an earlier one; empty if it was not.
     """
@@ -59,6 +61,8 @@ class Journal:
     finished: list[Finished] = field(default_factory=list)
     cuts: set[str] = field(default_factory=set)
     again: set[tuple[str, int]] = field(default_factory=set)
+    loaded: dict[str, str] = field(default_factory=dict)
+    changed: set[str] = field(default_factory=set)
     shown: str = ""
     instead: str = ""
 
@@ -74,8 +78,17 @@ class Journal:
 
     def add(self, run: Finished) -> None:
         """Write down a run; once this returns, a crash of the machine does not lose it."""
+        # Thousands of files, of which most were told with the first run.
+        new = self._load(run.result.loaded)
         self.finished.append(run)
-        self._append({**vars(run), "result": run.result.table()})
+        self._append({**vars(run), "result": replace(run.result, loaded=new).table()})
+
+    def _load(self, loaded: Mapping[str, str]) -> dict[str, str]:
+        """Take in what a run loaded; what of it no run before loaded so."""
+        new = {name: digest for name, digest in loaded.items() if self.loaded.get(name) != digest}
+        self.changed |= new.keys() & self.loaded.keys()
+        self.loaded |= new
+        return new
 
     def cut(self, variant: str, seconds: float) -> None:
         """Write down that a run was given so many seconds, and was not done."""
@@ -235,9 +248,9 @@ def read_journal(path: Path, shown: str = "", repair: bool = True) -> Journal | 
     try:
         tables = [json.loads(line) for line in complete]
         header, *runs = tables
-        finished = [_finished(run) for run in runs if not {"cut", "again", "modified", FOREIGN} & run.keys()]
+        told = [_finished(run) for run in runs if not {"cut", "again", "modified", FOREIGN} & run.keys()]
         # What was taken again, since it had been cut short, is what counts.
-        finished = [*{(each.variant, each.round): each for each in finished}.values()]
+        finished = [*{(each.variant, each.round): each for each in told}.values()]
         cuts = {str(run["variant"]) for run in runs if "cut" in run}
         again = {(str(run["variant"]), int(run["round"])) for run in runs if "again" in run}
         if any("modified" in run for run in runs):
@@ -248,7 +261,9 @@ def read_journal(path: Path, shown: str = "", repair: bool = True) -> Journal | 
                 header["campaign"].setdefault("state", {})[FOREIGN] = seen and [int(each) for each in seen]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    journal = Journal(path, header, finished, cuts, again, shown)
+    journal = Journal(path, header, finished, cuts, again, shown=shown)
+    for each in told:
+        journal._load(each.result.loaded)
     if lines[-1] and repair:
         with writing(shown or path.name):
             write_text(journal.path, "".join(line + "\n" for line in complete))

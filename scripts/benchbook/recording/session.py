@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 from rich.console import Console
@@ -50,9 +51,10 @@ from benchbook.machines.description import gigabytes
 from benchbook.machines.nvml import Identity, open_nvml
 from benchbook.recording import campaign as campaigns
 from benchbook.recording.hosts import Host, Hosts, preload_names, temporary_folder
-from benchbook.recording.installed_packages import changed_code, code_state
+from benchbook.recording.installed_packages import code_state
 from benchbook.recording.jobs import CRASHED, OK, OUT_OF_MEMORY, Result
 from benchbook.recording.journal import FOREIGN, Finished, Journal, journal_path, open_journal, read_journal
+from benchbook.recording.loaded_code import changed_code
 from benchbook.recording.plan import Task, left
 from benchbook.recording.stores import Store
 
@@ -356,6 +358,7 @@ class Session:
         }
         accelerator = self.machine.accelerator
         environment = {**passed_on(os.environ), **self.environment}
+        environments = [{**environment, **variant.environment} for variant in task.variants]
         key = {
             "machine": self.machine.name,
             # Machines of one name are lent with other processors, and updated.
@@ -365,7 +368,7 @@ class Session:
             "kernel": self.machine.system.get("kernel"),
             "packages": packages,
             "device": [state["driver"], state["power_limit_watts"]],
-            "installed": host.installed,
+            "installed": self._installed(task, hosts),
             "environment": deciding_variables(environment),
             "recorded_by": self.recorded_by,
             "shared": self.shared,
@@ -376,8 +379,11 @@ class Session:
             "cores": cores(),
             "priority": priority(),
             "kernel_settings": kernel_settings(),
-            "compilers": compilers(environment.get("PATH")),
+            "compilers": [
+                compilers(path) for path in sorted({each.get("PATH", "") for each in environments})
+            ],
             "recorder": self._recorder,
+            "host": _told_by(host, task.variants[0]),
         }
         path, shown = self._journal(task)
         header = campaigns.header(task, session, key)
@@ -446,12 +452,20 @@ class Session:
             journal.close()
         return problems, 0
 
+    def _installed(self, task: Task, hosts: Hosts) -> list[str]:
+        """What is installed in the environments of its variants, for each way that Python is told to look."""
+        ways: dict[tuple[str, ...], Variant] = {}
+        for variant in task.variants:
+            told = (f"{name}={value}" for name, value in variant.environment.items() if "PYTHON" in name)
+            ways.setdefault(tuple(sorted(told)), variant)
+        return [campaigns.host_of(hosts, task.script, variant).installed for variant in ways.values()]
+
     def _unusable(self, task: Task, journal: Journal) -> str:
         """Why nothing more can be measured in the campaign of a journal; empty if something can."""
-        for run in journal.finished:
-            if changed := changed_code(run.result.imported, self._root):
-                return f"is of other code in {plain(changed)}, which its runs imported"
-        return campaigns.surpassed(task, journal)
+        if why := campaigns.surpassed(task, journal):
+            return why
+        changed = min(journal.changed, default="") or changed_code(journal.loaded, self._root)
+        return f"is of other code in {plain(changed)}, which its runs loaded" if changed else ""
 
     def _warn_of_clock(self, began: datetime, ended: datetime) -> None:
         """Say that the clock was set since a session began, where it no longer says about `ended`."""
@@ -611,6 +625,13 @@ def _package_names(script: Script) -> list[str]:
     return names
 
 
+def _told_by(host: Host, variant: Variant) -> dict[str, Any]:
+    """What a host says of its circumstances, but for what the variant sets."""
+    variables = host.circumstances["environment"]
+    others = {name: digest for name, digest in variables.items() if name not in variant.environment}
+    return {**host.circumstances, "environment": others}
+
+
 def _that_matter(packages: Mapping[str, str], script: Script) -> dict[str, str]:
     return {name: version for name, version in packages.items() if _matters(name, script)}
 
@@ -642,14 +663,12 @@ def _see_that_packages_are_the_same(script: Script, before: Mapping[str, str], h
 
 
 def _see_that_imports_are_the_same(script: Script, journal: Journal) -> None:
-    """Raise BenchbookError where two runs of a campaign imported one file with different content."""
-    seen: dict[str, str] = {}
-    for run in journal.finished:
-        for name, digest in run.result.imported.items():
-            if seen.setdefault(name, digest) != digest:
-                what = f"{plain(name)} changed while it was recorded, and no run of this session is kept"
-                fix = "leave what it imports as it is until it is recorded, and record it again"
-                raise BenchbookError(Problem(script.path, 1, what, fix))
+    """Raise BenchbookError where two runs of a campaign loaded one file with different content."""
+    if journal.changed:
+        name = plain(min(journal.changed))
+        what = f"{name} changed while it was recorded, and no run of this session is kept"
+        fix = "leave what it imports as it is until it is recorded, and record it again"
+        raise BenchbookError(Problem(script.path, 1, what, fix))
 
 
 def _matters(name: str, script: Script) -> bool:

@@ -23,8 +23,8 @@ from benchbook.machines.sampling import INTERVAL, Sampler
 from benchbook.recording import processes, worker
 from benchbook.recording.capture import Bounded, Scrubber
 from benchbook.recording.endings import ENDED_BY_OTHERS, SAME_SHOWN, SMALLER, TO_THE_END
-from benchbook.recording.installed_packages import unlisted_code
 from benchbook.recording.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT, Failure, Job, Result
+from benchbook.recording.loaded_code import loaded_code
 
 # How long the other processes of a run may go on once one has failed: their own errors tell little.
 GRACE = 2.0
@@ -156,11 +156,8 @@ class Supervisor:
         result = self._judge(job, ranks, endings, timed_out, seconds, scrub)
         if result.outcome != OK:
             return result
-        # What lies in its own folder the run has made.
-        places = {place for rank in ranks for place in _answer(rank)["imported"]}
-        own = (f"{folder}/", f"{os.path.realpath(folder)}/")
-        others = [place for place in places if not place.startswith(own)]
-        return replace(result, imported=unlisted_code(others, job.root))
+        places = {place for rank in ranks for place in _answer(rank)["loaded"]}
+        return replace(result, loaded=loaded_code(sorted(places), job.root))
 
     def _start(self, job: Job, folder: str, selector: selectors.BaseSelector) -> list[_Rank]:
         port = processes.free_port() if job.ranks > 1 else 0

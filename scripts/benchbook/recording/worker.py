@@ -17,6 +17,7 @@ import socket
 import sys
 import types
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -187,17 +188,34 @@ def _run_cells(job: Job, seat: Seat, teller: Teller) -> dict[str, Any]:
         "device": meters.device,
         "baseline_memory": meters.baseline_memory,
         "regions": reached.names(),
-        "imported": [*_imported(job.script), *_searched(searched)],
+        "loaded": _loaded(searched, job.script),
         **({"traces": traces} if traces else {}),
     }
 
 
-def _imported(script: str) -> list[str]:
-    """The files that modules came from, as far as they say so, but for the script."""
+def _loaded(searched: Sequence[str], script: str) -> list[str]:
+    """The paths of what this process has loaded: modules, libraries, and where it has looked for others.
+
+    Parameters:
+        searched: The search path that it began with.
+        script: Its own file, which is told elsewhere.
+    """
     modules = [module for module in [*sys.modules.values()] if isinstance(module, types.ModuleType)]
     # Not by attribute: some modules import others when they are asked for a name.
-    files = [vars(module).get("__file__") for module in modules]
-    return [file for file in files if isinstance(file, str) and os.path.isabs(file) and file != script]
+    files = {vars(module).get("__file__") for module in modules}
+    # Children may have found something there.
+    added = {os.path.abspath(entry) for entry in sys.path if isinstance(entry, str) and entry not in searched}
+    places = {place for place in files | added | _mapped() if isinstance(place, str) and os.path.isabs(place)}
+    return sorted(places - {script})
+
+
+def _mapped() -> set[str]:
+    """The paths of the programs and libraries that this process runs code of, where the system tells."""
+    with contextlib.suppress(OSError), open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+        # Addresses, rights, offset, device, inode, and the path, which may hold spaces.
+        parts = (line.rstrip("\n").split(maxsplit=5) for line in maps)
+        return {part[5] for part in parts if len(part) == 6 and "x" in part[1]}
+    return set()
 
 
 def _make_main(job: Job) -> types.ModuleType:
