@@ -149,12 +149,13 @@ def test_a_script_that_stops_what_watches_over_it_is_named_in_one_line_and_the_n
 ) -> None:
     monkeypatch.setattr(hosts, "ANSWER_SECONDS", 0.2)
     stops = "import os, signal, time\nos.kill(os.getppid(), signal.SIGSTOP)\ntime.sleep(600)"
-    add_script(project.root, stops, 'needs = ["cpu"]\ntimeout = 0.3')
+    # Long enough for it to begin beside other tests.
+    add_script(project.root, stops, 'needs = ["cpu"]\ntimeout = 2')
     add_script(project.root, PLAIN, name="guide/well.py")
     assert record(project) == 1
     [named] = [line for line in capsys.readouterr().err.splitlines() if "no answer" in line]
     assert named.startswith("snippets/guide/small.py:")
-    assert "the process that watches over the script gave no answer within 0.5 seconds" in named
+    assert "the process that watches over the script gave no answer within 2.2 seconds" in named
     assert load_record(project.root / f"snippets/records/{HERE.name}/guide/well.json")
 
 
@@ -1255,6 +1256,7 @@ def test_what_another_machine_of_the_name_measured_is_not_taken_over(
 def test_what_the_recorder_sets_itself_and_which_device_it_is_decide_no_numbers() -> None:
     deciding = ["ACCELERATE_MIXED_PRECISION", "BLIS_NUM_THREADS", "GOTO_NUM_THREADS", "LD_PRELOAD"]
     deciding += ["LRU_CACHE_CAPACITY", "MALLOC_ARENA_MAX", "ORT_DISABLE_ALL_OPTIMIZATION", "PYTHONDEVMODE"]
+    deciding += ["PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"]
     deciding += ["PYTHONTRACEMALLOC", "RAYON_NUM_THREADS", "TBB_NUM_THREADS", "TF_ENABLE_ONEDNN_OPTS"]
     deciding += ["TORCH_LOGS"]
     others = ("TORCHINDUCTOR_CACHE_DIR", "CUDA_VISIBLE_DEVICES", "HOME", "PYTHONUNBUFFERED", "HF_HOME")
