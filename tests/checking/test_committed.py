@@ -325,9 +325,28 @@ def test_a_variant_that_joins_a_campaign_of_main_is_a_warning(tmp_path: Path) ->
     (grown,) = whole["campaigns"].values()
     grown |= {"modified": True, "state": grown["state"] | {"shared": True}}
     put(project, whole)
-    assert record_warned(project) == [
-        f"{what}, and changes what that says of itself (modified, state.shared)"
-    ]
+    (name,) = whole["campaigns"]
+    said = f"campaign {name} says otherwise of itself than on `main` (state.shared, modified)"
+    assert record_warned(project) == [said, what]
+
+
+def test_a_variant_that_takes_the_place_of_main_s_in_another_campaign_of_main_s_is_a_warning(
+    tmp_path: Path,
+) -> None:
+    project = swept(tmp_path)
+    (name,) = table_of(project)["campaigns"]
+    table = table_of(project)
+    late = "20260103T030405Z-late"
+    moments = {"started": "2026-01-03T03:04:05Z", "finished": "2026-01-03T03:05:05Z"}
+    table["campaigns"][late] = table["campaigns"][name] | moments
+    table["variants"]["steps=2"]["campaign"] = late
+    put(project, table)
+    commit_all(project.root)
+    git(project.root, "branch", "--force", "main")
+    table["variants"]["steps=1"]["campaign"] = late
+    put(project, table)
+    where = f"variant steps=1 of sums/add.py on {MACHINE}"
+    assert record_warned(project) == [f"replaces {where}, which `main` has, by campaign {late}"]
 
 
 def test_a_variant_that_main_has_goes_only_once_it_is_measured_no_longer(tmp_path: Path) -> None:

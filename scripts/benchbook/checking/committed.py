@@ -282,10 +282,10 @@ def _before(project: Project, committed: Committed, table: Mapping[str, Any], sh
 
 
 def _replaced(before: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The variants of `before` that campaigns which it does not have take the place of, by campaign."""
+    """The variants of `before` that are of another campaign in `table`, by that."""
     replaced: dict[str, list[str]] = {}
     for name, variant in table["variants"].items():
-        if name in before["variants"] and variant["campaign"] not in before["campaigns"]:
+        if name in before["variants"] and variant["campaign"] != before["variants"][name]["campaign"]:
             replaced.setdefault(variant["campaign"], []).append(name)
     return replaced
 
@@ -335,16 +335,17 @@ def replaced_records(project: Project, committed: Committed) -> Iterator[Problem
         joining = [
             name
             for name, variant in table["variants"].items()
-            if variant["campaign"] in before["campaigns"]
-            and before["variants"].get(name, {}).get("campaign") != variant["campaign"]
+            if variant["campaign"] in before["campaigns"] and name not in before["variants"]
         ]
         if joining:
             what = f"adds variant {few(joining)} of {table['script']} on {table['machine']} to a campaign "
-            what += "that `main` has"
-            if odd := _gone_on_with(before, table, {table["variants"][name]["campaign"] for name in joining}):
-                what += f", and changes what that says of itself ({', '.join(odd)})"
             fix = "say in the pull request who measured it, and when"
-            yield Problem(shown, json_line(text, ("variants", joining[0])), what, fix)
+            yield Problem(shown, json_line(text, ("variants", joining[0])), f"{what}that `main` has", fix)
+        for campaign in sorted(before["campaigns"].keys() & table["campaigns"].keys()):
+            if odd := _gone_on_with(before, table, campaign):
+                what = f"campaign {campaign} says otherwise of itself than on `main` ({', '.join(odd)})"
+                fix = "say in the pull request who measured more in it, and when"
+                yield Problem(shown, json_line(text, ("campaigns", campaign)), what, fix)
         if corrected := [name for name in before["variants"] if _is_corrected(name, before, table)]:
             where = f"{table['script']} on {table['machine']}"
             what = f"changes what is quoted of variant {few(corrected)} of {where}"
@@ -352,16 +353,13 @@ def replaced_records(project: Project, committed: Committed) -> Iterator[Problem
             yield Problem(shown, json_line(text, ("variants", corrected[0])), what, fix)
 
 
-def _gone_on_with(
-    before: Mapping[str, Any], table: Mapping[str, Any], campaigns: Collection[str]
-) -> list[str]:
-    """What measured campaigns of `before` say otherwise of themselves in `table`, but for their end."""
-    found: set[str] = set()
-    for name in campaigns:
-        known, campaign = (side["campaigns"][name] for side in (before, table))
-        if "source" not in known and "source" not in campaign:
-            found.update(session_differences(*(from_table(Campaign, one) for one in (known, campaign)))[1])
-    return sorted(found - {"finished"})
+def _gone_on_with(before: Mapping[str, Any], table: Mapping[str, Any], name: str) -> list[str]:
+    """What a measured campaign of `before` says otherwise of itself in `table`, but for its end."""
+    known, campaign = (side["campaigns"][name] for side in (before, table))
+    if "source" in known or "source" in campaign:
+        return []
+    gone_on = session_differences(*(from_table(Campaign, one) for one in (known, campaign)))[1]
+    return [field for field in gone_on if field != "finished"]
 
 
 def _is_corrected(name: str, before: Mapping[str, Any], table: Mapping[str, Any]) -> bool:
