@@ -31,6 +31,7 @@ import tempfile
 import threading
 import time
 import zipfile
+import zlib
 from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any
@@ -337,7 +338,7 @@ def is_whole(bundle: Path, log: Log) -> bool:
     """Whether a bundle can be read; says so where it cannot."""
     try:
         json.loads(gzip.decompress(bundle.read_bytes()))
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         log.tell(f"{bundle} is damaged, and left out ({error})")
         return False
     return True

@@ -595,6 +595,10 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         lambda b: b["records"][0].update(history=[own_line(b) | {"date": "0001-01-01", "campaign": "a"}]),
         "the history of campaign a is of 0001-01-01, when nothing was measured",
     ),
+    "a record of nothing": (
+        lambda b: b["records"][0].update(variants={}, campaigns={}, history=[]),
+        "variants: Dictionary should have at least 1 item",
+    ),
     "a history of other values": (
         lambda b: b["records"][0].update(history=[own_line(b) | {"medians": {"default": {"total": 21.0}}}]),
         "says that total of variant default is 21, and its runs do not",

@@ -607,9 +607,12 @@ def test_what_is_damaged_is_left_out_and_named(campaign: ModuleType, work: Path)
     state = campaign.KIT / "state"
     (state / "journal-m.tar.gz").write_bytes(gzip.compress(b"cut off")[:-9])
     (state / "m.json.gz").write_bytes(gzip.compress(b"{}")[:-9])
+    # In its middle, where it ends otherwise than one that is cut off.
+    packed = gzip.compress(json.dumps(list(range(3000))).encode())
+    (state / "n.json.gz").write_bytes(packed[:2000] + bytes(200) + packed[2200:])
     journals, bundles, said = restored(campaign, work)
     assert (journals, bundles) == ({}, [])
-    assert said.count("is damaged, and left out") == 2
+    assert said.count("is damaged, and left out") == 3
 
 
 def test_an_archive_that_a_full_disk_has_no_room_for_is_put_back_by_the_next_call(

@@ -323,7 +323,7 @@ class Record(Stored):
         dict[CampaignName, Annotated[Publication | Campaign, KindBy("source")]],
         Limit(max_length=MOST_CAMPAIGNS),
     ]
-    variants: dict[VariantName, VariantRecord]
+    variants: Annotated[dict[VariantName, VariantRecord], Limit(min_length=1)]
     history: Annotated[Many[HistoryLine], Limit(max_length=MOST_CAMPAIGNS)]
 
     def __post_init__(self) -> None:
