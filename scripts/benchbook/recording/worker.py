@@ -238,12 +238,6 @@ def _make_main(job: Job) -> types.ModuleType:
     return module
 
 
-def _searched(before: list[str]) -> list[str]:
-    """The folders and archives that this process and its children look for code in, and did not before."""
-    added = [os.path.abspath(entry) for entry in sys.path if isinstance(entry, str) and entry not in before]
-    return [entry for entry in added if os.path.exists(entry)]
-
-
 class _Reached:
     """The regions that were reached, by this process or one that it forked, however that ended.
 
