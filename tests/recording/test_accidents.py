@@ -712,6 +712,14 @@ def stopped(project: Project, monkeypatch: pytest.MonkeyPatch, runs: int, **opti
         assert record(project, **options) == 0
 
 
+def begins_anew(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> bool:
+    """Record one more run; whether a new campaign begins for it."""
+    stopped(project, monkeypatch, 1)
+    return "a new campaign begins" in capsys.readouterr().err
+
+
 def only_campaign(project: Project) -> Campaign:
     (campaign,) = written(project).campaigns.values()
     assert isinstance(campaign, Campaign)
@@ -1681,8 +1689,7 @@ def test_a_campaign_is_not_gone_on_with_where_code_that_could_be_imported_is_oth
     add_script(project.root, PLAIN, TIMED)
     for text in ("x = 1\n", "x = 1\n", "x = 10\n"):
         monkeypatch.setenv("PYTHONPATH", str(put(tmp_path, text)))
-        stopped(project, monkeypatch, 1)
-        assert ("a new campaign begins" in capsys.readouterr().err) == (text == "x = 10\n")
+        assert begins_anew(project, monkeypatch, capsys) == (text == "x = 10\n")
     assert record(project) == 0
 
 
@@ -1759,8 +1766,7 @@ def test_a_campaign_is_not_gone_on_with_where_what_its_runs_imported_is_other_co
         put_code(code, text)
         for listed in tmp_path.glob("place/site/*.dist-info/RECORD"):
             listed.touch()
-        stopped(project, monkeypatch, 1)
-        assert ("a new campaign begins" in capsys.readouterr().err) == (text == "n = 9\n")
+        assert begins_anew(project, monkeypatch, capsys) == (text == "n = 9\n")
     code.unlink()
     assert record(project) == 1
     assert "a new campaign begins" in capsys.readouterr().err
@@ -1786,8 +1792,7 @@ def test_a_campaign_is_not_gone_on_with_where_other_processes_of_a_run_imported_
     add_script(project.root, PLAIN.replace("doubled =", lines), TIMED.replace("repeats", f"{table}repeats"))
     for text in ("n = 1\n", "n = 1\n", "n = 10\n"):
         write(code, text)
-        stopped(project, monkeypatch, 1)
-        assert ("a new campaign begins" in capsys.readouterr().err) == (text == "n = 10\n")
+        assert begins_anew(project, monkeypatch, capsys) == (text == "n = 10\n")
     assert record(project) == 0
 
 
@@ -1805,8 +1810,7 @@ def test_a_campaign_is_not_gone_on_with_where_another_variant_finds_other_code(
     add_script(project.root, PLAIN, two_environments(f'PYTHONPATH = "{code.parent}"'))
     for text in ("n = 1\n", "n = 1\n", "n = 10\n"):
         write(code, text)
-        stopped(project, monkeypatch, 1)
-        assert ("a new campaign begins" in capsys.readouterr().err) == (text == "n = 10\n")
+        assert begins_anew(project, monkeypatch, capsys) == (text == "n = 10\n")
 
 
 def test_a_campaign_is_not_gone_on_with_where_the_path_of_a_variant_finds_another_compiler(
@@ -1817,8 +1821,7 @@ def test_a_campaign_is_not_gone_on_with_where_the_path_of_a_variant_finds_anothe
     for text in ("#!/bin/sh\n", "", "#!/bin/sh\nexit 1\n"):
         if text:
             write(compiler, text).chmod(0o755)
-        stopped(project, monkeypatch, 1)
-        assert ("a new campaign begins" in capsys.readouterr().err) == ("exit" in text)
+        assert begins_anew(project, monkeypatch, capsys) == ("exit" in text)
 
 
 @pytest.mark.parametrize("before", ["PYTHONMALLOC=debug exec", "exec nice -n 5", "ulimit -n 512; exec"])
@@ -1834,8 +1837,7 @@ def test_a_campaign_is_not_gone_on_with_by_an_interpreter_that_changes_what_it_i
     monkeypatch.setenv("BENCHBOOK_PYTHON", str(python))
     for words in ("exec", "exec", before):
         write(python, f'#!/bin/sh\n{words} {sys.executable} "$@"\n').chmod(0o755)
-        stopped(project, monkeypatch, 1)
-        assert ("a new campaign begins" in capsys.readouterr().err) == (words == before)
+        assert begins_anew(project, monkeypatch, capsys) == (words == before)
 
 
 def test_a_campaign_is_not_gone_on_with_by_the_recorder_of_another_checkout(

@@ -21,6 +21,8 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from benchbook.machines.kernel_files import running_files
+
 # Not what a script depends on, but what may change its numbers.
 COMPANIONS = (
     "torch",
@@ -117,10 +119,9 @@ def installed_code(pythonpath: str | None, sources: Mapping[str, str]) -> str:
 
 def _interpreter() -> list[str]:
     """How Python was built, and the state of its program."""
-    programs = [os.path.realpath(sys.executable)]
     # Its program may be a library that the one it was started by loads.
-    with contextlib.suppress(OSError), open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
-        programs += sorted({line.split(maxsplit=5)[-1].strip() for line in maps if "/libpython" in line})
+    libraries = sorted(path for path in running_files() if "/libpython" in path)
+    programs = [os.path.realpath(sys.executable), *libraries]
     read = [_digest_of(path) for path in programs if os.path.isfile(path)]
     return [sys.version, *read]
 

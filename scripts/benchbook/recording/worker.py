@@ -24,6 +24,7 @@ from typing import Any
 
 import benchbook
 from benchbook.content.regions import NOTE, REGION, with_notes
+from benchbook.machines.kernel_files import running_files
 from benchbook.machines.meters import CellMeters
 from benchbook.recording.endings import (
     MetricError,
@@ -205,17 +206,10 @@ def _loaded(searched: Sequence[str], script: str) -> list[str]:
     files = {vars(module).get("__file__") for module in modules}
     # Children may have found something there.
     added = {os.path.abspath(entry) for entry in sys.path if isinstance(entry, str) and entry not in searched}
-    places = {place for place in files | added | _mapped() if isinstance(place, str) and os.path.isabs(place)}
+    places = {
+        place for place in files | added | running_files() if isinstance(place, str) and os.path.isabs(place)
+    }
     return sorted(places - {script})
-
-
-def _mapped() -> set[str]:
-    """The paths of the programs and libraries that this process runs code of, where the system tells."""
-    with contextlib.suppress(OSError), open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
-        # Addresses, rights, offset, device, inode, and the path, which may hold spaces.
-        parts = (line.rstrip("\n").split(maxsplit=5) for line in maps)
-        return {part[5] for part in parts if len(part) == 6 and "x" in part[1]}
-    return set()
 
 
 def _make_main(job: Job) -> types.ModuleType:
