@@ -125,6 +125,7 @@ def test_the_entry_stands_behind_the_last_language_and_says_what_to_translate(tm
     ("code", "what"),
     [
         ("xx", "not a language that CLDR knows"),
+        ("iw", "begins with a code that was replaced: `iw` is written `he`"),
         ("French", "not a code of a language that the site can have"),
         ("../fr", "not a code of a language that the site can have"),
         ("en", "is there already"),

@@ -189,9 +189,14 @@ def _locale(code: str) -> Locale:
     if not LANGUAGE_CODE.fullmatch(code):
         raise BenchbookError(Problem(code, 1, "is not a code of a language that the site can have", fix))
     try:
-        return Locale.parse(code.replace("-", "_"))
+        locale = Locale.parse(code.replace("-", "_"))
     except (UnknownLocaleError, ValueError) as error:
         raise BenchbookError(Problem(code, 1, "is not a language that CLDR knows", fix)) from error
+    language = code.partition("-")[0]
+    if language != locale.language:
+        what = f"begins with a code that was replaced: `{language}` is written `{locale.language}`"
+        raise BenchbookError(Problem(code, 1, what, fix))
+    return locale
 
 
 def _with_entry(text: str, listed: ListedLanguages, code: str, locale: Locale) -> str:
