@@ -19,7 +19,7 @@ from benchbook.query.measurements import Measurement
 from benchbook.recording import command as recording
 from benchbook.rendering.provenance import result_rows
 from builders import MACHINE_JSON
-from running import add_script, small_project
+from running import add_script
 
 HERE = describe(None)
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,12 +30,6 @@ TABLE = """
     step_seconds = { unit = "s", better = "lower", blocks = true }
 """
 BODY = "# %% time\nimport time\nbegan = time.perf_counter()\nstep_seconds = [time.perf_counter() - began for _ in range(3)]\n\n# %% checks\nassert step_seconds"
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    monkeypatch.setattr(recording, "find_accelerators", lambda *_: None)
-    return small_project(tmp_path)
 
 
 def recorded(project: Project, body: str = BODY) -> dict[str, Any]:

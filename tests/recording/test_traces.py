@@ -25,7 +25,7 @@ from benchbook.content.traces import (
 )
 from benchbook.machines.description import describe
 from benchbook.recording import command as recording
-from running import add_script, small_project
+from running import add_script
 from tracing import STEPS, STREAM, chrome_trace, event, traced
 
 HERE = describe(None)
@@ -43,12 +43,6 @@ steps = "trace.json.gz"
 # %% checks
 assert steps
 """
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    monkeypatch.setattr(recording, "find_accelerators", lambda *_: None)
-    return small_project(tmp_path)
 
 
 def record(project: Project, **options: Any) -> int:
