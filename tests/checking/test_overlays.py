@@ -196,6 +196,15 @@ def test_who_else_used_the_device_in_a_campaign_that_is_here_changes_only_if_tha
     assert take(project, bundle, replacing=True).replaced == (line,)
 
 
+def test_the_sessions_of_a_campaign_that_is_here_stay(project: Project) -> None:
+    once, twice = bundle_of("steps=1"), bundle_of("steps=1")
+    campaign(twice["records"][0])["resumed"] = ["2026-01-02T03:04:35Z"]
+    line = f"sums/add.py on {ADA}: resumed of campaign {LINE['campaign']}"
+    assert f"it would replace {line};" in refused(project, twice)[0]
+    assert take(project, twice, replacing=True).replaced == (line,)
+    assert "(its resumed differs)" in refused(project, once, replacing=True)[0]
+
+
 def test_a_campaign_that_was_shared_stays_so(project: Project) -> None:
     shared, alone = bundle_of("steps=1"), bundle_of("steps=1")
     campaign(shared["records"][0])["state"]["shared"] = True
@@ -302,7 +311,8 @@ def test_a_campaign_that_was_gone_on_with_is_added_to_only_if_that_is_meant(proj
     here["history"].append(later)
     write(path, json.dumps(here))
     whole = bundle_of("steps=1", "steps=2")
-    campaign(whole["records"][0])["finished"] = "2026-01-03T03:05:05Z"
+    sessions = {"finished": "2026-01-03T03:05:05Z", "resumed": ["2026-01-03T03:04:05Z"]}
+    campaign(whole["records"][0]).update(sessions)
     whole["records"][0]["history"][0] |= {"date": "2026-01-03", "variants": ["steps=1", "steps=2"]}
     line = f"sums/add.py on {ADA}: variant steps=2, to campaign {LINE['campaign']}, which is here"
     assert refused(project, whole) == [f"it would add {line}; pass --replace if that is meant"]

@@ -327,6 +327,8 @@ def test_a_process_of_lower_priority_is_told_from_others() -> None:
 def test_what_the_kernel_is_set_to_is_read_from_its_files(tmp_path: Path) -> None:
     assert kernel_settings(tmp_path) == {}
     write(tmp_path / "sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n")
+    write(tmp_path / "sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled", "[never] inherit\n")
+    write(tmp_path / "proc/self/numa_maps", "5581e000 interleave:0-1 file=/bin/a\n7f00 default\n")
     write(
         tmp_path / "proc/self/status", "Name:\tpython\nPid:\t12\nTHP_enabled:\t1\nMems_allowed_list:\t0-1\n"
     )
@@ -336,6 +338,8 @@ def test_what_the_kernel_is_set_to_is_read_from_its_files(tmp_path: Path) -> Non
     )
     assert kernel_settings(tmp_path) == {
         "sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never",
+        "sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled": "[never] inherit",
+        "memory policy": "interleave:0-1",
         "THP_enabled": "1",
         "Mems_allowed_list": "0-1",
         "stack size": "8388608",

@@ -54,13 +54,6 @@ NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 gather = partial(campaigns.gather, moment=lambda: NOON)
 
 
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    # Asking torch for accelerators takes a second, and the answer is of no matter here.
-    monkeypatch.setattr(recording, "find_accelerators", lambda *_: None)
-    return small_project(tmp_path)
-
-
 def record(project: Project, *scripts: str, **options: Any) -> int:
     return recording.record_command(project, list(scripts), **options)
 
@@ -682,6 +675,26 @@ def test_what_is_whole_is_written_when_a_recording_stops_and_the_rest_comes_late
     assert [(line.variants, sorted(line.medians)) for line in done.history] == [
         ([*begun.variants, *(set(done.variants) - set(begun.variants))], ["n=1", "n=2"])
     ]
+
+
+def test_a_record_says_when_its_campaign_was_gone_on_with(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By each session that took runs of it, and by no other."""
+    add_script(project.root, BODY, SWEEP.replace("[1, 2]", "[1, 2, 3]"))
+    moments = [datetime(2026, 11, 20, hour, tzinfo=UTC) for hour in range(12, 17)]
+    for moment, runs in zip(moments, (2, 0, 2, 0), strict=False):
+        monkeypatch.setattr(campaigns, "now", lambda moment=moment: moment)
+        stopped(project, monkeypatch, runs)
+    (campaign,) = written(project).campaigns.values()
+    assert isinstance(campaign, Campaign)
+    assert (campaign.started, campaign.resumed) == ("2026-11-20T12:00:00Z", ("2026-11-20T14:00:00Z",))
+    monkeypatch.setattr(campaigns, "now", lambda: moments[-1])
+    assert record(project) == 0
+    (campaign,) = written(project).campaigns.values()
+    assert isinstance(campaign, Campaign)
+    assert campaign.resumed == ("2026-11-20T14:00:00Z", "2026-11-20T16:00:00Z")
+    assert campaign.resumed[-1] <= campaign.finished
 
 
 def test_an_interrupted_recording_says_why_the_scripts_before_it_failed(

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from benchbook.content.records import Campaign
 from benchbook.content.units import UNITS
 from benchbook.languages.language import load_language
 from benchbook.query.measurements import Measurement
-from benchbook.rendering.provenance import environment_text, machine_short, machine_title, repeats_text
+from benchbook.rendering.provenance import (
+    days_text,
+    environment_text,
+    machine_short,
+    machine_title,
+    repeats_text,
+)
 from benchbook.statistics.summary import summary
+from builders import make_record
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -65,6 +74,25 @@ def test_a_machine_of_more_cores_than_a_number_holds_is_called_as_it_is(language
     words = load_language(DOCS, language)
     assert cores in machine_title(odd, words)
     assert machine_short(odd, words) == odd.short
+
+
+@pytest.mark.parametrize(
+    ("language", "sessions", "text"),
+    [
+        ("en", 1, "January 2, 2026"),
+        ("en", 3, "January 2, 2026 (in 3 sessions)"),
+        ("ar", 2, "(\u2068في جلستين\u2069)"),
+        ("ja", 2, "（2 回に分けて測定）"),
+        ("zh", 3, "（分 3 次测量）"),
+    ],
+)
+def test_what_was_measured_in_several_sessions_says_so(language: str, sessions: int, text: str) -> None:
+    (campaign,) = make_record().campaigns.values()
+    assert isinstance(campaign, Campaign)
+    later = tuple(f"2026-01-0{day}T03:04:05Z" for day in range(3, 2 + sessions))
+    told = days_text([campaign, replace(campaign, resumed=later)], load_language(DOCS, language))
+    assert text in told
+    assert (told == text) == (language == "en")
 
 
 def test_values_of_more_and_of_fewer_runs_say_how_many_they_are_of() -> None:

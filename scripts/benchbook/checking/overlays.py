@@ -11,6 +11,8 @@ from benchbook.content.records import Campaign, HistoryLine, Publication, Record
 
 # What a session is told by, and stays however long it goes on; and of the device all but who else used it.
 SESSION = ("started", "commit", "recorded_by", "packages", "predicates")
+# What becomes of a campaign with each session that goes on with it.
+GOING_ON = frozenset({"finished", "resumed"})
 WHO_ELSE = ("foreign_processes", "shared")
 LATEST_STAYS = "record again: what was measured last stays"
 
@@ -102,7 +104,7 @@ def _compare_campaigns(old: Record, new: Record, title: str, found: Changes) -> 
         if differing:
             what = f"{here}, of another session (its {', '.join(differing)} differs)"
             found.refused.append((what, LATEST_STAYS))
-        elif gone_on != ["finished"] or not _added_to(name, old, new):
+        elif not GOING_ON.issuperset(gone_on) or not _added_to(name, old, new):
             found.replaced.append(f"{title}: {', '.join(gone_on)} of campaign {name}")
 
 
@@ -119,6 +121,8 @@ def session_differences(known: Campaign, campaign: Campaign) -> tuple[list[str],
         (differing if known.modified else gone_on).append("modified")
     if known.finished != campaign.finished:
         (differing if campaign.finished < known.finished else gone_on).append("finished")
+    if known.resumed != campaign.resumed:
+        (gone_on if set(known.resumed) < set(campaign.resumed) else differing).append("resumed")
     return differing, gone_on
 
 

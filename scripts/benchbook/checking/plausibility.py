@@ -174,6 +174,9 @@ def _odd_dates(called: str, campaign: Mapping[str, Any], now: datetime) -> Itera
     elif moments["finished"] - moments["started"] > LONGEST_CAMPAIGN:
         days = (moments["finished"] - moments["started"]).days
         yield f"it lasted {days} days, and one session takes {LONGEST_CAMPAIGN.days} at most"
+    sessions = [campaign["started"], *campaign.get("resumed", ()), campaign["finished"]]
+    if sessions != sorted(sessions) or len(set(sessions[:-1])) < len(sessions) - 1:
+        yield "its sessions did not begin one after the other, between its start and its end"
     if moments["started"] < FIRST_DAY:
         yield f"it started at {campaign['started']}, before anything was measured for this handbook"
     if moments["finished"] > now + CLOCK_SKEW:

@@ -241,10 +241,11 @@ class VariantRecord(Stored):
 
 @dataclass(frozen=True)
 class Campaign(Stored):
-    """One session of recording: when, from which commit, by whom, with which packages and device state.
+    """What was recorded together: when, from which commit, by whom, with which packages and device state.
 
-    `predicates` holds what decided each claim about the script when the session began (`Claim.predicate`), by
-    the id of the claim; None where that was not noted.
+    `predicates` holds what decided each claim about the script when it began (`Claim.predicate`), by the id
+    of the claim; None where that was not noted. `resumed` holds when further sessions began that took runs of
+    it, after it was stopped.
     """
 
     started: Instant
@@ -255,6 +256,7 @@ class Campaign(Stored):
     packages: Versions
     state: State
     predicates: Annotated[dict[Short, Digest], Passes(at_most(MOST_SET))] | None = None
+    resumed: Annotated[Many[Instant], Limit(max_length=MOST_PLACES)] = ()
 
 
 @dataclass(frozen=True)
@@ -413,8 +415,8 @@ def record_table(record: Record) -> dict[str, Any]:
     """`record` as JSON objects, keys in a fixed order; optional ones only where they hold something."""
     table = asdict(record)
     for campaign in table["campaigns"].values():
-        for name in ("predicates", "taken_over"):
-            if campaign.get(name, ...) is None:
+        for name in ("predicates", "resumed", "taken_over"):
+            if campaign.get(name, ...) in (None, ()):
                 del campaign[name]
     for variant in table["variants"].values():
         for name in ("regions", "traces"):

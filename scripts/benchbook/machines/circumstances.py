@@ -26,9 +26,11 @@ GIT_SECONDS = 60.0
 MOUNTS = Path("/proc/self/mounts")
 BLOCK_DEVICES = Path("/sys/dev/block")
 PROCESSORS = Path("/sys/devices/system/cpu")
-# What the kernel is set to that decides how fast processors and memory are, and what it says of a process.
+# What the kernel is set to that decides how fast processors and memory are, and what it says of a process; a
+# pattern is of as many files as there are.
 SETTINGS = (
     *(f"sys/kernel/mm/transparent_hugepage/{name}" for name in ("enabled", "defrag", "shmem_enabled")),
+    *(f"sys/kernel/mm/transparent_hugepage/hugepages-*/{name}" for name in ("enabled", "shmem_enabled")),
     *(f"proc/sys/vm/{name}" for name in ("overcommit_memory", "swappiness", "nr_hugepages")),
     *(f"proc/sys/kernel/{name}" for name in ("numa_balancing", "randomize_va_space")),
     *(f"sys/devices/system/cpu/{name}" for name in ("smt/control", "cpufreq/boost", "intel_pstate/no_turbo")),
@@ -36,6 +38,8 @@ SETTINGS = (
     "proc/self/personality",
 )
 _OF_A_PROCESS = re.compile(r"(THP_enabled|Speculation\w*|Mems_allowed_list):\s*(.*)")
+# Which nodes a process takes its memory from; the address before it is another in each.
+_MEMORY_POLICY = re.compile(r"\S+ (\S+)")
 _LIMITS = re.compile(r"Max (stack size|open files|locked memory) +(\S+)")
 # Records and predictions are what is being made; pages change no number.
 CHANGES_NUMBERS = ("snippets", "scripts", ":!snippets/records", ":!snippets/predictions")
@@ -231,7 +235,10 @@ def kernel_settings(root: Path = Path("/")) -> dict[str, str]:
     Parameters:
         root: The folder that its files lie below.
     """
-    found = {name: kernel_text(root / name) for name in SETTINGS}
+    files = (path for name in SETTINGS for path in sorted(root.glob(name)))
+    found = {path.relative_to(root).as_posix(): kernel_text(path) for path in files}
+    if policy := _MEMORY_POLICY.match(kernel_text(root / "proc/self/numa_maps")):
+        found["memory policy"] = policy[1]
     found |= dict(_OF_A_PROCESS.findall(kernel_text(root / "proc/self/status")))
     found |= dict(_LIMITS.findall(kernel_text(root / "proc/self/limits")))
     return {name: value for name, value in found.items() if value}

@@ -31,13 +31,14 @@ LATER_KEYS = (
 
 @dataclass(frozen=True)
 class Finished:
-    """A run that is done, and when it ended, as records write it; empty if an older journal does not say."""
+    """A run that is done; when it ended and its session began, as records write it, empty if nobody says."""
 
     variant: str
     round: int
     place: int
     result: Result
     ended: str = ""
+    session: str = ""
 
 
 @dataclass
@@ -54,6 +55,7 @@ class Journal:
         changed: Paths of which they loaded two contents.
         shown: The path as messages name it.
         instead: Why it was begun in the place of an earlier one; empty if it was not.
+        session: When the session began whose runs are added, as records write it.
     """
 
     path: Path
@@ -65,6 +67,7 @@ class Journal:
     changed: set[str] = field(default_factory=set)
     shown: str = ""
     instead: str = ""
+    session: str = ""
 
     @property
     def done(self) -> set[tuple[str, int]]:
@@ -76,8 +79,16 @@ class Journal:
         """When the last of its runs ended, as records write it; empty where none says."""
         return max((finished.ended for finished in self.finished), default="")
 
+    @property
+    def resumed(self) -> tuple[str, ...]:
+        """When further sessions began that took runs of it, as records write it."""
+        return tuple(
+            sorted({each.session for each in self.finished} - {"", self.header["campaign"]["started"]})
+        )
+
     def add(self, run: Finished) -> None:
-        """Write down a run; once this returns, a crash of the machine does not lose it."""
+        """Write down a run of this session; once this returns, a crash of the machine does not lose it."""
+        run = replace(run, session=self.session)
         # Thousands of files, of which most were told with the first run.
         new = self._load(run.result.loaded)
         self.finished.append(run)
@@ -216,10 +227,10 @@ def _finished(run: Mapping[str, Any]) -> Finished:
     Raises:
         ValueError, KeyError, TypeError: It tells of none.
     """
-    ended = run.get("ended", "")
-    if ended:
-        datetime.strptime(ended, MOMENT)
-    return Finished(run["variant"], run["round"], run["place"], result_from(run["result"]), ended)
+    moments = [run.get(name, "") for name in ("ended", "session")]
+    for moment in filter(None, moments):
+        datetime.strptime(moment, MOMENT)
+    return Finished(run["variant"], run["round"], run["place"], result_from(run["result"]), *moments)
 
 
 def journal_path(project: Project, machine: str, script: str) -> Path:

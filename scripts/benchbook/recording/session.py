@@ -391,6 +391,7 @@ class Session:
         if journal.instead:
             instead = f"  {shown} {journal.instead}; a new campaign begins"
             self.console.print(instead, markup=False, soft_wrap=True)
+        journal.session = campaigns.stamp(began)
         size = journal.size
         total = sum(int(each["repeats"]) for each in journal.header["variants"].values())
 
@@ -522,6 +523,7 @@ class Session:
             packages=packages,
             state=opened["state"] | {FOREIGN: foreign, "shared": self.shared or bool(foreign)},
             predicates=opened["predicates"],
+            resumed=journal.resumed,
         )
         with self.store.held():
             # Others may have come in while it ran.

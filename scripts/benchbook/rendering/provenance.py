@@ -303,9 +303,7 @@ def origin(
         text for campaign in campaigns if (text := _versions(campaign.packages, language))
     )
     rows += [("versions", "text", text) for text in versions]
-    days = [campaign.started for campaign in own]
-    days += [campaign.measured for campaign in publications if campaign.measured]
-    rows += [("date", "text", comma.join(dict.fromkeys(map(language.day, days))))] if days else []
+    rows += [("date", "text", days)] if (days := days_text(campaigns, language)) else []
     people = dict.fromkeys(campaign.recorded_by for campaign in campaigns)
     by = comma.join(language.text("maintainers") if name == "maintainers" else name for name in people)
     rows += [("by", "text", by)] if people else []
@@ -460,6 +458,20 @@ def _content(way: str, content: Any, language: Language) -> str:
     if way == "code":
         return f'<code lang="en" dir="ltr">{escape(content)}</code>'
     return f"<bdi>{escape(content)}</bdi>"
+
+
+def days_text(campaigns: Iterable[Campaign | Publication], language: Language) -> str:
+    """The days on which campaigns began, and in how many sessions one was measured that was stopped."""
+    days: list[str] = []
+    sessions = 1
+    for campaign in campaigns:
+        if isinstance(campaign, Campaign):
+            days.append(campaign.started)
+            sessions = max(sessions, 1 + len(campaign.resumed))
+        elif campaign.measured:
+            days.append(campaign.measured)
+    text = language.text("comma").join(dict.fromkeys(map(language.day, days)))
+    return text if sessions == 1 else _with(language, text, language.text("in_sessions", n=sessions))
 
 
 def _with(language: Language, text: str, remark: str) -> str:
