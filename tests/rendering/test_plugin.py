@@ -129,6 +129,19 @@ def test_a_page_in_which_a_parser_runs_out_of_its_stack_is_named(
         build_site(project)
 
 
+def test_a_fence_in_indented_code_stops_the_build_with_its_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    project = whole_handbook(tmp_path / "handbook")
+    page = project.root / "docs/en/memory.md"
+    whole = page.read_text("utf-8") + "\nWritten so:\n\n    ```calculator\n    peak\n    ```\n"
+    page.write_text(whole, "utf-8")
+    with pytest.raises(Abort):
+        build_site(project)
+    line = whole.count("\n") - 2
+    assert f"docs/en/memory.md:{line}: a `calculator` that no reader sees" in caplog.text
+
+
 @pytest.mark.parametrize("below", ["", "handbook"])
 def test_a_file_where_the_site_is_built_is_one_line(
     project: Project, below: str, caplog: pytest.LogCaptureFixture

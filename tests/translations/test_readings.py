@@ -99,6 +99,30 @@ def test_a_tag_that_cleaning_drops_is_named_before_a_build_stops_at_it(tag: str)
     assert (found.line, "both parsers must read a page alike" in found.what) == (LINE, True)
 
 
+MADE_IN_CODE = {
+    "indented": "    ```table\n    script: a/b.py\n    ```",
+    "behind a tab": "\t```table\n\tscript: a/b.py\n\t```",
+    "in a quotation": ">     ```table\n>     script: a/b.py\n>     ```",
+    "in a list": "- Words.\n\n        ```table\n        script: a/b.py\n        ```",
+    "in a tab": '=== "A"\n\n        ~~~ { .table }\n        script: a/b.py\n        ~~~',
+}
+
+
+@pytest.mark.parametrize("text", MADE_IN_CODE.values(), ids=MADE_IN_CODE)
+def test_a_fence_that_the_site_makes_though_it_is_shown_as_code_is_named_with_its_line(text: str) -> None:
+    whole = f"{HEAD}{text}\n"
+    (found,) = reading_problems(parse_page(whole), whole, "a.md", ())
+    assert found.what == "a `table` that no reader sees, for it stands in code, is made nevertheless"
+    assert (
+        found.line == whole.split("\n").index(next(line for line in text.split("\n") if "table" in line)) + 1
+    )
+
+
+def test_a_fence_within_a_fence_is_code_alone() -> None:
+    whole = f"{HEAD}````markdown\n```table\nscript: a/b.py\n```\n````\n"
+    assert list(reading_problems(parse_page(whole), whole, "a.md", ())) == []
+
+
 def test_every_section_that_reads_otherwise_is_named() -> None:
     parts = "".join(f"## Part {{ #{key} }}\n\n<p>12</p>\n\nWords.\n\n" for key in "abc")
     found = list(reading_problems(parse_page(HEAD + parts), HEAD + parts, "a.md", ()))

@@ -26,6 +26,7 @@ from benchbook.content.page_source import (
     fence_name,
     fence_options,
     is_word,
+    parse_page,
 )
 from benchbook.content.problems import Problem
 from benchbook.content.safe_html import BLOCK_TAGS, SLOT, accept_options
@@ -53,6 +54,8 @@ _TAB = 4
 _BLOCKS = frozenset(f"{BLOCK_TAGS} table tbody td tfoot th thead tr".split())
 _VOID = frozenset({"br", "col", "hr", "img", "input", "wbr"})
 _HEADING = re.compile(r"h[1-6]\Z")
+# Where one of our blocks stands in what Markdown makes.
+_PLACE = re.compile(rf'{SLOT}="([^"]*)"')
 # So many words in a row say where a page is meant.
 _SHOWN = 5
 _FIX = (
@@ -106,6 +109,33 @@ def _first_difference(ours: Sequence[Placed], theirs: Sequence[Item], path: str)
             what = f"text: the checks read {read}, readers see {_shown(theirs[place : place + _SHOWN])}"
             yield Problem(path, line, f"{what}: both parsers must read a page alike", _FIX)
             return
+
+
+def unseen_problems(html: str, slots: Mapping[str, Slot], text: str, path: str) -> Iterator[Problem]:
+    """Fences and values that the site makes, for it makes them before it knows what is code, and nobody sees.
+
+    Parameters:
+        html: What Markdown made of the page.
+        slots: What was made, by the values of the attribute of their places.
+        text: The file of the page.
+        path: For the messages.
+    """
+    seen = set(_PLACE.findall(html))
+    for number, (name, _, _) in slots.items():
+        if number not in seen:
+            what = f"a `{name}` that no reader sees, for it stands in code, is made nevertheless"
+            fix = "show how it is written within a fence of four backticks (````markdown), or take it out"
+            yield Problem(path, _line_of_unseen(name, text), what, fix)
+
+
+def _line_of_unseen(name: str, text: str) -> int:
+    """The first line of indented code that names it, else of the page."""
+    for token in parse_page(text).tokens:
+        if token.type == "code_block" and token.map is not None:
+            for number, line in enumerate(token.content.split("\n"), token.map[0] + 1):
+                if name in line:
+                    return number
+    return 1
 
 
 def _sections(parts: Sequence[Part], item_of: Callable[[Part], Item]) -> list[Sequence[Part]]:

@@ -150,11 +150,14 @@ class Replay:
         if page.file.src_uri in self._made or not path.is_file():
             return  # no one wrote it
         # Loads a second Markdown parser, which a page that is kept does not need.
-        from benchbook.content.readings import differences, html_items
+        from benchbook.content.readings import differences, html_items, unseen_problems
 
-        ours = [(self._leading(item), line) for item, line in _read(path.read_text("utf-8"))]
+        text = path.read_text("utf-8")
+        ours = [(self._leading(item), line) for item, line in _read(text)]
         theirs = html_items(html, build.stated, self._leading)
         build.problems.update(differences(ours, theirs, build.here.path))
+        made = "\n".join([html, *build.slots])
+        build.problems.update(unseen_problems(made, build.stated, text, build.here.path))
 
     def _leading(self, item: Item) -> Item:
         """A part of a page, whose links lead where those of its HTML do."""

@@ -14,7 +14,7 @@ from benchbook.content.fence_names import CLAIM, FENCES
 from benchbook.content.page_limits import too_deep
 from benchbook.content.page_source import CODE_SPAN, PageSource, fence_name
 from benchbook.content.problems import Problem, did_you_mean
-from benchbook.content.readings import differences, html_items, page_items, site_reading
+from benchbook.content.readings import differences, html_items, page_items, site_reading, unseen_problems
 from benchbook.content.safe_html import (
     FRONT_MATTER,
     LONGEST_SYNONYM,
@@ -159,6 +159,7 @@ def reading_problems(page: PageSource, text: str, path: str, known: Collection[P
         yield too_deep(path)
         return
     yield from differences(page_items(page), html_items(clean(html), slots), path)
+    yield from unseen_problems(html, slots, text, path)
     said = {problem.what for problem in known}
     lines = text.lower().split("\n")
     for what in dict.fromkeys(what for _, what in unsafe_parts(html)):
