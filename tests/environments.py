@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterable
 from pathlib import Path
 
 from builders import write
@@ -18,6 +20,17 @@ def make_environment(folder: Path, *below: Path) -> Path:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     seen = [*map(packages_of, below), HERE]
     write(packages_of(folder) / "below.pth", "".join(f"{path}\n" for path in seen))
+    return folder
+
+
+def bare_environment(folder: Path, names: Iterable[str]) -> Path:
+    """An environment that holds these packages, linked from the one that runs the tests, and no other."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    for name in names:
+        distribution = importlib.metadata.distribution(name)
+        tops = {Path(str(file)).parts[0] for file in distribution.files or ()}
+        for top in tops - {"..", "__pycache__"}:
+            (packages_of(folder) / top).symlink_to(Path(str(distribution.locate_file(top))))
     return folder
 
 

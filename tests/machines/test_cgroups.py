@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.machines.cgroups import cpu_quota, memory_limit
+from benchbook.machines.cgroups import cpu_quota, cpu_weights, memory_limit
 from builders import write
 
 GIB = 2**30
@@ -81,3 +81,21 @@ def test_processors_are_limited_by_the_smallest_quota_from_the_own_group_upwards
 def test_a_system_without_control_groups_limits_nothing(tmp_path: Path) -> None:
     nothing = (tmp_path / "groups", tmp_path / "own")
     assert (memory_limit(*nothing), cpu_quota(*nothing)) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("own", "files", "weights"),
+    [
+        (
+            "0::/a/b\n",
+            {"a/b/cpu.weight": "100\n", "a/b/cpu.idle": "0\n", "a/cpu.weight": "20\n"},
+            ["100", "20", "0"],
+        ),
+        ("1:cpu,cpuacct:/a\n", {"cpu/a/cpu.shares": "2\n", "cpu/cpu.shares": "1024\n"}, ["2", "1024"]),
+        ("0::/a\n", {}, []),
+    ],
+)
+def test_the_weights_of_a_process_s_groups_are_told_the_own_first(
+    tmp_path: Path, own: str, files: dict[str, str], weights: list[str]
+) -> None:
+    assert cpu_weights(*fake(tmp_path, own, files)) == weights

@@ -284,6 +284,7 @@ def test_at_its_smallest_a_script_that_fails_is_an_error(project: Project) -> No
 
 
 @pytest.mark.parametrize(("smallest", "servers"), [(True, 1), (False, 2)])
+@pytest.mark.usefixtures("with_packages")
 def test_scripts_share_the_process_that_imports_where_nothing_is_measured(
     project: Project, tmp_path: Path, smallest: bool, servers: int
 ) -> None:
@@ -295,6 +296,7 @@ def test_scripts_share_the_process_that_imports_where_nothing_is_measured(
     assert len(set(noted.read_text().split())) == servers
 
 
+@pytest.mark.usefixtures("with_packages")
 def test_at_its_smallest_a_script_that_leaves_imports_to_itself_finds_none_made(project: Project) -> None:
     add_script(project.root, "import numpy", name="guide/arrays.py")
     body = "import sys\nassert 'numpy' not in sys.modules\nimport importlib\nimportlib.import_module('numpy')"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import importlib.metadata
 import json
 import os
 import re
@@ -18,6 +17,7 @@ from packaging.utils import canonicalize_name
 from benchbook.recording.command import INTERRUPTED
 from benchbook.recording.kit import THERE, closure, target_environment
 from clones import fresh_clone, shell
+from environments import bare_environment, packages_of
 from handbooks import edit
 from repositories import commit_all
 
@@ -57,13 +57,8 @@ sys.addaudithook(refuse)
 
 def bare_image(folder: Path, note: Path) -> Path:
     """A Python that has torch and numpy and what they need, no pydantic, no pip and no network; its executable."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
-    site = folder / f"lib/python{PYTHON}/site-packages"
-    for name in closure(map(canonicalize_name, THERE), target_environment(PYTHON, "x86_64")):
-        distribution = importlib.metadata.distribution(name)
-        tops = {Path(str(file)).parts[0] for file in distribution.files or ()}
-        for top in tops - {"..", "__pycache__"}:
-            (site / top).symlink_to(Path(str(distribution.locate_file(top))))
+    names = closure(map(canonicalize_name, THERE), target_environment(PYTHON, "x86_64"))
+    site = packages_of(bare_environment(folder, names))
     (site / "sitecustomize.py").write_text(f"NOTE = {str(note)!r}\n{NO_NETWORK}")
     return folder / "bin/python"
 

@@ -160,6 +160,7 @@ def test_the_smallest_run_reads_the_trace_and_writes_nothing(
 
 
 @pytest.mark.torch
+@pytest.mark.usefixtures("with_packages")
 def test_what_torch_s_profiler_writes_can_be_published(project: Project) -> None:
     add_script(project.root, TORCH, 'needs = ["cpu"]\nrepeats = 1\ntraces = ["steps"]')
     assert record(project) == 0

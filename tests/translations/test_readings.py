@@ -104,6 +104,7 @@ MADE_IN_CODE = {
     "behind a tab": "\t```table\n\tscript: a/b.py\n\t```",
     "in a quotation": ">     ```table\n>     script: a/b.py\n>     ```",
     "in a list": "- Words.\n\n        ```table\n        script: a/b.py\n        ```",
+    "in a block that never ends": "<div markdown>\n```table\nscript: a/b.py\n```\n    </b>\n<div>",
     "in a tab": '=== "A"\n\n        ~~~ { .table }\n        script: a/b.py\n        ~~~',
 }
 

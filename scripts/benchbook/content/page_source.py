@@ -24,7 +24,7 @@ _NOTES = "notes"
 # How an inline value begins.
 VALUE = "#!value "
 
-TAB = re.compile(r'^(\s*)===([!+]?) (?=")', re.MULTILINE)
+TAB = re.compile(r'^([ \t]*)===([!+]?) (?=")', re.MULTILINE)
 # Code in a line as it is written, which leads nowhere.
 CODE_SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 # One id, and classes: of several ids, an element has the last.

@@ -129,13 +129,12 @@ def unseen_problems(html: str, slots: Mapping[str, Slot], text: str, path: str) 
 
 
 def _line_of_unseen(name: str, text: str) -> int:
-    """The first line of indented code that names it, else of the page."""
-    for token in parse_page(text).tokens:
-        if token.type == "code_block" and token.map is not None:
-            for number, line in enumerate(token.content.split("\n"), token.map[0] + 1):
-                if name in line:
-                    return number
-    return 1
+    """The first line that begins such a fence where the checks read code, else anywhere; else 1."""
+    lines = text.split("\n")
+    begins = re.compile(rf"(?:`{{3}}|~{{3}})[`~ {{.]*{re.escape(name)}\b")
+    blocks = [each.map or (0, 0) for each in parse_page(text).tokens if each.type == "code_block"]
+    code = [number for first, last in blocks for number in range(first, last)]
+    return next((number + 1 for number in (*code, *range(len(lines))) if begins.search(lines[number])), 1)
 
 
 def _sections(parts: Sequence[Part], item_of: Callable[[Part], Item]) -> list[Sequence[Part]]:

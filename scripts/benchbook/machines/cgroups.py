@@ -51,6 +51,13 @@ def cpu_quota(groups: Path = CGROUPS, own: Path = OWN) -> float | None:
     return min((int(pair[0]) / int(pair[1]) for pair in pairs if pair and pair[0].isdigit()), default=None)
 
 
+def cpu_weights(groups: Path = CGROUPS, own: Path = OWN) -> list[str]:
+    """How much of the processors' time each of this process's groups gets beside others, the own first."""
+    version, folders = own_cgroups("cpu", groups, own)
+    names = ("cpu.shares",) if version == 1 else ("cpu.weight", "cpu.idle")
+    return [text.strip() for name in names for text in texts_of(folders, name)]
+
+
 def texts_of(folders: Iterable[Path], name: str) -> Iterator[str]:
     """What a file holds in each of these folders that has it."""
     for folder in folders:

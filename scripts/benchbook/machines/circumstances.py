@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchbook.content.revisions import moment_of
+from benchbook.machines.cgroups import cpu_weights
 from benchbook.machines.kernel_files import kernel_text
 from benchbook.machines.nvml import Identity, Nvml, find_all
 
@@ -219,9 +220,9 @@ def cores(processors: Path = PROCESSORS) -> dict[str, Any]:
     return {"kinds": dict(kinds), "cores": len(whole), "nodes": len(nodes)}
 
 
-def priority() -> dict[str, int]:
-    """How willingly the system gives this process processors: its niceness, and the class of its schedule."""
-    found = {}
+def priority() -> dict[str, Any]:
+    """How willingly the system gives this process processors: niceness, class, weights of its control groups."""
+    found: dict[str, Any] = {"weights": cpu_weights()}
     if hasattr(os, "getpriority"):
         found["niceness"] = os.getpriority(os.PRIO_PROCESS, 0)
     if hasattr(os, "sched_getscheduler"):
