@@ -221,7 +221,7 @@ def cores(processors: Path = PROCESSORS) -> dict[str, Any]:
 
 
 def priority() -> dict[str, Any]:
-    """How willingly the system gives this process processors: niceness, class, weights of its control groups."""
+    """How willingly the system gives this process processors: niceness, class, and its groups' weights."""
     found: dict[str, Any] = {"weights": cpu_weights()}
     if hasattr(os, "getpriority"):
         found["niceness"] = os.getpriority(os.PRIO_PROCESS, 0)
