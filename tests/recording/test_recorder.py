@@ -699,6 +699,19 @@ def test_a_record_says_when_its_campaign_was_gone_on_with(
     assert campaign.resumed[-1] <= campaign.finished
 
 
+def test_a_campaign_all_of_whose_runs_are_of_one_session_was_not_gone_on_with(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though it was begun by one before, which was killed in its first run."""
+    add_script(project.root, BODY, SWEEP)
+    stopped(project, monkeypatch, 0)
+    monkeypatch.setattr(campaigns, "now", lambda: datetime.now(UTC) + timedelta(minutes=5))
+    assert record(project) == 0
+    (campaign,) = written(project).campaigns.values()
+    assert isinstance(campaign, Campaign)
+    assert campaign.resumed == ()
+
+
 def test_an_interrupted_recording_says_why_the_scripts_before_it_failed(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from benchbook.content.metadata import MOST_TINY
 from benchbook.content.project import Project
 from benchbook.content.references import UnresolvedError
 from benchbook.query.library import Library
+from benchbook.rendering import tradeoffs
 from benchbook.rendering.charts import line_name, read_chart, render_chart, resolve_chart
 from benchbook.rendering.drawing import Line, draw_chart, draw_points, line_ends
 from benchbook.rendering.labels import axis_label
@@ -252,6 +254,22 @@ def test_a_trade_off_numbers_its_points_and_names_them_below() -> None:
     assert [plain(name) for _, name in names] == ["plain", "checkpointing"]
     assert {state for state, _ in names} <= {"bb-front", "bb-behind"}
     assert "Memory against time" in shown
+
+
+def test_a_trade_off_is_drawn_once_for_all_languages(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+
+    def noted(*what: Any) -> str:
+        drawn.append(repr(what))
+        return draw_points(*what)
+
+    monkeypatch.setattr(tradeoffs, "draw_points", noted)
+    project = Project(FIXTURE)
+    build = start(project)
+    for language in ("en", "ja"):
+        build.page = start(project, language).page
+        assert "<svg" in render(build, f"```tradeoff\n{TRADEOFF}```\n")
+    assert len(drawn) == len(set(drawn)) > 0
 
 
 def test_a_point_that_was_not_measured_keeps_its_number() -> None:

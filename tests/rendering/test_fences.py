@@ -20,6 +20,7 @@ from benchbook.rendering.cells import bounded
 from benchbook.rendering.fences import custom_fences
 from benchbook.rendering.places import check_page, page_references
 from benchbook.rendering.values import resolve_value
+from builders import write
 from handbooks import (
     CPU,
     FIXTURE,
@@ -403,6 +404,29 @@ def test_a_chart_of_a_series_takes_the_room_of_all_its_points(
     monkeypatch.setattr("benchbook.rendering.specs.MOST_CELLS", 2 * 8)
     (problem,) = checked(project, page)
     assert "shows 17 cells of tables and points of pictures, and 16 are the most" in problem.what
+
+
+def test_pages_that_draw_more_pictures_than_a_build_has_time_for_are_refused_where_they_do(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of each machine; what another page has drawn already costs no more."""
+    where = "script: memory/methods.py\nwhere: {method: plain}\n"
+    chart = f"```chart\n{where}x: batch_size\ny: step_time\ntitle: A\n```\n"
+    tradeoff = f"```tradeoff\n{where}points: batch_size\nx: peak_memory\ny: step_time\ntitle: B\n```\n"
+    pictures: set[tuple[str, str]] = set()
+
+    def checked_too(name: str, *blocks: str) -> list[Problem]:
+        text = "# T { #t }\n\n" + "\n".join(blocks)
+        return check_page(
+            write(project.docs / f"en/{name}.md", text), parse_page(text), Library(project), pictures
+        )
+
+    assert checked_too("one", chart) == []
+    assert {machine for _, machine in pictures} >= {CPU, GPU}
+    monkeypatch.setattr("benchbook.rendering.specs.MOST_PICTURES", len(pictures))
+    (problem,) = checked_too("two", chart, tradeoff)
+    assert (problem.path, problem.line) == ("docs/en/two.md", 11)
+    assert f"draw {len(pictures)} pictures, counted for each machine" in problem.what
 
 
 def test_a_page_has_room_for_some_traces_alone(project: Project) -> None:

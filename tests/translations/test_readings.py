@@ -264,3 +264,27 @@ def test_a_character_that_shows_nothing_is_one(code: str) -> None:
 
 def test_characters_that_show_something_are_none() -> None:
     assert INVISIBLE.search("aZ 09\t\n　あア漢。العربية،ًٌ μ×−≈ü🙂") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Say data-bb-slot="x" there.',
+        '## Say data-bb-slot="x" { #say }',
+        '```text\n<div data-bb-slot="x"></div>\n```',
+        '    <div data-bb-slot="x"></div>',
+        '!!! tip "data-bb-slot=x"\n\n    Words.',
+    ],
+)
+def test_words_that_look_like_a_place_for_a_block_are_words(text: str) -> None:
+    whole = f"{HEAD}{text}\n"
+    assert list(reading_problems(parse_page(whole), whole, "a.md", ())) == []
+
+
+def test_a_place_for_a_block_that_nothing_is_made_for_is_named() -> None:
+    whole = f'{HEAD}Words <span data-bb-slot="x">here</span>.\n'
+    (found,) = reading_problems(parse_page(whole), whole, "a.md", ())
+    assert (found.line, found.what) == (
+        LINE,
+        "`data-bb-slot=` is not an attribute that an element here may have",
+    )

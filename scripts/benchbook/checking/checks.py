@@ -587,6 +587,7 @@ def _page_problems(library: Library, pages: Mapping[Path, PageSource]) -> Iterat
     }
     known = anchors(english)
     words = {code: unit_words(project.docs, code) for code in project.languages}
+    pictures: set[tuple[str, str]] = set()
     for path, page in pages.items():
         shown = project.relative(path)
         language, _, name = path.relative_to(project.docs).as_posix().partition("/")
@@ -594,7 +595,7 @@ def _page_problems(library: Library, pages: Mapping[Path, PageSource]) -> Iterat
         yield from _claim_problems(page, shown)
         yield from link_problems(page, name, project.docs / language, shown, known)
         yield from calculator_link_problems(page, shown, known)
-        yield from check_page(path, page, library)
+        yield from check_page(path, page, library, pictures)
         if name not in english:
             fix = "write the English page first, or remove this one"
             yield Problem(shown, 1, "translates a page that English does not have", fix)

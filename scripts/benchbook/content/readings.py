@@ -7,7 +7,7 @@ disagree, words would reach readers that no check has seen.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from html.parser import HTMLParser
 from itertools import pairwise, zip_longest
@@ -54,8 +54,6 @@ _TAB = 4
 _BLOCKS = frozenset(f"{BLOCK_TAGS} table tbody td tfoot th thead tr".split())
 _VOID = frozenset({"br", "col", "hr", "img", "input", "wbr"})
 _HEADING = re.compile(r"h[1-6]\Z")
-# Where one of our blocks stands in what Markdown makes.
-_PLACE = re.compile(rf'{SLOT}="([^"]*)"')
 # So many words in a row say where a page is meant.
 _SHOWN = 5
 _FIX = (
@@ -111,18 +109,19 @@ def _first_difference(ours: Sequence[Placed], theirs: Sequence[Item], path: str)
             return
 
 
-def unseen_problems(html: str, slots: Mapping[str, Slot], text: str, path: str) -> Iterator[Problem]:
+def unseen_problems(
+    places: Collection[str], slots: Mapping[str, Slot], text: str, path: str
+) -> Iterator[Problem]:
     """Fences and values that the site makes, for it makes them before it knows what is code, and nobody sees.
 
     Parameters:
-        html: What Markdown made of the page.
-        slots: What was made, by the values of the attribute of their places.
+        places: What stands in the page for a slot (`places_in`).
+        slots: What was made for it.
         text: The file of the page.
         path: For the messages.
     """
-    seen = set(_PLACE.findall(html))
     for number, (name, _, _) in slots.items():
-        if number not in seen:
+        if number not in places:
             what = f"a `{name}` that no reader sees, for it stands in code, is made nevertheless"
             fix = "show how it is written within a fence of four backticks (````markdown), or take it out"
             yield Problem(path, _line_of_unseen(name, text), what, fix)

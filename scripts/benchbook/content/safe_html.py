@@ -220,6 +220,23 @@ class _Reader(HTMLParser):
         self.found.append((self.getpos()[0] - 1, what))
 
 
+def places_in(text: str) -> set[str]:
+    """What stands in the places that a piece of HTML has for our own blocks, whatever its words say."""
+    parser = _Places()
+    parser.feed(text)
+    parser.close()
+    return parser.found
+
+
+class _Places(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found |= {value or "" for name, value in attrs if name == SLOT}
+
+
 def accept_options(
     language: str, inputs: dict[str, str], options: dict[str, Any], attrs: dict[str, Any], md: Any
 ) -> bool:

@@ -81,10 +81,8 @@ class Journal:
 
     @property
     def resumed(self) -> tuple[str, ...]:
-        """When further sessions began that took runs of it, as records write it."""
-        return tuple(
-            sorted({each.session for each in self.finished} - {"", self.header["campaign"]["started"]})
-        )
+        """When further sessions began that took runs of it, as records write it, after the first that did."""
+        return tuple(sorted({each.session for each in self.finished})[1:])
 
     def add(self, run: Finished) -> None:
         """Write down a run of this session; once this returns, a crash of the machine does not lose it."""

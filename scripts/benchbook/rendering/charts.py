@@ -206,6 +206,7 @@ def resolve_chart(
     # Of a series, each variant has as many points as that has steps.
     points = max(sum(len(line.points) for line in drawn.lines) for _, drawn in found)
     count.add(max(0, points - len(chart.variants)))
+    count.draw(chart.key, (machine for machine, _ in found))
     return chart, found
 
 

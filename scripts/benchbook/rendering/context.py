@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from benchbook.content.problems import Problem
-from benchbook.content.safe_html import SLOT, WRITE_MARKDOWN, unsafe_parts, unsafe_words
+from benchbook.content.safe_html import SLOT, WRITE_MARKDOWN, places_in, unsafe_parts, unsafe_words
 from benchbook.languages.language import Language
 from benchbook.query.library import Cache, Library, Machine
 from benchbook.query.measurements import Predicted, RecordedVariant
@@ -18,8 +17,6 @@ from benchbook.rendering.specs import PageCount
 
 if TYPE_CHECKING:
     from benchbook.content.readings import Slot
-
-_SLOTS = re.compile(rf"""{SLOT}\s*=\s*["']?([^\s"'>]*)""", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -116,7 +113,7 @@ class Build:
     def refuse_unsafe(self, html: str) -> None:
         """Take for a problem whatever no page may hold in what Markdown made of words of the current one."""
         found = dict.fromkeys(what for _, what in unsafe_parts(html))
-        if any(not value.startswith(f"{self.mark}-") for value in _SLOTS.findall(html)):
+        if any(not value.startswith(f"{self.mark}-") for value in places_in(html)):
             found[f"{SLOT}="] = None
         if not found:
             return

@@ -34,8 +34,17 @@ def page_references(path: Path) -> list[Place]:
     return [(line, kind, text) for line, kind, text, _, _ in _places(page)]
 
 
-def check_page(path: Path, page: PageSource, library: Library) -> list[Problem]:
-    """What is wrong with the references of `page`, whose file is `path`: `MOST` problems, or few more."""
+def check_page(
+    path: Path, page: PageSource, library: Library, pictures: set[tuple[str, str]] | None = None
+) -> list[Problem]:
+    """What is wrong with the references of a page: `MOST` problems, or few more.
+
+    Parameters:
+        path: Its file.
+        page: The page.
+        library: Scripts and records.
+        pictures: What the pages before it draw (`PageCount.pictures`); takes in what it draws itself.
+    """
     project = library.project
     shown = project.relative(path)
     try:
@@ -43,7 +52,7 @@ def check_page(path: Path, page: PageSource, library: Library) -> list[Problem]:
     except BenchbookError as error:
         return list(error.problems)
     problems: list[Problem] = []
-    count = PageCount()
+    count = PageCount(pictures=set() if pictures is None else pictures)
     for line, kind, text, options, heading in _places(page):
         if len(problems) >= MOST:
             break

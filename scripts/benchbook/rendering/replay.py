@@ -30,6 +30,7 @@ from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import FALLBACK, Project
 from benchbook.content.records import NO_ROOM
 from benchbook.content.references import UnresolvedError
+from benchbook.content.safe_html import places_in
 from benchbook.content.site_files import site_file_problems, unreadable_tree
 from benchbook.content.unfinished import kept_drawing_problems, unfinished_problems
 from benchbook.content.unforeseen import shows_traceback, unforeseen
@@ -156,8 +157,8 @@ class Replay:
         ours = [(self._leading(item), line) for item, line in _read(text)]
         theirs = html_items(html, build.stated, self._leading)
         build.problems.update(differences(ours, theirs, build.here.path))
-        made = "\n".join([html, *build.slots])
-        build.problems.update(unseen_problems(made, build.stated, text, build.here.path))
+        places = places_in("\n".join([html, *build.slots]))
+        build.problems.update(unseen_problems(places, build.stated, text, build.here.path))
 
     def _leading(self, item: Item) -> Item:
         """A part of a page, whose links lead where those of its HTML do."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
@@ -35,6 +35,8 @@ CELLS = "cells"
 METRICS = "metrics"
 # What the fences of one page show at most, ten times the page with most: each is drawn for every machine.
 MOST_CELLS = 6000
+# What all pages draw at most: on each machine, a picture takes a tenth of a second or two. Here are a dozen.
+MOST_PICTURES = 1000
 COUNTED = ("table", "chart", "tradeoff", "trace")
 
 
@@ -45,10 +47,13 @@ class PageCount:
     Parameters:
         cells: How many cells of tables, and points of pictures.
         named: What they name, by the kind of the fence.
+        pictures: What is drawn of them, by the key of a fence and the machine; whoever counts several pages
+            gives each of them those of the pages before.
     """
 
     cells: int = 0
     named: set[tuple[str, str]] = field(default_factory=set)
+    pictures: set[tuple[str, str]] = field(default_factory=set)
 
     @property
     def is_full(self) -> bool:
@@ -68,6 +73,18 @@ class PageCount:
         if named in self.named:
             raise UnresolvedError(f"the page has this `{kind}` twice", "keep one, and link to it")
         self.named.add(named)
+
+    def draw(self, key: str, machines: Iterable[Machine]) -> None:
+        """Count the pictures of one more fence, one for each machine that it was recorded on.
+
+        Raises:
+            UnresolvedError: With them there would be more than `MOST_PICTURES`.
+        """
+        self.pictures.update((key, machine.name) for machine in machines)
+        if len(self.pictures) > MOST_PICTURES:
+            what = f"with this the pages draw {len(self.pictures)} pictures, counted for each machine"
+            fix = "show fewer, pin some by `machine:`, or make tables of them"
+            raise UnresolvedError(f"{what}, and {MOST_PICTURES} are the most", fix)
 
     def add(self, cells: int) -> None:
         """Count those of one more fence.

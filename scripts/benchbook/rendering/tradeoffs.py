@@ -188,7 +188,7 @@ def resolve_tradeoff(
     """
     tradeoff = read_tradeoff(text, library)
     count.add(len(tradeoff.variants))
-    return tradeoff, found_where_recorded(
+    found = found_where_recorded(
         library,
         guide,
         tradeoff.script,
@@ -196,6 +196,8 @@ def resolve_tradeoff(
         "this picture",
         lambda machine: _plotted(library, tradeoff, machine),
     )
+    count.draw(tradeoff.key, (machine for machine, _ in found))
+    return tradeoff, found
 
 
 def render_tradeoff(build: Build, text: str) -> str:
@@ -215,8 +217,16 @@ def _rendering(build: Build, tradeoff: Tradeoff, plotted: Plotted) -> Rendering:
     language = build.here.language
     origin = build.keep_origin(plotted.sources, offered=tradeoff.machine is None)
     details = render_details(*origin, repeats_text(plotted.measured, language), language)
-    drawing = draw_points(plotted.places, plotted.front, build.library.project.drawings)
-    return Rendering({"figure": _figure(tradeoff, plotted, drawing, language), "origin": details})
+    figure = _figure(tradeoff, plotted, _drawing(build, plotted), language)
+    return Rendering({"figure": figure, "origin": details})
+
+
+def _drawing(build: Build, plotted: Plotted) -> str:
+    made_from = repr((plotted.places, sorted(plotted.front)))
+    if made_from not in build.rendered:
+        drawn = draw_points(plotted.places, plotted.front, build.library.project.drawings)
+        build.rendered[made_from] = drawn
+    return build.rendered[made_from]
 
 
 def _figure(tradeoff: Tradeoff, plotted: Plotted, drawing: str, language: Language) -> str:

@@ -23,6 +23,7 @@ from benchbook.content.safe_html import (
     SLOT,
     WRITE_MARKDOWN,
     holds_markup,
+    places_in,
     unsafe_address,
     unsafe_attribute,
     unsafe_class,
@@ -159,12 +160,13 @@ def reading_problems(page: PageSource, text: str, path: str, known: Collection[P
         yield too_deep(path)
         return
     yield from differences(page_items(page), html_items(clean(html), slots), path)
-    yield from unseen_problems(html, slots, text, path)
+    places = places_in(html)
+    yield from unseen_problems(places, slots, text, path)
     said = {problem.what for problem in known}
     lines = text.lower().split("\n")
-    for what in dict.fromkeys(what for _, what in unsafe_parts(html)):
-        # A slot is ours here.
-        if what != f"{SLOT}=" and unsafe_words(what) not in said:
+    forged = [f"{SLOT}="] if any(place not in slots for place in places) else []
+    for what in dict.fromkeys([*(what for _, what in unsafe_parts(html)), *forged]):
+        if unsafe_words(what) not in said:
             sought = what.strip("<>=.#")
             line = next((number for number, one in enumerate(lines, 1) if sought in one), 1)
             yield Problem(path, line, unsafe_words(what), WRITE_MARKDOWN)
