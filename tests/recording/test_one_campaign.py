@@ -59,9 +59,10 @@ BYTES = THREE.replace('seconds = { unit = "s" }', 'total = { unit = "count" }')
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+def project(tmp_path: Path, bare_python: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     """A handbook of which `check` accepts everything, and in which a script has times at two points."""
     monkeypatch.setattr(recording, "find_accelerators", lambda *_: None)
+    monkeypatch.setenv("BENCHBOOK_PYTHON", str(bare_python))
     made = make_project(tmp_path)
     add_script(made.root, BODY, TIMED, NAME)
     return made

@@ -17,16 +17,15 @@ from benchbook.recording.plan import make_plan
 from benchbook.recording.stores import Checkout
 from benchbook.recording.verification import sample
 from builders import write
-from running import SWEEP, add_script, small_project
+from running import SWEEP, add_script
 
 HERE = describe(None)
 BODY = "# %% parameters\nn = 1\n\n# %% work\ndoubled = 2 * n\n\n# %% checks\nassert doubled"
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    monkeypatch.setattr(recording, "find_accelerators", lambda *_: None)
-    project = small_project(tmp_path)
+def project(project: Project) -> Project:
+    """The same, in which a script was recorded."""
     add_script(project.root, BODY, SWEEP)
     assert recording.record_command(project, []) == 0
     return project
