@@ -715,3 +715,15 @@ def test_a_record_of_a_machine_that_its_script_no_longer_runs_on_is_an_error_wha
     other = with_table('[tool.benchbook]\nneeds = ["mps"]', SCRIPT).replace("range(steps)", "range(0, steps)")
     write(project.snippets / "sums/add.py", other)
     assert any(f"its script needs mps, which {MACHINE} is not" in line for line in lines(project))
+
+
+def test_a_list_of_claims_stands_on_its_own_page_alone(tmp_path: Path) -> None:
+    handbook = whole_handbook(tmp_path / "handbook")
+    own = handbook.docs / "en/claims.md"
+    assert check_page(own, parse_page(own.read_text("utf-8")), Library(handbook)) == []
+    text = "---\ndescription: A page.\n---\n# Title { #title }\n\n```claims\n```\n"
+    path = write(handbook.docs / "en/verdicts.md", text)
+    (problem,) = check_page(path, parse_page(text), Library(handbook))
+    assert str(problem).startswith(
+        "docs/en/verdicts.md:6: a list of claims stands on `claims.md`, and on no other page that is written; "
+    )

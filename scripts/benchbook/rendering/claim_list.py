@@ -146,6 +146,17 @@ def check_listing(library: Library, text: str, language: Language) -> None:
         raise UnresolvedError(what, fix)
 
 
+def check_place(page: str) -> None:
+    """Hold the `claims` fences that someone wrote to one page, for each draws all claims.
+
+    Raises:
+        UnresolvedError: It stands on another page, whose file within its language is `page`.
+    """
+    if page != LIST:
+        what = f"a list of claims stands on `{LIST}`, and on no other page that is written"
+        raise UnresolvedError(what, f"link to `{LIST}`, or to the list of a guide beside it")
+
+
 def _listed_page(library: Library, text: str, language: Language) -> str:
     """The page that the body of a fence names; empty for all. Raises UnresolvedError if it says no claim."""
     page, by_page = text.strip(), _by_page(library, language.code)

@@ -14,7 +14,7 @@ from benchbook.query.library import Library
 from benchbook.rendering.calculator_form import check_part
 from benchbook.rendering.cells import check_options, resolve_cell
 from benchbook.rendering.charts import resolve_chart
-from benchbook.rendering.claim_list import check_listing
+from benchbook.rendering.claim_list import check_listing, check_place
 from benchbook.rendering.claims import resolve_claim
 from benchbook.rendering.context import Build
 from benchbook.rendering.error_texts import check_field
@@ -52,6 +52,7 @@ def check_page(
     except BenchbookError as error:
         return list(error.problems)
     problems: list[Problem] = []
+    name = path.relative_to(project.docs / language.code).as_posix()
     count = PageCount(pictures=set() if pictures is None else pictures)
     for line, kind, text, options, heading in _places(page):
         if len(problems) >= MOST:
@@ -62,6 +63,8 @@ def check_page(
             )
         try:
             _resolve(library, path.stem, kind, text, options, language, count)
+            if kind == "claims":
+                check_place(name)
         except UnresolvedError as error:
             problems.append(error.at(shown, line))
         except BenchbookError as error:
