@@ -23,6 +23,7 @@ from benchbook.content.traces import (
     published_events,
 )
 from benchbook.query.library import Library
+from benchbook.rendering import traces
 from benchbook.rendering.places import check_page
 from benchbook.rendering.timeline import (
     WIDTH,
@@ -324,6 +325,36 @@ def test_a_file_that_is_gone_or_changed_is_told(tmp_path: Path) -> None:
         assert "bb-problem" in render(build, fence())
         assert why in str(build.problems)
         assert build.failures == []
+
+
+def test_a_timeline_is_made_once_for_all_fences_and_languages(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+
+    def noted(trace: ProfilerTrace) -> Timeline:
+        made.append(id(trace))
+        return timeline(trace)
+
+    monkeypatch.setattr(traces, "timeline", noted)
+    project = Project(FIXTURE)
+    build = start(project)
+    for language in ("en", "ja"):
+        build.page = start(project, language).page
+        assert "<svg" in render(build, fence() + "\n" + fence(FENCE.replace("Waiting", "Again")))
+    assert len(made) == len(set(made)) > 0
+
+
+def test_each_title_of_a_trace_is_a_picture_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = copy_handbook(tmp_path)
+    page = project.docs / "en/memory.md"
+    text = "# T { #t }\n\n" + "\n".join(fence(FENCE.replace("Waiting", name)) for name in ("One", "Two"))
+    page.write_text(text, "utf-8")
+    pictures: set[tuple[str, str]] = set()
+    assert check_page(page, parse_page(text), Library(project), pictures) == []
+    monkeypatch.setattr("benchbook.rendering.specs.MOST_PICTURES", len(pictures) - 1)
+    (problem,) = check_page(page, parse_page(text), Library(project))
+    assert f"draw {len(pictures)} pictures, counted for each machine" in problem.what
 
 
 def test_a_fence_pinned_to_a_machine_follows_no_choice() -> None:

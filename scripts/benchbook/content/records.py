@@ -93,6 +93,8 @@ MOST_RUNS = 64
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 # What all runs of all variants together do not reach.
 MOST_PLACES = 10**6
+# One a minute, for the week that a campaign may take.
+MOST_SESSIONS = 10_000
 # No machine of one description has so many accelerators.
 MOST_RANKS = 1000
 # So many names of one kind (meters, regions, variants, instruction sets, other processes) are none any more.
@@ -256,7 +258,7 @@ class Campaign(Stored):
     packages: Versions
     state: State
     predicates: Annotated[dict[Short, Digest], Passes(at_most(MOST_SET))] | None = None
-    resumed: Annotated[Many[Instant], Limit(max_length=MOST_PLACES)] = ()
+    resumed: Annotated[Many[Instant], Limit(max_length=MOST_SESSIONS)] = ()
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from benchbook.content.traces import ProfilerTrace, TraceEntry
 from benchbook.content.units import UNITS
 from benchbook.languages.formatting import NO_BREAK_SPACE
 from benchbook.languages.language import Language
-from benchbook.query.library import Library, Machine
+from benchbook.query.library import Cache, Library, Machine
 from benchbook.query.measurements import RecordedVariant, found_where_recorded, recorded
 from benchbook.rendering.charts import axis_name, picture
 from benchbook.rendering.context import Build, Rendering
@@ -50,6 +50,8 @@ SPAN = "span"
 # So many annotations are named below the drawing.
 MOST_LISTED = 8
 PERFETTO = "https://ui.perfetto.dev"
+# By the digest of the file.
+_TIMELINES = Cache[str, Timeline]("timelines")
 # What stands in a sentence for the link to it, and for the address that no page may link to.
 _PERFETTO, _CHROME = "\ue000", "\ue001"
 
@@ -130,7 +132,7 @@ def resolve_trace(
     """
     block = read_trace_block(text, library)
     count.add(MOST_SPANS + MOST_INSIDE + MOST_GPU)
-    return block, found_where_recorded(
+    found = found_where_recorded(
         library,
         guide,
         block.script,
@@ -138,6 +140,9 @@ def resolve_trace(
         "this trace",
         lambda machine: _recorded(library, block, machine),
     )
+    # Its words are drawn with it: another title is another drawing.
+    count.draw(f"{block.key} {block.title}", (machine for machine, _ in found))
+    return block, found
 
 
 def render_trace(build: Build, text: str) -> str:
@@ -155,7 +160,7 @@ def _rendering(build: Build, block: TraceBlock, found: RecordedTrace) -> Renderi
     language = build.here.language
     origin = build.keep_origin([found.source], offered=block.machine is None)
     details = render_details(*origin, "", language)
-    shown = timeline(found.trace)
+    shown = build.library.once(_TIMELINES, found.entry.sha256, lambda: timeline(found.trace))
     figure = _figure(block, shown, language) + _download(build, block, found)
     return Rendering({"figure": figure, "origin": details})
 
