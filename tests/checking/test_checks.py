@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from benchbook.checking import checks
 from benchbook.checking.checks import check_project
 from benchbook.checking.site_settings import dropped_settings, site_setting_problems
 from benchbook.content.formats import LARGEST_FILE, MOST_VALUES
@@ -727,3 +728,14 @@ def test_a_list_of_claims_stands_on_its_own_page_alone(tmp_path: Path) -> None:
     assert str(problem).startswith(
         "docs/en/verdicts.md:6: a list of claims stands on `claims.md`, and on no other page that is written; "
     )
+
+
+def test_a_handbook_has_no_more_pages_than_can_be_built(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = len(list(project.docs.glob("en/*.md")))
+    monkeypatch.setattr(checks, "MOST_PAGES", number)
+    assert not [line for line in lines(project) if "pages, and" in line]
+    monkeypatch.setattr(checks, "MOST_PAGES", number - 1)
+    said = f"docs/en:1: holds {number} pages, and {number - 1} are the most; say it on fewer pages"
+    assert said in lines(project)

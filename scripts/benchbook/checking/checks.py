@@ -113,6 +113,8 @@ from benchbook.translations.checks import check_translations
 from benchbook.translations.leftovers import foreign_problems
 from benchbook.translations.sections import Section
 
+# Thirty times those of this handbook. Each page links to all others: N of them take a time of N squared.
+MOST_PAGES = 300
 # What a claim is written in, as the parser calls it.
 _MARKED = ("em_open", "em_close", "strong_open", "strong_close", "link_open", "link_close")
 _BLOCKS = ("paragraph_open", "paragraph_close", "inline")
@@ -585,6 +587,9 @@ def _page_problems(library: Library, pages: Mapping[Path, PageSource]) -> Iterat
         for path, page in pages.items()
         if path.is_relative_to(project.docs / "en")
     }
+    if len(english) > MOST_PAGES:
+        what = f"holds {len(english)} pages, and {MOST_PAGES} are the most"
+        yield Problem(f"docs/{FALLBACK}", 1, what, "say it on fewer pages")
     known = anchors(english)
     words = {code: unit_words(project.docs, code) for code in project.languages}
     pictures: set[tuple[str, str]] = set()
