@@ -17,7 +17,7 @@ HERE = Path(sysconfig.get_path("purelib"))
 
 def make_environment(folder: Path, *below: Path) -> Path:
     """An environment without pip, over others and the one that runs the tests."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    bare_environment(folder, ())
     seen = [*map(packages_of, below), HERE]
     write(packages_of(folder) / "below.pth", "".join(f"{path}\n" for path in seen))
     return folder

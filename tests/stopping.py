@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -84,11 +85,19 @@ def after(count: int, run: Callable[[Variant, float], Result]) -> Callable[[Vari
     return runs
 
 
-def stopped(project: Project, monkeypatch: pytest.MonkeyPatch, runs: int, **options: Any) -> None:
-    """Record until so many runs are done, and have no more time."""
+@contextmanager
+def time_for(runs: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A recording has time for so many runs, and no more."""
+    # Asked once before the script is begun, and before each run.
     asked = iter(range(runs + 1))
     with monkeypatch.context() as patch:
         patch.setattr(Session, "_time_left", lambda _: 60.0 if next(asked, None) is not None else 0.0)
+        yield
+
+
+def stopped(project: Project, monkeypatch: pytest.MonkeyPatch, runs: int, **options: Any) -> None:
+    """Record until so many runs are done, and have no more time."""
+    with time_for(runs, monkeypatch):
         assert record(project, **options) == 0
 
 

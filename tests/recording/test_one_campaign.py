@@ -29,6 +29,7 @@ from benchbook.recording.plan import make_plan
 from benchbook.recording.session import Session
 from builders import make_project
 from running import add_script
+from stopping import time_for
 
 NAME = "sums/timed.py"
 HERE = describe(None, "Ada")
@@ -349,9 +350,7 @@ def test_the_status_calls_a_record_of_fewer_runs_than_declared_stale_as_check_an
 def interrupted(project: Project, monkeypatch: pytest.MonkeyPatch, runs: int, **options: Any) -> None:
     """Record until so many runs are done, each round in the declared order, and have no more time."""
     monkeypatch.setattr(campaigns.random.Random, "shuffle", lambda *_: None)
-    asked = iter(range(runs + 1))
-    with monkeypatch.context() as patch:
-        patch.setattr(Session, "_time_left", lambda _: 60.0 if next(asked, None) is not None else 0.0)
+    with time_for(runs, monkeypatch):
         assert record(project, **options) == 0
 
 

@@ -41,11 +41,12 @@ from benchbook.recording.hosts import preload_names
 from benchbook.recording.jobs import CRASHED, FAILED, OK, OUT_OF_MEMORY, TIMED_OUT, Failure, Result
 from benchbook.recording.journal import Finished, Journal, open_journal
 from benchbook.recording.plan import Task, make_plan
-from benchbook.recording.session import Session, only_recording
+from benchbook.recording.session import only_recording
 from benchbook.recording.stores import Bundle, Checkout
 from builders import write
 from fakes import MIB, FakeGpu, FakeNvml
 from running import SWEEP, add_script, small_project
+from stopping import time_for
 
 BODY = "# %% parameters\nn = 1\n\n# %% work\ndoubled = 2 * n\nprint(doubled)\n\n# %% checks\nassert doubled"
 HERE = describe(None)
@@ -643,9 +644,10 @@ def stopped(
     project: Project, monkeypatch: pytest.MonkeyPatch, after: int, how: str = "spent", **options: Any
 ) -> int:
     """Record until so many runs are done, and have no more time, or be interrupted; the exit code."""
+    if how == "spent":
+        with time_for(after, monkeypatch):
+            return record(project, **options)
     run_once, runs = campaigns.run_once, iter(range(after))
-    # Asked once before the script is begun, and before each run.
-    asked = iter(range(after + 1))
 
     def until(*arguments: Any, **named: Any) -> Result:
         if next(runs, None) is None:
@@ -653,10 +655,7 @@ def stopped(
         return run_once(*arguments, **named)
 
     with monkeypatch.context() as patch:
-        if how == "spent":
-            patch.setattr(Session, "_time_left", lambda _: 60.0 if next(asked, None) is not None else 0.0)
-        else:
-            patch.setattr(campaigns, "run_once", until)
+        patch.setattr(campaigns, "run_once", until)
         return record(project, **options)
 
 
