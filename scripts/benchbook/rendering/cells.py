@@ -140,8 +140,8 @@ def _with_source(build: Build, cell: Cell, place: str, md: Markdown) -> str:
     titles = (escape(language.text("tab_source")), escape(language.text("output")))
     # Ids of tabs must differ between the cells of a page, and be the same in every language and build.
     prefix = f"cell-{build.here.cells}-" if place.startswith("tabbed") else ""
-    made_from = repr((cell.source, place, titles if prefix else "", prefix))
-    if made_from not in build.rendered:
+
+    def highlighted() -> str:
         shown = base_format(
             language="python",
             run=lambda code, **_: _OUTPUT,
@@ -154,8 +154,9 @@ def _with_source(build: Build, cell: Cell, place: str, md: Markdown) -> str:
             extra={},
         )
         # As a plain text: markupsafe's own would escape the output that takes the word's place.
-        build.rendered[made_from] = plain_code(_COUNTED_ID.sub(rf'\1="{prefix}', clean(str(shown))))
-    return build.rendered[made_from]
+        return plain_code(_COUNTED_ID.sub(rf'\1="{prefix}', clean(str(shown))))
+
+    return build.once((cell.source, place, titles if prefix else "", prefix), highlighted)
 
 
 def _render_output(build: Build, key: str, cell: Cell, source: RecordedVariant) -> str:

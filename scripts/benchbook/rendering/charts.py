@@ -233,11 +233,11 @@ def _rendering(build: Build, chart: Chart, machine: Machine, drawn: Drawn) -> Re
 
 
 def _drawing(build: Build, chart: Chart, drawn: Drawn) -> str:
-    made_from = repr((drawn.lines, chart.log, chart.zero))
-    if made_from not in build.rendered:
-        logs = ("x" in chart.log, "y" in chart.log)
-        build.rendered[made_from] = draw_chart(drawn.lines, *logs, chart.zero, build.library.project.drawings)
-    return build.rendered[made_from]
+    logs = ("x" in chart.log, "y" in chart.log)
+    return build.once(
+        (drawn.lines, chart.log, chart.zero),
+        lambda: draw_chart(drawn.lines, *logs, chart.zero, build.library.project.drawings),
+    )
 
 
 def _figure(chart: Chart, drawn: Drawn, drawing: str, language: Language) -> str:

@@ -110,10 +110,21 @@ class Build:
     mark: str = field(default_factory=lambda: token_hex(8))
     page: PageContext | None = None
 
+    def once(self, made_from: object, render: Callable[[], str]) -> str:
+        """What `render` gives, asked for once in all languages for what is made from the same."""
+        key = repr(made_from)
+        if key not in self.rendered:
+            self.rendered[key] = render()
+        return self.rendered[key]
+
     def refuse_unsafe(self, html: str) -> None:
         """Take for a problem whatever no page may hold in what Markdown made of words of the current one."""
         found = dict.fromkeys(what for _, what in unsafe_parts(html))
-        if any(not value.startswith(f"{self.mark}-") for value in places_in(html)):
+        # Read as HTML only where something names a place that is not of this build: most of what is long is.
+        words = html.lower()
+        if words.count(SLOT) > words.count(f'{SLOT}="{self.mark}-') and any(
+            not value.startswith(f"{self.mark}-") for value in places_in(html)
+        ):
             found[f"{SLOT}="] = None
         if not found:
             return

@@ -30,7 +30,7 @@ from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import FALLBACK, Project
 from benchbook.content.records import NO_ROOM
 from benchbook.content.references import UnresolvedError
-from benchbook.content.safe_html import places_in
+from benchbook.content.safe_html import SLOT
 from benchbook.content.site_files import site_file_problems, unreadable_tree
 from benchbook.content.unfinished import kept_drawing_problems, unfinished_problems
 from benchbook.content.unforeseen import shows_traceback, unforeseen
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 # Seconds between two looks at the files of a served site.
 _LOOK_EVERY = 0.1
 # A link that leads to no page of the site.
+_PLACE = re.compile(rf'{SLOT}="([^"]*)"')
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|/")
 _log = get_plugin_logger("benchbook")
 # What the source of a cell needs of the extensions, and no more: each cell sets them up anew.
@@ -157,7 +158,8 @@ class Replay:
         ours = [(self._leading(item), line) for item, line in _read(text)]
         theirs = html_items(html, build.stated, self._leading)
         build.problems.update(differences(ours, theirs, build.here.path))
-        places = places_in("\n".join([html, *build.slots]))
+        # No words know a place of this build, and an attribute has its quotation marks as entities.
+        places = set(_PLACE.findall("\n".join([html, *build.slots])))
         build.problems.update(unseen_problems(places, build.stated, text, build.here.path))
 
     def _leading(self, item: Item) -> Item:

@@ -222,11 +222,10 @@ def _rendering(build: Build, tradeoff: Tradeoff, plotted: Plotted) -> Rendering:
 
 
 def _drawing(build: Build, plotted: Plotted) -> str:
-    made_from = repr((plotted.places, sorted(plotted.front)))
-    if made_from not in build.rendered:
-        drawn = draw_points(plotted.places, plotted.front, build.library.project.drawings)
-        build.rendered[made_from] = drawn
-    return build.rendered[made_from]
+    return build.once(
+        (plotted.places, sorted(plotted.front)),
+        lambda: draw_points(plotted.places, plotted.front, build.library.project.drawings),
+    )
 
 
 def _figure(tradeoff: Tradeoff, plotted: Plotted, drawing: str, language: Language) -> str:
