@@ -354,7 +354,6 @@ def nested(block: str, count: int) -> str:
         ("Some <![if x]> words.", 15, "`<![` is on no page"),
         ("As `#!autoit x   x` is.", 15, "code in a line has a language"),
         ("As ``:::make\nx`` is.", 15, "code in a line has a language"),
-        ("[a \f\n" * 101, 115, "the paragraph has more than 100 `[` that nothing closes"),
         ("a b\n\n" * LONG * 3, 1, "bytes, and a page has at most 250000"),
     ],
 )
@@ -366,6 +365,22 @@ def test_a_text_that_parsers_take_minutes_over_is_one_problem_and_is_not_parsed(
     (problem,) = check_project(project).problems
     assert (problem.path, problem.line, what in problem.what) == ("docs/en/sums.md", line, True)
     assert problem.fix
+
+
+@pytest.mark.parametrize("sign", list("\x00\x02\x0b\f\x1c\x1d\x1e\x1f\x7f\x85\x9f\u2028\u2029"))
+@pytest.mark.parametrize(
+    "around", ["More {}words.", "    $ make{}done", "- a\n\n    ```text\n    a{}```\n    ```"]
+)
+def test_a_sign_that_only_some_parsers_break_a_line_at_is_a_problem_to_check_and_build(
+    tmp_path: Path, sign: str, around: str
+) -> None:
+    added = around.format(sign)
+    project = make_project(tmp_path, page=f"{PAGE}\nMore.\n\n{added}\n")
+    (problem,) = check_project(project).problems
+    line = 15 + added[: added.index(sign)].count("\n")
+    assert (problem.path, problem.line, problem.fix) == ("docs/en/sums.md", line, "remove it")
+    assert problem.what.startswith(f"the line holds U+{ord(sign):04X}, which parsers read differently")
+    assert list(unreadable_pages(project)) == [problem]
 
 
 def test_a_page_of_everything_that_pages_are_made_of_is_far_from_these_ends(tmp_path: Path) -> None:

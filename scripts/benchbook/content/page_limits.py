@@ -67,6 +67,9 @@ _INLINE_LANGUAGE = re.compile(r"`(?::{3,}|#!)([\w#.+-]*)(?:\s|\Z)")
 _UNENDED = re.compile(r"\$'|<<|<!\[")
 LANGUAGES = ("bash", "diff", "json", "python", "text")
 _HIGHLIGHTED = frozenset((*FENCES, *LANGUAGES))
+# What plugins of MkDocs break a line at and Markdown does not, and what Python-Markdown marks places by:
+# control characters but for tabs and the ends of lines, and what parts lines and paragraphs.
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]")
 # What stands for a value.
 _INLINE = "value"
 _MARKS = re.compile(r"`+")
@@ -107,11 +110,17 @@ def too_deep(path: str) -> Problem:
 
 def endless(text: str) -> Refusal | None:
     """Where a text goes beyond what is read as Markdown."""
-    # As Markdown breaks them: a form feed is part of its line.
+    # As Markdown breaks them, and nowhere else.
     lines = text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
     if len(lines) > MOST_LINES:
         return MOST_LINES + 1, f"the text has {len(lines)} lines, and {MOST_LINES} are the most", _SHORTEN
     for number, line in enumerate(lines, 1):
+        if found := _CONTROL.search(line):
+            return (
+                number,
+                f"the line holds U+{ord(found[0]):04X}, which parsers read differently",
+                "remove it",
+            )
         if len(line) > LONGEST_LINE:
             what = f"the line has {len(line)} characters, and {LONGEST_LINE} are the most"
             return number, what, "break it, or say it in fewer words"
@@ -183,7 +192,7 @@ def _endless_paragraph(lines: list[str]) -> Refusal | None:
     # By all paragraphs before this one.
     left: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
-        # What else is not seen, such as a form feed, parts no paragraph.
+        # What else is not seen, such as a no-break space, parts no paragraph.
         if not line.strip(" \t"):
             for begin, (_, still) in opened.items():
                 left[begin] = left.get(begin, 0) + still
