@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from benchbook.query.library import Library
 from benchbook.rendering.cells import bounded
 from benchbook.rendering.fences import custom_fences
 from benchbook.rendering.places import check_page, page_references
+from benchbook.rendering.specs import HandbookCount
 from benchbook.rendering.values import resolve_value
 from builders import write
 from handbooks import (
@@ -413,20 +415,47 @@ def test_pages_that_draw_more_pictures_than_a_build_has_time_for_are_refused_whe
     where = "script: memory/methods.py\nwhere: {method: plain}\n"
     chart = f"```chart\n{where}x: batch_size\ny: step_time\ntitle: A\n```\n"
     tradeoff = f"```tradeoff\n{where}points: batch_size\nx: peak_memory\ny: step_time\ntitle: B\n```\n"
-    pictures: set[tuple[str, str]] = set()
+    handbook = HandbookCount()
 
     def checked_too(name: str, *blocks: str) -> list[Problem]:
         text = "# T { #t }\n\n" + "\n".join(blocks)
         return check_page(
-            write(project.docs / f"en/{name}.md", text), parse_page(text), Library(project), pictures
+            write(project.docs / f"en/{name}.md", text), parse_page(text), Library(project), handbook
         )
 
     assert checked_too("one", chart) == []
-    assert {machine for _, machine in pictures} >= {CPU, GPU}
-    monkeypatch.setattr("benchbook.rendering.specs.MOST_PICTURES", len(pictures))
+    assert {machine for _, machine in handbook.pictures} >= {CPU, GPU}
+    monkeypatch.setattr("benchbook.rendering.specs.MOST_PICTURES", len(handbook.pictures))
     (problem,) = checked_too("two", chart, tradeoff)
     assert (problem.path, problem.line) == ("docs/en/two.md", 11)
-    assert f"draw {len(pictures)} pictures, counted for each machine" in problem.what
+    assert f"draw {len(handbook.pictures)} pictures, counted for each machine" in problem.what
+
+
+@pytest.mark.parametrize(
+    ("end", "most", "line", "said"),
+    [
+        ("MOST_BYTES_IN_ALL", 400, 1, "have {} bytes, and 400 are the most"),
+        ("MOST_PLACES_IN_ALL", 5, 12, "have 6 fences and values that are made for them, and 5 are the most"),
+        ("MOST_CELLS_IN_ALL", 17, 5, "show 18 cells of tables and points of pictures, and 17 are the most"),
+    ],
+)
+def test_what_the_pages_of_a_language_have_together_has_an_end_which_is_told_once(
+    project: Project, monkeypatch: pytest.MonkeyPatch, end: str, most: int, line: int, said: str
+) -> None:
+    """Each page for itself is in order."""
+    table = "```table\nscript: memory/methods.py\nrows: [method, batch_size]\ncolumns: [step_time]\n```\n"
+    values = "\n\n".join(f"`#!value memory/losses.py#loss[{place}]`" for place in range(2))
+    text = f"# T {{ #t }}\n\nWords of a page.\n\n{table}{values}\n"
+    pages = [write(project.docs / f"en/{name}.md", text) for name in ("one", "three", "two")]
+    assert 2 * len(text) < 400 < 3 * len(text)
+    assert [checked(project, page) for page in pages] == [[], [], []]
+    monkeypatch.setattr(f"benchbook.rendering.specs.{end}", most)
+    handbook = HandbookCount()
+    library = Library(project)
+    told = [check_page(page, parse_page(text), library, handbook) for page in pages]
+    (problem,) = chain.from_iterable(told)
+    assert problem.line == line
+    assert said.format(3 * len(text)) in problem.what
 
 
 def test_a_page_has_room_for_some_traces_alone(project: Project) -> None:

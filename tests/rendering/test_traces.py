@@ -25,6 +25,7 @@ from benchbook.content.traces import (
 from benchbook.query.library import Library
 from benchbook.rendering import traces
 from benchbook.rendering.places import check_page
+from benchbook.rendering.specs import HandbookCount
 from benchbook.rendering.timeline import (
     WIDTH,
     Timeline,
@@ -350,11 +351,11 @@ def test_each_title_of_a_trace_is_a_picture_of_its_own(
     page = project.docs / "en/memory.md"
     text = "# T { #t }\n\n" + "\n".join(fence(FENCE.replace("Waiting", name)) for name in ("One", "Two"))
     page.write_text(text, "utf-8")
-    pictures: set[tuple[str, str]] = set()
-    assert check_page(page, parse_page(text), Library(project), pictures) == []
-    monkeypatch.setattr("benchbook.rendering.specs.MOST_PICTURES", len(pictures) - 1)
+    handbook = HandbookCount()
+    assert check_page(page, parse_page(text), Library(project), handbook) == []
+    monkeypatch.setattr("benchbook.rendering.specs.MOST_PICTURES", len(handbook.pictures) - 1)
     (problem,) = check_page(page, parse_page(text), Library(project))
-    assert f"draw {len(pictures)} pictures, counted for each machine" in problem.what
+    assert f"draw {len(handbook.pictures)} pictures, counted for each machine" in problem.what
 
 
 def test_a_fence_pinned_to_a_machine_follows_no_choice() -> None:

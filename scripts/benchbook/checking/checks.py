@@ -109,6 +109,7 @@ from benchbook.query.library import Library
 from benchbook.recording.estimate import work_problems
 from benchbook.rendering.error_texts import error_text_problems
 from benchbook.rendering.places import check_page
+from benchbook.rendering.specs import HandbookCount
 from benchbook.translations.checks import check_translations
 from benchbook.translations.leftovers import foreign_problems
 from benchbook.translations.sections import Section
@@ -592,7 +593,7 @@ def _page_problems(library: Library, pages: Mapping[Path, PageSource]) -> Iterat
         yield Problem(f"docs/{FALLBACK}", 1, what, "say it on fewer pages")
     known = anchors(english)
     words = {code: unit_words(project.docs, code) for code in project.languages}
-    pictures: set[tuple[str, str]] = set()
+    counts = {code: HandbookCount() for code in project.languages}
     for path, page in pages.items():
         shown = project.relative(path)
         language, _, name = path.relative_to(project.docs).as_posix().partition("/")
@@ -600,7 +601,7 @@ def _page_problems(library: Library, pages: Mapping[Path, PageSource]) -> Iterat
         yield from _claim_problems(page, shown)
         yield from link_problems(page, name, project.docs / language, shown, known)
         yield from calculator_link_problems(page, shown, known)
-        yield from check_page(path, page, library, pictures)
+        yield from check_page(path, page, library, counts[language])
         if name not in english:
             fix = "write the English page first, or remove this one"
             yield Problem(shown, 1, "translates a page that English does not have", fix)

@@ -154,9 +154,10 @@ def _with_source(build: Build, cell: Cell, place: str, md: Markdown) -> str:
             extra={},
         )
         # As a plain text: markupsafe's own would escape the output that takes the word's place.
-        return plain_code(_COUNTED_ID.sub(rf'\1="{prefix}', clean(str(shown))))
+        return plain_code(clean(str(shown)))
 
-    return build.once((cell.source, place, titles if prefix else "", prefix), highlighted)
+    shown = build.once((cell.source, place, titles if prefix else ""), highlighted)
+    return _COUNTED_ID.sub(rf'\1="{prefix}', shown)
 
 
 def _render_output(build: Build, key: str, cell: Cell, source: RecordedVariant) -> str:

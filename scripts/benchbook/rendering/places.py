@@ -18,7 +18,7 @@ from benchbook.rendering.claim_list import check_listing, check_place
 from benchbook.rendering.claims import resolve_claim
 from benchbook.rendering.context import Build
 from benchbook.rendering.error_texts import check_field
-from benchbook.rendering.specs import COUNTED, PageCount
+from benchbook.rendering.specs import COUNTED, HandbookCount, PageCount
 from benchbook.rendering.tables import resolve_table
 from benchbook.rendering.traces import resolve_trace
 from benchbook.rendering.tradeoffs import resolve_tradeoff
@@ -35,7 +35,7 @@ def page_references(path: Path) -> list[Place]:
 
 
 def check_page(
-    path: Path, page: PageSource, library: Library, pictures: set[tuple[str, str]] | None = None
+    path: Path, page: PageSource, library: Library, handbook: HandbookCount | None = None
 ) -> list[Problem]:
     """What is wrong with the references of a page: `MOST` problems, or few more.
 
@@ -43,7 +43,7 @@ def check_page(
         path: Its file.
         page: The page.
         library: Scripts and records.
-        pictures: What the pages before it draw (`PageCount.pictures`); takes in what it draws itself.
+        handbook: What the pages before it in its language ask for; takes in what it asks for itself.
     """
     project = library.project
     shown = project.relative(path)
@@ -53,15 +53,23 @@ def check_page(
         return list(error.problems)
     problems: list[Problem] = []
     name = path.relative_to(project.docs / language.code).as_posix()
-    count = PageCount(pictures=set() if pictures is None else pictures)
+    handbook = handbook or HandbookCount()
+    if handbook.is_full:
+        return []  # which was said where it became so
+    count = PageCount(handbook)
+    try:
+        handbook.add(size=path.stat().st_size)
+    except UnresolvedError as error:
+        problems.append(error.at(shown, 1))
     for line, kind, text, options, heading in _places(page):
-        if len(problems) >= MOST:
+        if len(problems) >= MOST or handbook.is_full:
             break
         if heading:
             problems.append(
                 Problem(shown, line, "a heading holds a value", "say it in the text below the heading")
             )
         try:
+            handbook.add(places=1)
             _resolve(library, path.stem, kind, text, options, language, count)
             if kind == "claims":
                 check_place(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
@@ -35,9 +35,59 @@ CELLS = "cells"
 METRICS = "metrics"
 # What the fences of one page show at most, ten times the page with most: each is drawn for every machine.
 MOST_CELLS = 6000
-# What all pages draw at most: on each machine, a picture takes a tenth of a second or two. Here are a dozen.
+# What all pages of a language have and show together at most, ten times what they do here: whatever they ask
+# for, building them ends.
+MOST_BYTES_IN_ALL = 4_000_000
+MOST_PLACES_IN_ALL = 6000
+MOST_CELLS_IN_ALL = 50_000
+# On each machine, a picture takes a tenth of a second or two; here are a dozen.
 MOST_PICTURES = 1000
 COUNTED = ("table", "chart", "tradeoff", "trace")
+
+
+@dataclass
+class HandbookCount:
+    """What the pages of one language have asked for so far.
+
+    Parameters:
+        size: How many bytes they have.
+        places: How many fences of ours, and inline values.
+        cells: How many cells of tables, and points of pictures.
+        pictures: What is drawn of them, by the key of a fence and the machine.
+    """
+
+    size: int = 0
+    places: int = 0
+    cells: int = 0
+    pictures: set[tuple[str, str]] = field(default_factory=set)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether they asked for more than a build has time for, which was said where they did."""
+        return any(found > most for found, most, _ in self._ends())
+
+    def _ends(self) -> Iterator[tuple[int, int, str]]:
+        yield self.size, MOST_BYTES_IN_ALL, "have {} bytes"
+        yield self.places, MOST_PLACES_IN_ALL, "have {} fences and values that are made for them"
+        yield self.cells, MOST_CELLS_IN_ALL, "show {} cells of tables and points of pictures"
+        yield len(self.pictures), MOST_PICTURES, "draw {} pictures, counted for each machine"
+
+    def add(
+        self, size: int = 0, places: int = 0, cells: int = 0, pictures: Iterable[tuple[str, str]] = ()
+    ) -> None:
+        """Count those of one more page or fence.
+
+        Raises:
+            UnresolvedError: With them there would be more of something than a build has time for.
+        """
+        self.size += size
+        self.places += places
+        self.cells += cells
+        self.pictures.update(pictures)
+        for found, most, what in self._ends():
+            if found > most:
+                said = f"with this the pages of a language {what.format(found)}, and {most} are the most"
+                raise UnresolvedError(said, "leave some out")
 
 
 @dataclass
@@ -45,15 +95,14 @@ class PageCount:
     """What the fences of a page have asked for so far.
 
     Parameters:
+        handbook: The same of all pages of its language, up to this one.
         cells: How many cells of tables, and points of pictures.
         named: What they name, by the kind of the fence.
-        pictures: What is drawn of them, by the key of a fence and the machine; whoever counts several pages
-            gives each of them those of the pages before.
     """
 
+    handbook: HandbookCount = field(default_factory=HandbookCount)
     cells: int = 0
     named: set[tuple[str, str]] = field(default_factory=set)
-    pictures: set[tuple[str, str]] = field(default_factory=set)
 
     @property
     def is_full(self) -> bool:
@@ -78,19 +127,15 @@ class PageCount:
         """Count the pictures of one more fence, one for each machine that it was recorded on.
 
         Raises:
-            UnresolvedError: With them there would be more than `MOST_PICTURES`.
+            UnresolvedError: With them there would be too many.
         """
-        self.pictures.update((key, machine.name) for machine in machines)
-        if len(self.pictures) > MOST_PICTURES:
-            what = f"with this the pages draw {len(self.pictures)} pictures, counted for each machine"
-            fix = "show fewer, pin some by `machine:`, or make tables of them"
-            raise UnresolvedError(f"{what}, and {MOST_PICTURES} are the most", fix)
+        self.handbook.add(pictures=[(key, machine.name) for machine in machines])
 
     def add(self, cells: int) -> None:
         """Count those of one more fence.
 
         Raises:
-            UnresolvedError: With them the page would show more than `MOST_CELLS`.
+            UnresolvedError: With them the page would show more than `MOST_CELLS`, or all pages too many.
         """
         self.cells += cells
         if self.is_full:
@@ -98,6 +143,7 @@ class PageCount:
             raise UnresolvedError(
                 f"{what}, and {MOST_CELLS} are the most", "show fewer, by `where:`, or make several pages"
             )
+        self.handbook.add(cells=cells)
 
 
 @dataclass(frozen=True)
