@@ -35,6 +35,7 @@ from handbooks import (
     rows_of,
     set_metric,
     start,
+    whole_handbook,
 )
 
 ONE = "memory/methods.py?method=plain&batch_size=1"
@@ -456,6 +457,20 @@ def test_what_the_pages_of_a_language_have_together_has_an_end_which_is_told_onc
     (problem,) = chain.from_iterable(told)
     assert problem.line == line
     assert said.format(3 * len(text)) in problem.what
+
+
+def test_each_claim_that_a_table_marks_is_a_place_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = whole_handbook(tmp_path / "handbook")
+    page = project.docs / "en/remedies.md"
+    fences = len(page_references(page))
+    handbook = HandbookCount()
+    assert check_page(page, parse_page(page.read_text("utf-8")), Library(project), handbook) == []
+    assert handbook.places == fences + 1
+    monkeypatch.setattr("benchbook.rendering.specs.MOST_PLACES_IN_ALL", handbook.places - 1)
+    (problem,) = checked(project, page)
+    assert f"have {handbook.places} fences and values that are made for them" in problem.what
 
 
 def test_a_page_has_room_for_some_traces_alone(project: Project) -> None:

@@ -201,6 +201,8 @@ def resolve_table(
     """
     table = read_table(text, library)
     count.add(sum(len(row.quantities) for row in table.rows))
+    # Each shows the verdict of a claim, as a fence of its own does.
+    count.handbook.add(places=sum(len(row.marks) for row in table.rows))
     machine = table.machine or library.first_machine(guide, table.script.reference)
     _check_predicted(library, table)
     entries = _table_entries(library, table, machine, language)
