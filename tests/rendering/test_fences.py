@@ -17,7 +17,7 @@ from benchbook.content.records import load_record, write_record
 from benchbook.content.references import UnresolvedError
 from benchbook.content.script import read_script
 from benchbook.query.library import Library
-from benchbook.rendering.cells import bounded
+from benchbook.rendering.cells import bounded, resolve_cell
 from benchbook.rendering.fences import custom_fences
 from benchbook.rendering.places import check_page, page_references
 from benchbook.rendering.specs import HandbookCount
@@ -435,7 +435,7 @@ def test_pages_that_draw_more_pictures_than_a_build_has_time_for_are_refused_whe
 @pytest.mark.parametrize(
     ("end", "most", "line", "said"),
     [
-        ("MOST_BYTES_IN_ALL", 400, 1, "have {} bytes, and 400 are the most"),
+        ("MOST_BYTES_IN_ALL", 400, 1, "have, and show of scripts, {} bytes, and 400 are the most"),
         ("MOST_PLACES_IN_ALL", 5, 12, "have 6 fences and values that are made for them, and 5 are the most"),
         ("MOST_CELLS_IN_ALL", 17, 5, "show 18 cells of tables and points of pictures, and 17 are the most"),
     ],
@@ -457,6 +457,17 @@ def test_what_the_pages_of_a_language_have_together_has_an_end_which_is_told_onc
     (problem,) = chain.from_iterable(told)
     assert problem.line == line
     assert said.format(3 * len(text)) in problem.what
+
+
+def test_what_a_cell_shows_counts_among_the_bytes_of_the_pages(project: Project) -> None:
+    text = "# T { #t }\n\n```cell\nmemory/losses.py#train\n```\n"
+    page = write(project.docs / "en/memory.md", text)
+    handbook = HandbookCount()
+    assert check_page(page, parse_page(text), Library(project), handbook) == []
+    _, cell, _, found = resolve_cell(Library(project), "memory", "memory/losses.py#train")
+    printed = found.result.output["train"].rstrip("\n")
+    assert printed
+    assert handbook.size == len(text) + len(cell.source) + len(printed)
 
 
 def test_each_claim_that_a_table_marks_is_a_place_of_its_own(

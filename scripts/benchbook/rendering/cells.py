@@ -76,6 +76,11 @@ def resolve_cell(library: Library, guide: str, text: str) -> tuple[Script, Cell,
     return script, cell, variant, found
 
 
+def shown_size(cell: Cell, found: RecordedVariant) -> int:
+    """How many characters a page shows of a cell and of what it printed in one variant."""
+    return len(cell.source) + len(bounded(found.result.output.get(cell.name, ""))[0])
+
+
 def shown_part(script: Script, name: str) -> Cell:
     """The cell, or the region, that is called `name`."""
     return script.regions.get(name) or cell_of(script, name)

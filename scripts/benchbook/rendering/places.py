@@ -12,7 +12,7 @@ from benchbook.content.references import UnfitError, UnresolvedError
 from benchbook.languages.language import Language, load_language
 from benchbook.query.library import Library
 from benchbook.rendering.calculator_form import check_part
-from benchbook.rendering.cells import check_options, resolve_cell
+from benchbook.rendering.cells import check_options, resolve_cell, shown_size
 from benchbook.rendering.charts import resolve_chart
 from benchbook.rendering.claim_list import check_listing, check_place
 from benchbook.rendering.claims import resolve_claim
@@ -114,7 +114,8 @@ def _resolve(
     count.name(kind, text)
     if kind == "cell":
         check_options(options)
-        resolve_cell(library, guide, text)
+        _, cell, _, found = resolve_cell(library, guide, text)
+        count.handbook.add(size=shown_size(cell, found))
     elif kind == "table":
         resolve_table(library, guide, text, language, count)
     elif kind == "chart":

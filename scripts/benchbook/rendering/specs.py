@@ -50,7 +50,7 @@ class HandbookCount:
     """What the pages of one language have asked for so far.
 
     Parameters:
-        size: How many bytes they have.
+        size: How many bytes they have, and show of scripts.
         places: How many fences of ours, and inline values.
         cells: How many cells of tables, and points of pictures.
         pictures: What is drawn of them, by the key of a fence and the machine.
@@ -67,7 +67,7 @@ class HandbookCount:
         return any(found > most for found, most, _ in self._ends())
 
     def _ends(self) -> Iterator[tuple[int, int, str]]:
-        yield self.size, MOST_BYTES_IN_ALL, "have {} bytes"
+        yield self.size, MOST_BYTES_IN_ALL, "have, and show of scripts, {} bytes"
         yield self.places, MOST_PLACES_IN_ALL, "have {} fences and values that are made for them"
         yield self.cells, MOST_CELLS_IN_ALL, "show {} cells of tables and points of pictures"
         yield len(self.pictures), MOST_PICTURES, "draw {} pictures, counted for each machine"
