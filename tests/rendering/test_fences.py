@@ -13,6 +13,7 @@ from benchbook.content.fence_names import FENCES
 from benchbook.content.page_source import parse_page
 from benchbook.content.problems import MOST, Problem
 from benchbook.content.project import Project
+from benchbook.content.readings import made_size
 from benchbook.content.records import load_record, write_record
 from benchbook.content.references import UnresolvedError
 from benchbook.content.script import read_script
@@ -435,7 +436,7 @@ def test_pages_that_draw_more_pictures_than_a_build_has_time_for_are_refused_whe
 @pytest.mark.parametrize(
     ("end", "most", "line", "said"),
     [
-        ("MOST_BYTES_IN_ALL", 400, 1, "have, and show of scripts, {} bytes, and 400 are the most"),
+        ("MOST_CHARACTERS_IN_ALL", 600, 1, "have, and show of scripts, {} characters, and 600 are the most"),
         ("MOST_PLACES_IN_ALL", 5, 12, "have 6 fences and values that are made for them, and 5 are the most"),
         ("MOST_CELLS_IN_ALL", 17, 5, "show 18 cells of tables and points of pictures, and 17 are the most"),
     ],
@@ -448,7 +449,7 @@ def test_what_the_pages_of_a_language_have_together_has_an_end_which_is_told_onc
     values = "\n\n".join(f"`#!value memory/losses.py#loss[{place}]`" for place in range(2))
     text = f"# T {{ #t }}\n\nWords of a page.\n\n{table}{values}\n"
     pages = [write(project.docs / f"en/{name}.md", text) for name in ("one", "three", "two")]
-    assert 2 * len(text) < 400 < 3 * len(text)
+    assert 2 * made_size(text) < 600 < 3 * made_size(text)
     assert [checked(project, page) for page in pages] == [[], [], []]
     monkeypatch.setattr(f"benchbook.rendering.specs.{end}", most)
     handbook = HandbookCount()
@@ -456,10 +457,10 @@ def test_what_the_pages_of_a_language_have_together_has_an_end_which_is_told_onc
     told = [check_page(page, parse_page(text), library, handbook) for page in pages]
     (problem,) = chain.from_iterable(told)
     assert problem.line == line
-    assert said.format(3 * len(text)) in problem.what
+    assert said.format(3 * made_size(text)) in problem.what
 
 
-def test_what_a_cell_shows_counts_among_the_bytes_of_the_pages(project: Project) -> None:
+def test_what_a_cell_shows_counts_among_the_characters_of_the_pages(project: Project) -> None:
     text = "# T { #t }\n\n```cell\nmemory/losses.py#train\n```\n"
     page = write(project.docs / "en/memory.md", text)
     handbook = HandbookCount()
@@ -467,7 +468,7 @@ def test_what_a_cell_shows_counts_among_the_bytes_of_the_pages(project: Project)
     _, cell, _, found = resolve_cell(Library(project), "memory", "memory/losses.py#train")
     printed = found.result.output["train"].rstrip("\n")
     assert printed
-    assert handbook.size == len(text) + len(cell.source) + len(printed)
+    assert handbook.size == made_size(text) + len(cell.source) + len(printed)
 
 
 def test_each_claim_that_a_table_marks_is_a_place_of_its_own(

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from benchbook.content.page_source import parse_page
 from benchbook.content.problems import Problem
-from benchbook.content.readings import EXTENSIONS, differences, html_items, page_items, site_reading
+from benchbook.content.readings import (
+    EXTENSIONS,
+    differences,
+    html_items,
+    made_size,
+    page_items,
+    site_reading,
+)
 from benchbook.translations.characters import INVISIBLE
 from benchbook.translations.checks import check_translations
 from benchbook.translations.leftovers import front_matter_problems, reading_problems, syntax_problems
@@ -288,3 +295,10 @@ def test_a_place_for_a_block_that_nothing_is_made_for_is_named() -> None:
         LINE,
         "`data-bb-slot=` is not an attribute that an element here may have",
     )
+
+
+def test_a_page_is_as_long_as_its_html_where_each_sign_of_it_becomes_a_tag() -> None:
+    code = "```json\n" + "1,\n" * 500 + "```\n"
+    assert made_size(code) == len(site_reading(code)[0]) > 10 * len(code)
+    assert made_size("a" * 500 + "\n\n") == 507  # <p>, </p>
+    assert made_size("\n" * 500) == 500

@@ -424,6 +424,8 @@ def _claim_items(text: str) -> tuple[Item, ...]:
     return tuple(html_items(html, slots))
 
 
+# What is read and what is counted is one reading; of a page here it is some 50 kB.
+@lru_cache(maxsize=256)
 def site_reading(text: str) -> tuple[str, Mapping[str, Slot]]:
     """The HTML that the site makes of a page, with slots for our own blocks, and what these stand for.
 
@@ -434,6 +436,18 @@ def site_reading(text: str) -> tuple[str, Mapping[str, Slot]]:
     from mkdocs.utils.meta import get_data
 
     return _conversion(_page_markdown(), get_data(text)[0])
+
+
+def made_size(text: str) -> int:
+    """How many characters a page takes, as it is written or as HTML without our own blocks: what is more.
+
+    Parameters:
+        text: Of its file. One that the parser gives up is as long as it is.
+    """
+    try:
+        return max(len(text), len(site_reading(text)[0]))
+    except RecursionError:
+        return len(text)
 
 
 Reading = Callable[..., str]

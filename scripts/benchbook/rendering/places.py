@@ -8,6 +8,7 @@ from pathlib import Path
 from benchbook.content.fence_names import CLAIM, ERROR_FIELD, FENCES
 from benchbook.content.page_source import VALUE, PageSource, fence_name, fence_options, parse_page
 from benchbook.content.problems import MOST, BenchbookError, Problem
+from benchbook.content.readings import made_size
 from benchbook.content.references import UnfitError, UnresolvedError
 from benchbook.languages.language import Language, load_language
 from benchbook.query.library import Library
@@ -58,7 +59,7 @@ def check_page(
         return []  # which was said where it became so
     count = PageCount(handbook)
     try:
-        handbook.add(size=path.stat().st_size)
+        handbook.add(size=made_size(path.read_text("utf-8")))
     except UnresolvedError as error:
         problems.append(error.at(shown, 1))
     for line, kind, text, options, heading in _places(page):

@@ -37,7 +37,7 @@ METRICS = "metrics"
 MOST_CELLS = 6000
 # What all pages of a language have and show together at most, ten times what they do here: whatever they ask
 # for, building them ends.
-MOST_BYTES_IN_ALL = 4_000_000
+MOST_CHARACTERS_IN_ALL = 4_000_000
 MOST_PLACES_IN_ALL = 6000
 MOST_CELLS_IN_ALL = 50_000
 # On each machine, a picture takes a tenth of a second or two; here are a dozen.
@@ -50,7 +50,7 @@ class HandbookCount:
     """What the pages of one language have asked for so far.
 
     Parameters:
-        size: How many bytes they have, and show of scripts.
+        size: How many characters they have, written or as HTML, and show of scripts.
         places: How many fences of ours, and inline values.
         cells: How many cells of tables, and points of pictures.
         pictures: What is drawn of them, by the key of a fence and the machine.
@@ -67,7 +67,7 @@ class HandbookCount:
         return any(found > most for found, most, _ in self._ends())
 
     def _ends(self) -> Iterator[tuple[int, int, str]]:
-        yield self.size, MOST_BYTES_IN_ALL, "have, and show of scripts, {} bytes"
+        yield self.size, MOST_CHARACTERS_IN_ALL, "have, and show of scripts, {} characters"
         yield self.places, MOST_PLACES_IN_ALL, "have {} fences and values that are made for them"
         yield self.cells, MOST_CELLS_IN_ALL, "show {} cells of tables and points of pictures"
         yield len(self.pictures), MOST_PICTURES, "draw {} pictures, counted for each machine"
