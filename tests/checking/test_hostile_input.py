@@ -261,6 +261,18 @@ def test_markup_in_a_claim_is_named_with_its_line(tmp_path: Path, words: str, li
     assert any(one.startswith(what) for one in claimed(tmp_path, words))
 
 
+@pytest.mark.parametrize(
+    ("more", "has"),
+    [
+        ("\n".join(["And so it goes on."] * 60), "1157 characters, and 1000 are the most"),
+        ("Or [so]. " * 11, "11 `[`, and 10 are the most"),
+    ],
+)
+def test_a_claim_is_short_for_each_list_repeats_it(tmp_path: Path, more: str, has: str) -> None:
+    (problem,) = claimed(tmp_path, f"Adding is large.\n{more.strip()}")
+    assert problem.startswith(f"docs/en/sums.md:13: the claim `adding-is-large` has {has}; ")
+
+
 @pytest.mark.parametrize("sentence", [".", "&nbsp;", "`code`", "\\\\", "42"])
 def test_the_sentence_of_a_claim_says_something(tmp_path: Path, sentence: str) -> None:
     what = "docs/en/sums.md:14: the claim `adding-is-large` has a sentence without words"

@@ -82,7 +82,7 @@ from benchbook.checking.traces import (
 )
 from benchbook.content.fence_names import CLAIM
 from benchbook.content.page_limits import too_deep, unreadable_pages
-from benchbook.content.page_source import PageSource, parse_page
+from benchbook.content.page_source import PageSource, claim_sentences, parse_page
 from benchbook.content.positions import json_line
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import FALLBACK, Project
@@ -116,6 +116,8 @@ from benchbook.translations.sections import Section
 
 # Thirty times those of this handbook. Each page links to all others: N of them take a time of N squared.
 MOST_PAGES = 300
+# Twice as long as the longest claim here, with twice as many links: the lists of claims repeat each of them.
+LONGEST_CLAIM, MOST_BRACKETS = 1000, 10
 # What a claim is written in, as the parser calls it.
 _MARKED = ("em_open", "em_close", "strong_open", "strong_close", "link_open", "link_close")
 _BLOCKS = ("paragraph_open", "paragraph_close", "inline")
@@ -612,6 +614,14 @@ def _claim_problems(page: PageSource, path: str) -> Iterator[Problem]:
     """What the text of a claim may not hold, for other pages repeat it, and what its sentence must."""
     words = [token for token in page.tokens if CLAIM in token.meta]
     found: list[Problem] = []
+    for line, claim, said, _ in claim_sentences(page):
+        for count, most, what in (
+            (len(said), LONGEST_CLAIM, "characters"),
+            (said.count("["), MOST_BRACKETS, "`[`"),
+        ):
+            if count > most:
+                what = f"the claim `{claim}` has {count} {what}, and {most} are the most"
+                found.append(Problem(path, line, what, "say it shorter, and the rest beside it"))
     line = 1
     for token in words:
         if token.map is not None:
