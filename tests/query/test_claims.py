@@ -307,10 +307,14 @@ def test_a_claim_that_stands_nowhere_is_a_problem(project: Project) -> None:
     assert "stands on no English page" in problem.what
 
 
-def test_a_claim_on_the_first_page_alone_is_a_problem_for_it_has_no_list(project: Project) -> None:
+@pytest.mark.parametrize("beside", [[], ["more.md"]], ids=["alone", "with one behind it"])
+def test_a_claim_that_would_be_listed_with_the_first_page_is_a_problem_for_that_has_no_list(
+    project: Project, beside: list[str]
+) -> None:
     edit(project.docs / "en/asserted.md", fence(IDS[0]), "")
-    (project.docs / "en/index.md").write_text(f"# First {{ #first }}\n\n{fence(IDS[0])}", "utf-8")
-    assert f"the claim `{IDS[0]}` stands on the first page alone, which has no list of its claims" in {
+    for name in ("index.md", *beside):
+        (project.docs / "en" / name).write_text(f"# First {{ #first }}\n\n{fence(IDS[0])}", "utf-8")
+    assert f"the claim `{IDS[0]}` stands on the first page, which has no list of its claims" in {
         problem.what for problem in about_claims(project)
     }
 

@@ -19,6 +19,7 @@ from benchbook.languages.prose import typed_numbers
 from benchbook.languages.telling import typed_pattern
 from benchbook.query.judging import Judgement, claims_of, judgements, judging_machines
 from benchbook.query.library import Library
+from benchbook.rendering.claims import listed_on
 from benchbook.statistics.comparison import doubt_text, found_text
 
 Pages = Mapping[Path, PageSource]
@@ -62,8 +63,9 @@ def claim_problems(library: Library, pages: Pages) -> tuple[list[Problem], list[
             what = f"the claim `{claim.id}` stands on no English page"
             fix = f'show it there with a fence ```claim id="{claim.id}"```, or remove it'
             problems.append(Problem(claim.path, claim.line, what, fix))
-        elif english.keys() == {"index.md"}:
-            what = f"the claim `{claim.id}` stands on the first page alone, which has no list of its claims"
+        elif listed_on(claim, sorted(english)) == "index.md":
+            # Its list would have the address of that of all claims.
+            what = f"the claim `{claim.id}` stands on the first page, which has no list of its claims"
             problems.append(Problem(claim.path, claim.line, what, "show it on the page of its guide"))
         elif own in listing and own not in english:
             away = next(iter(english.values()))
