@@ -116,7 +116,7 @@ from benchbook.translations.sections import Section
 
 # Thirty times those of this handbook. Each page links to all others: N of them take a time of N squared.
 MOST_PAGES = 300
-# Twice as long as the longest claim here, with twice as many links: the lists of claims repeat each of them.
+# Nearly twice as long as the longest here, with twice as many links: the lists of claims repeat each of them.
 LONGEST_CLAIM, MOST_BRACKETS = 1000, 10
 # What a claim is written in, as the parser calls it.
 _MARKED = ("em_open", "em_close", "strong_open", "strong_close", "link_open", "link_close")
@@ -615,12 +615,12 @@ def _claim_problems(page: PageSource, path: str) -> Iterator[Problem]:
     words = [token for token in page.tokens if CLAIM in token.meta]
     found: list[Problem] = []
     for line, claim, said, _ in claim_sentences(page):
-        for count, most, what in (
+        for count, most, parts in (
             (len(said), LONGEST_CLAIM, "characters"),
             (said.count("["), MOST_BRACKETS, "`[`"),
         ):
             if count > most:
-                what = f"the claim `{claim}` has {count} {what}, and {most} are the most"
+                what = f"the claim `{claim}` has {count} {parts}, and {most} are the most"
                 found.append(Problem(path, line, what, "say it shorter, and the rest beside it"))
     line = 1
     for token in words:

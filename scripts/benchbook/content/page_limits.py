@@ -116,11 +116,8 @@ def endless(text: str) -> Refusal | None:
         return MOST_LINES + 1, f"the text has {len(lines)} lines, and {MOST_LINES} are the most", _SHORTEN
     for number, line in enumerate(lines, 1):
         if found := _CONTROL.search(line):
-            return (
-                number,
-                f"the line holds U+{ord(found[0]):04X}, which parsers read differently",
-                "remove it",
-            )
+            what = f"the line holds U+{ord(found[0]):04X}, which parsers read differently"
+            return number, what, "remove it"
         if len(line) > LONGEST_LINE:
             what = f"the line has {len(line)} characters, and {LONGEST_LINE} are the most"
             return number, what, "break it, or say it in fewer words"

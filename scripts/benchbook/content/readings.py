@@ -424,8 +424,8 @@ def _claim_items(text: str) -> tuple[Item, ...]:
     return tuple(html_items(html, slots))
 
 
-# What is read and what is counted is one reading; of a page here it is some 50 kB.
-@lru_cache(maxsize=256)
+# What is counted first is read later, once all pages are counted: a reading of each of them is kept.
+@lru_cache(maxsize=4096)
 def site_reading(text: str) -> tuple[str, Mapping[str, Slot]]:
     """The HTML that the site makes of a page, with slots for our own blocks, and what these stand for.
 

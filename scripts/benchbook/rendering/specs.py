@@ -35,8 +35,8 @@ CELLS = "cells"
 METRICS = "metrics"
 # What the fences of one page show at most, ten times the page with most: each is drawn for every machine.
 MOST_CELLS = 6000
-# What all pages of a language have and show together at most, ten times what they do here: whatever they ask
-# for, building them ends.
+# What all pages of a language have and show together at most, some ten times what they do here: whatever they
+# ask for, building them ends.
 MOST_CHARACTERS_IN_ALL = 4_000_000
 # Of these, each is made for every machine.
 MOST_PLACES_IN_ALL = 50_000
@@ -67,14 +67,17 @@ class HandbookCount:
     @property
     def is_full(self) -> bool:
         """Whether they asked for more than a build has time for, which was said where they did."""
-        return any(found > most for found, most, _ in self._ends())
+        return any(found > most for found, most, *_ in self._ends())
 
-    def _ends(self) -> Iterator[tuple[int, int, str]]:
-        yield self.size, MOST_CHARACTERS_IN_ALL, "have, and show of scripts, {} characters"
+    def _ends(self) -> Iterator[tuple[int, int, str, str]]:
+        """How much there is of each, how much there may be, what to say of it, and the fix."""
+        less, places, cells = "leave some out", self.places * self.machines, self.cells * self.machines
+        instead = "show fewer, pin some by `machine:`, or make tables of them"
         each = "counted for each machine"
-        yield self.places * self.machines, MOST_PLACES_IN_ALL, f"have {{}} fences, values and marks, {each}"
-        yield self.cells * self.machines, MOST_CELLS_IN_ALL, f"show {{}} cells and points, {each}"
-        yield len(self.pictures), MOST_PICTURES, f"draw {{}} pictures, {each}"
+        yield self.size, MOST_CHARACTERS_IN_ALL, "have, and show of scripts, {} characters", less
+        yield places, MOST_PLACES_IN_ALL, f"have {{}} fences, values and marks, {each}", less
+        yield cells, MOST_CELLS_IN_ALL, f"show {{}} cells and points, {each}", less
+        yield len(self.pictures), MOST_PICTURES, f"draw {{}} pictures, {each}", instead
 
     def add(
         self, size: int = 0, places: int = 0, cells: int = 0, pictures: Iterable[tuple[str, str]] = ()
@@ -88,10 +91,10 @@ class HandbookCount:
         self.places += places
         self.cells += cells
         self.pictures.update(pictures)
-        for found, most, what in self._ends():
+        for found, most, what, fix in self._ends():
             if found > most:
                 said = f"with this the pages of a language {what.format(found)}, and {most} are the most"
-                raise UnresolvedError(said, "leave some out")
+                raise UnresolvedError(said, fix)
 
 
 @dataclass
