@@ -17,7 +17,7 @@ from benchbook.content.formats import LARGEST_FILE, MOST_VALUES
 from benchbook.content.page_source import parse_page
 from benchbook.content.project import Project
 from benchbook.query.library import Library
-from benchbook.rendering.places import check_page
+from benchbook.rendering.places import check_page, page_references
 from builders import GPU_JSON, MACHINE, MACHINE_JSON, PAGE, SCRIPT, make_project, with_table, write
 from handbooks import GPU, copy_handbook, edit, whole_handbook
 from repositories import commit_all
@@ -63,6 +63,17 @@ def test_what_is_wrong_in_a_page_is_named_with_its_line(
     at = number - 1 if damaged.splitlines()[number - 2].startswith("```") else number
     assert line.startswith(f"docs/en/sums.md:{at}: ")
     assert what in line
+
+
+def test_a_machine_that_has_predictions_alone_counts_among_those_that_pages_are_made_for(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = len(page_references(project.docs / "en/sums.md"))
+    monkeypatch.setattr("benchbook.rendering.specs.MOST_PLACES_IN_ALL", places)
+    assert lines(project) == []
+    (project.predictions / "nvidia-h100-80gb").mkdir(parents=True)
+    (line,) = lines(project)
+    assert f"counted for each machine, and {places} are the most" in line
 
 
 def test_problems_of_all_languages_come_in_one_run(project: Project) -> None:

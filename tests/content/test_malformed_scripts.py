@@ -273,7 +273,7 @@ def test_a_parameter_that_no_parser_has_room_for_is_a_problem(value: str) -> Non
         parsed(f"# %% parameters\nn = {value}\n\n# %% checks\nassert n")
 
 
-LONG, CPU = "a" * 6000, 'needs = ["cpu"]'
+LONG, CPU = "a" * 2000, 'needs = ["cpu"]'
 NAMED = "# %% parameters\nx = 1\n\n# %% {0}\n{1}\n\n# %% checks\nassert x"
 
 
@@ -283,12 +283,12 @@ NAMED = "# %% parameters\nx = 1\n\n# %% {0}\n{1}\n\n# %% checks\nassert x"
         (
             f"# %% parameters\nx = {LONG * 2!r}\n\n# %% checks\nassert x",
             CPU,
-            "parameters of 12009 characters, and a record holds 10000 at most",
+            "parameters of 4009 characters, and a record holds 3000 at most",
         ),
         (
             f"# %% parameters\nx = {LONG!r}\ny = ''\n\n# %% checks\nassert x",
             f"[tool.benchbook.on.cuda]\ny = '{LONG}'",
-            "parameters of 12018 characters",
+            "parameters of 4018 characters",
         ),
         (
             "# %% parameters\n" + "\n".join(f"x{n} = 1" for n in range(101)) + "\n\n# %% checks\nassert x1",

@@ -377,7 +377,7 @@ def test_what_cannot_be_resolved_is_a_box_and_a_problem_with_its_line(
 def test_a_page_that_shows_more_than_its_room_is_refused_where_it_does_and_draws_no_more(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("benchbook.rendering.specs.MOST_CELLS", 14)
+    monkeypatch.setattr("benchbook.rendering.specs.MOST_CELLS", 26)
     rows = "script: memory/methods.py\nrows: [method, batch_size]\ncolumns: [peak_memory, step_time]"
     where = "script: memory/methods.py\nwhere: {method: plain}\n"
     blocks = [
@@ -392,7 +392,7 @@ def test_a_page_that_shows_more_than_its_room_is_refused_where_it_does_and_draws
     shown = render(build, page.read_text("utf-8"))
     (problem,) = build.problems
     assert (problem.path, problem.line) == ("docs/en/memory.md", 9)
-    assert "shows 15 cells of tables and points of pictures, and 14 are the most" in problem.what
+    assert "shows 27 cells of tables and points of pictures, and 26 are the most" in problem.what
     assert shown.count("<table") == 1
     assert "<figure" not in shown
     assert checked(project, page) == [problem]
@@ -437,8 +437,13 @@ def test_pages_that_draw_more_pictures_than_a_build_has_time_for_are_refused_whe
     ("end", "most", "line", "said"),
     [
         ("MOST_CHARACTERS_IN_ALL", 600, 1, "have, and show of scripts, {} characters, and 600"),
-        ("MOST_PLACES_IN_ALL", 11, 12, "have 12 fences, values and marks, counted for each machine, and 11"),
-        ("MOST_CELLS_IN_ALL", 35, 5, "show 36 cells and points, counted for each machine, and 35"),
+        (
+            "MOST_PLACES_IN_ALL",
+            11,
+            12,
+            "have 12 fences, values, notes, links and marks, counted for each machine, and 11",
+        ),
+        ("MOST_CELLS_IN_ALL", 107, 5, "show 108 cells and points, counted for each machine, and 107"),
     ],
 )
 def test_what_the_pages_of_a_language_have_together_has_an_end_which_is_told_once(
@@ -471,7 +476,7 @@ def test_what_a_cell_shows_counts_among_the_characters_of_the_pages(project: Pro
     assert handbook.size == made_size(text) + len(cell.source) + len(printed)
 
 
-def test_each_claim_that_a_table_marks_is_a_place_of_its_own(
+def test_each_claim_note_and_link_of_a_row_is_a_place_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = whole_handbook(tmp_path / "handbook")
@@ -479,10 +484,13 @@ def test_each_claim_that_a_table_marks_is_a_place_of_its_own(
     fences = len(page_references(page))
     handbook = HandbookCount()
     assert check_page(page, parse_page(page.read_text("utf-8")), Library(project), handbook) == []
-    assert handbook.places == fences + 1
+    assert handbook.places == fences + 3
     monkeypatch.setattr("benchbook.rendering.specs.MOST_PLACES_IN_ALL", handbook.places - 1)
     (problem,) = checked(project, page)
-    assert f"have {handbook.places} fences, values and marks, counted for each machine" in problem.what
+    assert (
+        f"have {handbook.places} fences, values, notes, links and marks, counted for each machine"
+        in problem.what
+    )
 
 
 def test_a_page_has_room_for_some_traces_alone(project: Project) -> None:

@@ -15,7 +15,7 @@ from markdown import Markdown
 
 from benchbook.content.cleaning import clean
 from benchbook.content.page_source import parse_page
-from benchbook.content.problems import Problem
+from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.safe_html import ATTRIBUTES, MADE, WRITTEN, unsafe_address, unsafe_parts
 from benchbook.content.site_files import site_file_problems
 from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
@@ -227,6 +227,25 @@ def test_a_text_of_the_interface_holds_no_markup(tmp_path: Path) -> None:
             load_language(project.docs, "en")
     edit(file, "{other: '<img>'}", "'<{ratio}×'")
     assert load_language(project.docs, "en").strings["menu"] == "<{ratio}×"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("labels: {step_time: %s}" % ("a" * 151), "`step_time` has 151 characters, and 150 are the most"),
+        ("strings: {menu: {other: %s}}" % ("a" * 401), "`menu` has 401 characters, and 400 are the most"),
+        ("units: {samples/s: %s}" % ("a" * 151), "`samples/s` has 151 characters, and 150 are the most"),
+    ],
+)
+def test_what_pages_repeat_in_each_row_is_short(tmp_path: Path, text: str, said: str) -> None:
+    """In English too, to which the other languages are held."""
+    project = make_project(tmp_path)
+    file = project.docs / "en/_language.yml"
+    file.write_text(text, "utf-8")
+    with pytest.raises(BenchbookError, match=said):
+        load_language(project.docs, "en")
+    file.write_text(f"labels: {{nvidia-h100-80gb--published: {'a' * 400}}}", "utf-8")
+    assert load_language(project.docs, "en").labels
 
 
 def test_the_policy_lets_our_own_scripts_run_and_nothing_else() -> None:

@@ -95,7 +95,7 @@ def test_where_narrows_the_rows_to_several_values_of_an_axis() -> None:
     [
         ("[1, 3]", "batch_size=3"),
         ("[]", "empty list"),
-        (str([1] * 1001), "more than 1000 combinations of values"),
+        (str([*range(1001)]), "more than 1000 combinations of values"),
     ],
 )
 def test_each_value_that_where_names_is_one_of_the_axis(values: str, said: str) -> None:
@@ -327,7 +327,29 @@ def test_cells_that_cannot_be_rows_are_a_problem(text: str, what: str) -> None:
         read_table(text, Library(Project(FIXTURE)))
 
 
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("rows: [method, method, batch_size]\ncolumns: step_time", "`rows:` names `method` twice"),
+        (
+            "rows: batch_size\nwhere: {method: [plain, plain]}\ncolumns: step_time",
+            "`method` of `where:` names `plain`",
+        ),
+        (
+            "rows: [method, batch_size]\ncolumns: [step_time, peak_memory, step_time]",
+            "`columns:` names `step_time` twice",
+        ),
+        ("rows: cells\ncells: [train, train]\ncolumns: seconds", "`cells:` names `train` twice"),
+    ],
+)
+def test_what_a_table_names_twice_is_refused(text: str, what: str) -> None:
+    """Each row would show it for each time that it is named."""
+    with pytest.raises(UnresolvedError, match=re.escape(what)):
+        read_table(f"script: memory/methods.py\n{text}", Library(Project(FIXTURE)))
+
+
 def test_a_table_has_an_end_of_columns() -> None:
-    asked = f"script: memory/losses.py\nrows: metrics\ncolumns: [{', '.join(['train.seconds'] * 31)}]"
+    columns = [f"loss[{step}]" for step in range(31)]
+    asked = f"script: memory/losses.py\nrows: metrics\ncolumns: {columns}"
     with pytest.raises(UnresolvedError, match="`columns:` has 31 items, and 30 are the most"):
         read_table(asked, Library(Project(FIXTURE)))

@@ -595,7 +595,8 @@ def _page_problems(library: Library, pages: Mapping[Path, PageSource]) -> Iterat
         yield Problem(f"docs/{FALLBACK}", 1, what, "say it on fewer pages")
     known = anchors(english)
     words = {code: unit_words(project.docs, code) for code in project.languages}
-    counts = {code: HandbookCount(len(project.machines)) for code in project.languages}
+    machines = len(project.machines) + len(project.unmeasured)
+    counts = {code: HandbookCount(machines) for code in project.languages}
     for path, page in pages.items():
         shown = project.relative(path)
         language, _, name = path.relative_to(project.docs).as_posix().partition("/")

@@ -18,7 +18,7 @@ from benchbook.content.metadata import (
     is_parameter_value,
 )
 from benchbook.content.problems import Problem, did_you_mean
-from benchbook.content.records import MOST_SET
+from benchbook.content.records import MOST_REPEATED
 
 SAFE_VALUE = re.compile(r"[A-Za-z0-9_.+-]+\Z")
 LONGEST_NAME = 200
@@ -168,8 +168,8 @@ def _size_problems(
         swept = {axis: value for axis, value in point.items() if axis in shown}
         environment = metadata.environment | dict(point.get("environment", {}))
         for name, held in (("parameters", {**shown, **table, **swept}), ("environment", environment)):
-            if (size := len(json.dumps(held, default=str))) > MOST_SET:
-                what = f"{name} of {size} characters, and a record holds {MOST_SET} at most"
+            if (size := len(json.dumps(held, default=str))) > MOST_REPEATED:
+                what = f"{name} of {size} characters, and a record holds {MOST_REPEATED} at most"
                 fix = "set shorter texts, or read a file that `inputs` names"
                 yield Problem(path, metadata.line_of(name), what, fix)
                 return

@@ -32,7 +32,7 @@ from benchbook.content.formats import (
     json_text,
 )
 from benchbook.content.problems import BenchbookError, Problem
-from benchbook.content.records import MOST_SET, Parameters, Versions, dump_json, write_text
+from benchbook.content.records import MOST_REPEATED, MOST_SET, Parameters, Versions, dump_json, write_text
 
 NOT_A_PREDICTION = "is not a prediction"
 PREDICT_AGAIN = "predict it again with `benchbook predictions`"
@@ -54,7 +54,7 @@ Setting = Value | Short | list[Value] | list[Short]
 # A run has some seven.
 MOST_MOMENTS = 100
 # Every number on a page that was predicted may repeat it.
-Bounded = Passes(at_most(MOST_SET))
+Bounded = Passes(at_most(MOST_REPEATED))
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class StoredPrediction(Stored):
     predictor: Count
     packages: Versions
     parameters: Parameters
-    model: Annotated[dict[Name, Any], Bounded]
+    model: Annotated[dict[Name, Any], Passes(at_most(MOST_SET))]
     kind: Annotated[str, OneOf(("training", "inference", "run"))]
     workload: Annotated[dict[Name, Setting | dict[Name, Any]], Bounded]
     values: Annotated[dict[ValueName, Bytes], Bounded]

@@ -177,6 +177,11 @@ class Project:
         """The machines that have records here, by name."""
         return tuple(sorted(path.parent.name for path in self.records.glob("*/machine.json")))
 
+    @property
+    def unmeasured(self) -> tuple[str, ...]:
+        """The machines that have predictions here and no records, by name."""
+        return tuple(sorted({path.name for path in self.predictions.glob("*/")} - {*self.machines}))
+
     def scripts(self) -> dict[str, Path]:
         """The file of every script by its name ("guide/script.py"), in a stable order."""
         paths = sorted(self.snippets.glob("*/*.py"))

@@ -57,8 +57,10 @@ from benchbook.content.traces import ENDING, MOST_TRACES, TraceEntry
 from benchbook.content.unfinished import LIST, Move, list_moves
 from benchbook.content.units import METERS
 
-# Thirty times what any script here sets or any session notes, of which every number on a page may repeat all.
+# Four times what any session here notes.
 MOST_SET = 10_000
+# Ten times what any script here sets or needs: every number on a page may repeat all of it.
+MOST_REPEATED = 3000
 # More than every record of this handbook together; a larger bundle is a mistake or an attack.
 LARGEST_BUNDLE = 64 * 2**20
 OWNER_MARK = "--"
@@ -102,8 +104,8 @@ MOST_NAMES = 1000
 Samples = Annotated[list[Value], Limit(min_length=1, max_length=LONGEST_SERIES, fail_fast=True)]
 Blocks = Annotated[list[float | Whole], Limit(min_length=1, max_length=LONGEST_SERIES, fail_fast=True)]
 Names = Annotated[Many[Name], Limit(max_length=MOST_NAMES), Passes(at_most(MOST_SET))]
-# What was installed, by its name; what was read, by its place: the version or the digest.
-Versions = Annotated[dict[Short, Short], Passes(at_most(MOST_SET))]
+# What was installed, by its name, in its version.
+Versions = Annotated[dict[Short, Short], Passes(at_most(MOST_REPEATED))]
 # What was noted of the device and of who else used it; of what no driver told, None.
 State = Annotated[
     dict[str, Any],
@@ -122,8 +124,8 @@ State = Annotated[
     Passes(at_most(MOST_SET)),
 ]
 ParameterList = Annotated[list[Text | Value | None], Limit(max_length=LONGEST_SERIES, fail_fast=True)]
-Parameters = Annotated[dict[Name, Text | Value | ParameterList | None], Passes(at_most(MOST_SET))]
-Environment = Annotated[dict[Name, Short], Passes(at_most(MOST_SET))]
+Parameters = Annotated[dict[Name, Text | Value | ParameterList | None], Passes(at_most(MOST_REPEATED))]
+Environment = Annotated[dict[Name, Short], Passes(at_most(MOST_REPEATED))]
 
 
 @dataclass(frozen=True)
@@ -217,7 +219,7 @@ class VariantRecord(Stored):
     environment: Environment
     meters: Names
     code: Digest | None
-    inputs: Versions
+    inputs: Annotated[dict[Short, Digest], Passes(at_most(MOST_SET))]
     output: dict[Name, Text]
     runs: Annotated[Many[Run], Limit(max_length=MOST_RUNS), Passes(_few_points)]
     regions: Names = ()

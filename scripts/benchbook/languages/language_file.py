@@ -14,6 +14,7 @@ from benchbook.content.page_limits import MOST_BYTES, endless
 from benchbook.content.positions import yaml_line
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import FALLBACK
+from benchbook.content.records import is_published
 from benchbook.content.safe_html import holds_markup
 from benchbook.content.units import UNITS, WORDED
 from benchbook.content.yaml_text import InvalidYamlError, parse_yaml
@@ -23,6 +24,10 @@ from benchbook.languages.telling import MAGNITUDES, TIMES, first_typed, folded, 
 
 # The blocks of a file that are the interface's; beside them stand those that translations are checked by.
 INTERFACE = ("strings", "labels", "units", "dates", "style", "unit_words")
+# Twice the longest of ours. A label stands in each row and each cell that it names; that of a machine whose
+# figures are quoted, and all other texts, do not.
+LONGEST_TEXT = 400
+LONGEST_LABEL = 150
 # A text, or its plural forms.
 Text = str | dict[str, str]
 # A placeholder: a name, and nothing that could reach into what it stands for.
@@ -271,6 +276,9 @@ def _entry_problem(key: object, value: object, categories: set[str]) -> tuple[st
                 f"`{key}` holds markup or a straight quotation mark",
                 "use the language's marks, and no tags",
             )
+        most = LONGEST_TEXT if categories or is_published(key) else LONGEST_LABEL
+        if isinstance(text, str) and len(text) > most:
+            return f"`{key}` has {len(text)} characters, and {most} are the most", "say it in fewer"
         if isinstance(text, str) and _IN_BRACES.search(PLACEHOLDER.sub("", text)):
             return (
                 f"`{key}` holds a brace that is not of a placeholder",

@@ -271,8 +271,7 @@ class Library:
         return self.once(_KNOWN_MACHINES, None, lambda: self.machines | self._unmeasured())
 
     def _unmeasured(self) -> dict[str, Machine]:
-        names = sorted(path.name for path in self.project.predictions.glob("*/"))
-        sheets = {name: described(name) for name in names if name not in self.machines}
+        sheets = {name: described(name) for name in self.project.unmeasured}
         return {
             name: Machine(name, sheet["kind"], sheet["title"], sheet["short"], sheet, measured=False)
             for name, sheet in sheets.items()

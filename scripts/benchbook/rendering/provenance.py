@@ -59,8 +59,9 @@ def machine_short(machine: Machine, language: Language) -> str:
     return machine.short if found is None else language.text("cpu_cores", n=int(found[1]))
 
 
-# Fields of a configuration that say how large the model is; the raw record has them all.
+# Fields of a configuration that say how large the model is, none of them long; the raw record has them all.
 _DIMENSIONS = 6
+_LONGEST_DIMENSION = 80
 
 
 def predicted_mark(language: Language, fits_not: bool = False) -> str:
@@ -117,7 +118,9 @@ def predicted_rows(predictions: Sequence[Predicted], measured: bool, language: L
     if model := _common([one.prediction.model for one in predictions]):
         shown = list(model.items())
         text = ", ".join(
-            f"{key} = {value}" for key, value in shown[:_DIMENSIONS] if not isinstance(value, (dict, list))
+            f"{key} = {value}"
+            for key, value in shown[:_DIMENSIONS]
+            if not isinstance(value, (dict, list)) and len(str(value)) <= _LONGEST_DIMENSION
         )
         rows.append(("model", "code", text + (", …" if len(shown) > _DIMENSIONS else "")))
     if workload := _common([one.prediction.workload for one in predictions]):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 from benchbook.content.fence_names import ERROR_FIELD, FENCES
@@ -33,10 +33,10 @@ from benchbook.query.measurements import Figure, Measurement, check_predictable,
 # What `rows:` names in place of an axis: a row per cell, or a row per metric of one variant.
 CELLS = "cells"
 METRICS = "metrics"
-# What the fences of one page show at most, ten times the page with most: each is drawn for every machine.
+# What the fences of one page show at most, twice the page with most: each is drawn for every machine.
 MOST_CELLS = 6000
-# What all pages of a language have and show together at most, some ten times what they do here: whatever they
-# ask for, building them ends.
+# What all pages of a language have and show together at most, six times what they do here or more: whatever
+# they ask for, building them ends.
 MOST_CHARACTERS_IN_ALL = 4_000_000
 # Of these, each is made for every machine.
 MOST_PLACES_IN_ALL = 50_000
@@ -53,8 +53,8 @@ class HandbookCount:
     Parameters:
         machines: How many machines they may show.
         size: How many characters they have, written or as HTML, and show of scripts.
-        places: How many fences of ours, and inline values.
-        cells: How many cells of tables, and points of pictures.
+        places: How many fences of ours, inline values, and words and marks of rows.
+        cells: How many cells of tables, names of rows among them, and points of pictures.
         pictures: What is drawn of them, by the key of a fence and the machine.
     """
 
@@ -75,7 +75,7 @@ class HandbookCount:
         instead = "show fewer, pin some by `machine:`, or make tables of them"
         each = "counted for each machine"
         yield self.size, MOST_CHARACTERS_IN_ALL, "have, and show of scripts, {} characters", less
-        yield places, MOST_PLACES_IN_ALL, f"have {{}} fences, values and marks, {each}", less
+        yield places, MOST_PLACES_IN_ALL, f"have {{}} fences, values, notes, links and marks, {each}", less
         yield cells, MOST_CELLS_IN_ALL, f"show {{}} cells and points, {each}", less
         yield len(self.pictures), MOST_PICTURES, f"draw {{}} pictures, {each}", instead
 
@@ -223,10 +223,24 @@ def read_spec(text: str, known: Sequence[str], needed: Sequence[str], what: str)
     for key in needed:
         if spec.get(key) in (None, "", []):
             raise UnresolvedError(f"the {what} has no `{key}:`", "add it")
+    for key, value in spec.items():
+        _check_named_once(value, f"`{key}:`")
     for key in ("caption", "title"):
         if spec.get(key) is not None:
             text_of(spec[key], f"`{key}:`")
     return spec
+
+
+def _check_named_once(value: Any, where: str) -> None:
+    """Raise UnresolvedError if a list in `value` has an item twice, which would be drawn for each."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            _check_named_once(item, f"`{key}` of {where}")
+    elif isinstance(value, list):
+        names = [str(item) for item in value]
+        for name, following in pairwise(sorted(names)):
+            if name == following:
+                raise UnresolvedError(f"{where} names `{name}` twice", "name it once")
 
 
 def text_of(words: Any, where: str) -> str:

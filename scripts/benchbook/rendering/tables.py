@@ -200,9 +200,9 @@ def resolve_table(
         UnresolvedError: It asks for something that is not there, or for more than the page has room for.
     """
     table = read_table(text, library)
-    count.add(sum(len(row.quantities) for row in table.rows))
-    # Each shows the verdict of a claim, as a fence of its own does.
-    count.handbook.add(places=sum(len(row.marks) for row in table.rows))
+    count.add(sum(len(row.names) + len(row.quantities) for row in table.rows))
+    # Each is made for every machine; a mark shows the verdict of a claim, as a fence of its own does.
+    count.handbook.add(places=sum(len(row.marks) + bool(row.note) + bool(row.link) for row in table.rows))
     machine = table.machine or library.first_machine(guide, table.script.reference)
     _check_predicted(library, table)
     entries = _table_entries(library, table, machine, language)
