@@ -47,7 +47,7 @@ help:
 	@echo "make check               every problem of the tree, as path:line"
 	@echo "make test                everything a pull request must hold"
 	@echo "make test-all            that, the slow tests, and every script at its smallest"
-	@echo "make test-weekly         every page in every view: languages, widths, light and dark"
+	@echo "make test-weekly         every page in every view, and more of what takes long"
 	@echo "make benchmarks          building, serving, recording, predicting and reading, each against its bar"
 	@echo "make report              what lies between two revisions (BASE=main HEAD=HEAD), into report.json"
 	@echo "make oldest              every script at its smallest on the oldest versions it admits"

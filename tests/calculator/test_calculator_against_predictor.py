@@ -30,7 +30,9 @@ GIB = 2**30
 CONTEXT = 600 * 2**20
 
 
-@pytest.mark.parametrize("setups", [1, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "setups", [1, pytest.param(12, marks=pytest.mark.slow), pytest.param(40, marks=pytest.mark.weekly)]
+)
 def test_setups_of_small_models_are_as_near_as_the_page_promises(setups: int) -> None:
     models = {name: load_coefficients(coefficients_path(HANDBOOK, name)) for name in SMALL}
     configs = {name: config_of(HANDBOOK, name) for name in SMALL}

@@ -381,7 +381,7 @@ FALSEHOODS = {
         'step: "步数 https://evil.example"',
         "`step` holds `https://evil.example`",
     ),
-    "a label of three thousand letters": (STEP, f"step: {'步数' * 1500}", "`step` is far longer"),
+    "a label of a hundred and fifty letters": (STEP, f"step: {'步数' * 75}", "`step` is far longer"),
     "the label of another value": (
         f'{PRECISION}"fp32"',
         f'{PRECISION}"bf16"',
