@@ -57,9 +57,9 @@ from benchbook.content.traces import ENDING, MOST_TRACES, TraceEntry
 from benchbook.content.unfinished import LIST, Move, list_moves
 from benchbook.content.units import METERS
 
-# Four times what any session here notes.
+# Several times what any session here notes.
 MOST_SET = 10_000
-# Ten times what any script here sets or needs: every number on a page may repeat all of it.
+# Several times what any script here sets or needs: every number on a page may repeat all of it.
 MOST_REPEATED = 3000
 # More than every record of this handbook together; a larger bundle is a mistake or an attack.
 LARGEST_BUNDLE = 64 * 2**20

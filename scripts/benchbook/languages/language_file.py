@@ -26,8 +26,8 @@ from benchbook.languages.telling import MAGNITUDES, TIMES, first_typed, folded, 
 INTERFACE = ("strings", "labels", "units", "dates", "style", "unit_words")
 # Twice the longest of ours. A label stands in each row and each cell that it names; that of a machine whose
 # figures are quoted, and all other texts, do not.
-LONGEST_TEXT = 400
-LONGEST_LABEL = 150
+_LONGEST_TEXT = 400
+_LONGEST_LABEL = 150
 # A text, or its plural forms.
 Text = str | dict[str, str]
 # A placeholder: a name, and nothing that could reach into what it stands for.
@@ -276,7 +276,7 @@ def _entry_problem(key: object, value: object, categories: set[str]) -> tuple[st
                 f"`{key}` holds markup or a straight quotation mark",
                 "use the language's marks, and no tags",
             )
-        most = LONGEST_TEXT if categories or is_published(key) else LONGEST_LABEL
+        most = _LONGEST_TEXT if categories or is_published(key) else _LONGEST_LABEL
         if isinstance(text, str) and len(text) > most:
             return f"`{key}` has {len(text)} characters, and {most} are the most", "say it in fewer"
         if isinstance(text, str) and _IN_BRACES.search(PLACEHOLDER.sub("", text)):
