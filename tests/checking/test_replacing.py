@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import re
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,8 @@ from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.content.records import load_record
 from benchbook.content.unfinished import alone
+from benchbook.rendering import specs
+from benchbook.rendering.places import page_references
 from builders import MACHINE, SCRIPT, SWEEP, make_project, packed, with_table, write
 from bundled import (
     GUEST,
@@ -452,3 +456,71 @@ def test_what_a_machine_is_called_follows_from_what_it_is_and_who_measured(
     import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle))])
     table = json.loads((project.records / GUEST / "machine.json").read_text("utf-8"))
     assert (table["title"], table["short"]) == ("2-core CPU, 24 GB (Ada)", "CPU 2-core (Ada)")
+
+
+def test_more_points_than_a_page_shows_are_refused(project: Project, tmp_path: Path) -> None:
+    page = project.docs / "en/sums.md"
+    charts = "\n".join(
+        f"```chart\nscript: sums/add.py\nx: step\ny: total\ntitle: {title}\n```\n"
+        for title in ("One", "Two", "Three", "Four")
+    )
+    write(page, page.read_text("utf-8").replace("`#!value sums/add.py#total`", "it") + "\n" + charts)
+    bundle = bundle_of()
+    for points, shown in ((1400, True), (1600, False)):
+        for place, run in enumerate(variant(bundle)["runs"]):
+            run["metrics"]["total"] = [place + step / 8 for step in range(points)]
+        path = write(tmp_path / f"{points}.json", packed(bundle))
+        if shown:
+            import_bundles(project, [path])
+            shutil.rmtree(project.records)
+    what = (
+        r"with it, docs/en/sums.md:\d+: with this the page shows 6400 cells of tables and points of pictures"
+    )
+    assert re.search(what, refusal(project, path))
+
+
+def test_a_machine_more_than_pages_can_show_is_refused(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = project.docs / "en/sums.md"
+    write(page, page.read_text("utf-8") + "\n" + "\n\n".join(["`#!value sums/add.py#total`"] * 8))
+    import_bundles(project, [write(tmp_path / "bundle.json", packed(bundle_of()))])
+    path = write(tmp_path / "other.json", packed(renamed(later(bundle_of()), OTHER, "Bob")))
+    most = len(list(page_references(page)))
+    monkeypatch.setattr(specs, "MOST_PLACES_IN_ALL", 2 * most - 1)
+    with pytest.raises(
+        BenchbookError, match="fences, values, notes, links and marks, counted for each machine"
+    ):
+        import_bundles(project, [path])
+    monkeypatch.setattr(specs, "MOST_PLACES_IN_ALL", 2 * most)
+    import_bundles(project, [path])
+
+
+def test_a_part_of_the_variants_of_a_machine_that_pages_would_show_first_is_refused(
+    project: Project, tmp_path: Path
+) -> None:
+    write(project.snippets / "sums/add.py", SWEEP)
+    edit(project.docs / "en/sums.md", "sums/add.py#total", "sums/add.py?steps=2#total")
+    whole = renamed(bundle_of(SWEEP), OTHER, "Bob")
+    import_bundles(project, [write(tmp_path / "whole.json", packed(whole))])
+    part = bundle_of(SWEEP)
+    del part["records"][0]["variants"]["steps=2"]
+    for place, run in enumerate(part["records"][0]["variants"]["steps=1"]["runs"]):
+        run["cells"]["add"]["seconds"] /= 2 + place / 1000
+    with pytest.raises(BenchbookError, match=f"with it, .*steps=2#total` was never recorded on {GUEST}"):
+        import_bundles(project, [write(tmp_path / "part.json", packed(part))])
+
+
+def test_a_series_where_a_claim_compares_one_number_is_refused(project: Project, tmp_path: Path) -> None:
+    page = project.docs / "en/sums.md"
+    said = '```claim id="small"\nIt is less than ten.\n```'
+    write(page, page.read_text("utf-8").replace("`#!value sums/add.py#total`", "it") + "\n" + said + "\n")
+    claim = '[[claim]]\nid = "small"\na = "sums/add.py#total"\nrelation = "less"\nb = 10\nmachines = { "cpu-other" = "holds" }\n'
+    write(project.snippets / "sums/claims.toml", claim)
+    bundle = bundle_of()
+    for run in variant(bundle)["runs"]:
+        run["metrics"]["total"] = [6, 7]
+    path = write(tmp_path / "bundle.json", packed(bundle))
+    assert "with it, snippets/sums/claims.toml:3: `sums/add.py#total` is a series of 2" in refusal(
+        project, path
+    )

@@ -108,8 +108,7 @@ from benchbook.query.freshness import CODE_CHANGED, all_in_one, kinds_of, too_fe
 from benchbook.query.library import Library
 from benchbook.recording.estimate import work_problems
 from benchbook.rendering.error_texts import error_text_problems
-from benchbook.rendering.places import check_page
-from benchbook.rendering.specs import HandbookCount
+from benchbook.rendering.places import check_page, empty_counts
 from benchbook.translations.checks import check_translations
 from benchbook.translations.leftovers import foreign_problems
 from benchbook.translations.sections import Section
@@ -595,8 +594,7 @@ def _page_problems(library: Library, pages: Mapping[Path, PageSource]) -> Iterat
         yield Problem(f"docs/{FALLBACK}", 1, what, "say it on fewer pages")
     known = anchors(english)
     words = {code: unit_words(project.docs, code) for code in project.languages}
-    machines = len(project.machines) + len(project.unmeasured)
-    counts = {code: HandbookCount(machines) for code in project.languages}
+    counts = empty_counts(project)
     for path, page in pages.items():
         shown = project.relative(path)
         language, _, name = path.relative_to(project.docs).as_posix().partition("/")

@@ -8,9 +8,10 @@ from pathlib import Path
 from benchbook.content.page_source import parse_page
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
+from benchbook.content.references import UnfitError
 from benchbook.content.revisions import laid_over
 from benchbook.query.library import Library
-from benchbook.rendering.places import unfit_records
+from benchbook.rendering.places import empty_counts, reference_errors
 
 FIX = "record all variants of its scripts again, in one campaign, with the scripts as they stand here"
 
@@ -18,8 +19,8 @@ FIX = "record all variants of its scripts again, in one campaign, with the scrip
 def shown_problems(project: Project, contents: Mapping[Path, bytes | None], path: str) -> Iterator[Problem]:
     """What is wrong on pages once files have these contents, where nothing is now; each problem once.
 
-    What a metric is, one number or a series, and which variants are compared, the pages alone say. What was
-    never recorded is no matter of what comes in: pages predict it until it is.
+    What a metric is, one number or a series, which variants are compared, and how much is drawn, the pages
+    alone say. Where a page asked in vain before, what is still missing is no matter of what comes in.
 
     Parameters:
         project: The checkout.
@@ -30,23 +31,37 @@ def shown_problems(project: Project, contents: Mapping[Path, bytes | None], path
         found = _of_pages(there)
     known = _of_pages(project) if found else {}
     told: set[str] = set()
-    for place, what in found.items():
+    for place, (what, is_unfit) in found.items():
         # Every language shows the same.
-        if place not in known and what not in told:
+        if what not in told and (place not in known or (is_unfit and not known[place][1])):
             told.add(what)
             yield Problem(path, 1, f"with it, {place}: {what}", FIX)
 
 
-def _of_pages(project: Project) -> dict[str, str]:
-    """What is wrong with what the pages refer to, by page and line, the English ones first."""
-    library = Library(project)
-    found: dict[str, str] = {}
+def _of_pages(project: Project) -> dict[str, tuple[str, bool]]:
+    """What is wrong with what the pages refer to, by file and line, the English ones first.
+
+    With each, whether records are there and unfit: such is told before what is missing on the same line.
+    """
+    library, counts = Library(project), empty_counts(project)
+    found: dict[str, tuple[str, bool]] = {}
     for path in project.page_paths():
+        count = counts[path.relative_to(project.docs).parts[0]]
         try:
             page = parse_page(path.read_text("utf-8"))
-            unfit = list(unfit_records(path, page, library))
+            errors = list(reference_errors(path, page, library, count))
         except (BenchbookError, OSError, ValueError, RecursionError):
             continue  # a page, or a language, that cannot be read is the check's to name
-        for problem in unfit:
-            found.setdefault(f"{problem.path}:{problem.line}", problem.what)
+        for line, error in errors:
+            is_unfit = isinstance(error, UnfitError)
+            # A claim's have a line of their own.
+            problems = (
+                error.problems
+                if isinstance(error, BenchbookError)
+                else [error.at(project.relative(path), line)]
+            )
+            for problem in problems:
+                place = f"{problem.path}:{problem.line}"
+                if place not in found or (is_unfit and not found[place][1]):
+                    found[place] = problem.what, is_unfit
     return found

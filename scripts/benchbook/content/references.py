@@ -46,7 +46,7 @@ class UnresolvedError(Exception):
 
 
 class UnfitError(UnresolvedError):
-    """What was recorded is there, and is not what a page asks for."""
+    """What was recorded is there, and is not what a page asks for, or more than pages show."""
 
 
 @dataclass(frozen=True)

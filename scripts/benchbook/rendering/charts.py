@@ -11,7 +11,7 @@ from typing import Any
 from benchbook.content.metadata import ParameterValue
 from benchbook.content.parameters import axis_text
 from benchbook.content.problems import did_you_mean
-from benchbook.content.references import Target, UnresolvedError, axis_values
+from benchbook.content.references import Target, UnfitError, UnresolvedError, axis_values
 from benchbook.content.script import Script, Variant
 from benchbook.content.units import Unit, convert, sensible_unit
 from benchbook.languages.language import Language
@@ -178,7 +178,7 @@ def _chart_lines(library: Library, chart: Chart, machine: Machine) -> Drawn | No
     )
     for place, axis in enumerate("xy"):
         if axis in chart.log and any(point[place] <= 0 for line in lines for point in line.points):
-            raise UnresolvedError(
+            raise UnfitError(
                 f"a logarithmic axis cannot show 0 or less, as `{axis}` has", "leave `log:` away"
             )
     return Drawn(tuple(name for name, _ in found.values()), lines, unit)

@@ -8,8 +8,9 @@ from pathlib import Path
 from benchbook.content.fence_names import CLAIM, ERROR_FIELD, FENCES
 from benchbook.content.page_source import VALUE, PageSource, fence_name, fence_options, parse_page
 from benchbook.content.problems import MOST, BenchbookError, Problem
+from benchbook.content.project import Project
 from benchbook.content.readings import made_size
-from benchbook.content.references import UnfitError, UnresolvedError
+from benchbook.content.references import UnresolvedError
 from benchbook.languages.language import Language, load_language
 from benchbook.query.library import Library
 from benchbook.rendering.calculator_form import check_part
@@ -35,6 +36,12 @@ def page_references(path: Path) -> list[Place]:
     return [(line, kind, text) for line, kind, text, _, _ in _places(page)]
 
 
+def empty_counts(project: Project) -> dict[str, HandbookCount]:
+    """What the pages of each language have asked for before the first is read."""
+    machines = len(project.machines) + len(project.unmeasured)
+    return {code: HandbookCount(machines) for code in project.languages}
+
+
 def check_page(
     path: Path, page: PageSource, library: Library, handbook: HandbookCount | None = None
 ) -> list[Problem]:
@@ -46,52 +53,47 @@ def check_page(
         library: Scripts and records.
         handbook: What the pages before it in its language ask for; takes in what it asks for itself.
     """
-    project = library.project
-    shown = project.relative(path)
-    try:
-        language = load_language(project.docs, path.relative_to(project.docs).parts[0])
-    except BenchbookError as error:
-        return list(error.problems)
+    shown = library.project.relative(path)
     problems: list[Problem] = []
-    name = path.relative_to(project.docs / language.code).as_posix()
-    handbook = handbook or HandbookCount()
+    try:
+        for line, error in reference_errors(path, page, library, handbook or HandbookCount()):
+            problems += [error.at(shown, line)] if isinstance(error, UnresolvedError) else error.problems
+            if len(problems) >= MOST:
+                break
+    except BenchbookError as error:
+        problems += error.problems
+    return problems
+
+
+def reference_errors(
+    path: Path, page: PageSource, library: Library, handbook: HandbookCount
+) -> Iterator[tuple[int, UnresolvedError | BenchbookError]]:
+    """What each reference of a page raises, with its line; the parameters are those of `check_page`.
+
+    Raises:
+        BenchbookError: The language cannot be read.
+    """
+    docs = library.project.docs
+    language = load_language(docs, path.relative_to(docs).parts[0])
     if handbook.is_full:
-        return []  # which was said where it became so
+        return  # which was said where it became so
     count = PageCount(handbook)
     try:
         handbook.add(size=made_size(path.read_text("utf-8")))
     except UnresolvedError as error:
-        problems.append(error.at(shown, 1))
+        yield 1, error
     for line, kind, text, options, heading in _places(page):
-        if len(problems) >= MOST or handbook.is_full:
-            break
+        if handbook.is_full:
+            return
         if heading:
-            problems.append(
-                Problem(shown, line, "a heading holds a value", "say it in the text below the heading")
-            )
+            yield line, UnresolvedError("a heading holds a value", "say it in the text below the heading")
         try:
             handbook.add(places=1)
             _resolve(library, path.stem, kind, text, options, language, count)
             if kind == "claims":
-                check_place(name)
-        except UnresolvedError as error:
-            problems.append(error.at(shown, line))
-        except BenchbookError as error:
-            problems.extend(error.problems)
-    return problems
-
-
-def unfit_records(path: Path, page: PageSource, library: Library) -> Iterator[Problem]:
-    """Where what was recorded is not what `page`, whose file is `path`, asks for; what never was is free."""
-    language = load_language(library.project.docs, path.relative_to(library.project.docs).parts[0])
-    count = PageCount()
-    for line, kind, text, options, _ in _places(page):
-        try:
-            _resolve(library, path.stem, kind, text, options, language, count)
-        except UnfitError as error:
-            yield error.at(library.project.relative(path), line)
-        except (UnresolvedError, BenchbookError):
-            continue  # the check's to name
+                check_place(path.relative_to(docs / language.code).as_posix())
+        except (UnresolvedError, BenchbookError) as error:
+            yield line, error
 
 
 def locate(build: Build, kind: str, text: str) -> list[int]:

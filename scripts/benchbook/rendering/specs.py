@@ -17,6 +17,7 @@ from benchbook.content.references import (
     Reference,
     Show,
     Target,
+    UnfitError,
     UnresolvedError,
     Which,
     check_unit,
@@ -85,7 +86,7 @@ class HandbookCount:
         """Count those of one more page or fence.
 
         Raises:
-            UnresolvedError: With them there would be more of something than a build has time for.
+            UnfitError: With them there would be more of something than a build has time for.
         """
         self.size += size
         self.places += places
@@ -94,7 +95,7 @@ class HandbookCount:
         for found, most, what, fix in self._ends():
             if found > most:
                 said = f"with this the pages of a language {what.format(found)}, and {most} are the most"
-                raise UnresolvedError(said, fix)
+                raise UnfitError(said, fix)
 
 
 @dataclass
@@ -134,7 +135,7 @@ class PageCount:
         """Count the pictures of one more fence, one for each machine that it was recorded on.
 
         Raises:
-            UnresolvedError: With them there would be too many.
+            UnfitError: With them there would be too many.
         """
         self.handbook.add(pictures=[(key, machine.name) for machine in machines])
 
@@ -142,12 +143,12 @@ class PageCount:
         """Count those of one more fence.
 
         Raises:
-            UnresolvedError: With them the page would show more than `MOST_CELLS`, or all pages too many.
+            UnfitError: With them the page would show more than `MOST_CELLS`, or all pages too many.
         """
         self.cells += cells
         if self.is_full:
             what = f"with this the page shows {self.cells} cells of tables and points of pictures"
-            raise UnresolvedError(
+            raise UnfitError(
                 f"{what}, and {MOST_CELLS} are the most", "show fewer, by `where:`, or make several pages"
             )
         self.handbook.add(cells=cells)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from html import escape
 from typing import Any
 
-from benchbook.content.references import UnresolvedError, ValueSpec, parse_value
+from benchbook.content.references import UnfitError, UnresolvedError, ValueSpec, parse_value
 from benchbook.content.units import UNITS, Unit, shared_unit
 from benchbook.languages.language import Language
 from benchbook.query.library import Library, Machine, found_elsewhere
@@ -79,11 +79,9 @@ def resolve_value(
         raise UnresolvedError(f"`{spec}` was never recorded on {machine.name}", fix)
     if computed.by_nothing and machine.name == library.reference_machine(guide):
         # What the text was written for; on any other machine that is what was found there.
-        raise UnresolvedError(
-            f"`{spec.second}` is 0 on {machine.name}", "compare with a quantity that is not 0"
-        )
+        raise UnfitError(f"`{spec.second}` is 0 on {machine.name}", "compare with a quantity that is not 0")
     if _yields_nothing(computed):
-        raise UnresolvedError(
+        raise UnfitError(
             f"`{spec}` has no reading on {machine.name}", "use a meter or metric that machine has"
         )
 
