@@ -144,6 +144,21 @@ def test_another_kind_of_value_where_other_machines_have_one_number_is_refused(
         import_bundles(project, [path])
 
 
+def test_yes_and_no_where_other_machines_have_a_series_of_numbers_is_refused(
+    project: Project, tmp_path: Path
+) -> None:
+    edit(project.docs / "en/sums.md", "#total`", "#total[-1]`")
+    here, other = bundle_of(), renamed(later(bundle_of()), OTHER, "Bob")
+    for bundle, series in ((here, [6, 7]), (other, [True, False])):
+        for run in variant(bundle)["runs"]:
+            run["metrics"]["total"] = series
+    import_bundles(project, [write(tmp_path / "bundle.json", packed(here))])
+    with pytest.raises(
+        BenchbookError, match="total is a series of yes and no, and a series on other machines"
+    ):
+        import_bundles(project, [write(tmp_path / "other.json", packed(other))])
+
+
 def test_a_count_that_is_yes_in_one_run_is_refused(project: Project, tmp_path: Path) -> None:
     bundle = bundle_of()
     variant(bundle)["runs"][0]["metrics"]["total"] = True

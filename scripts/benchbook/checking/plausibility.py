@@ -525,7 +525,7 @@ def kind_problems(
 def _kind(value: Any) -> str:
     """What a value of a metric is: Python itself takes True for 1."""
     if isinstance(value, list):
-        return "a series"
+        return "a series of yes and no" if any(isinstance(item, bool) for item in value) else "a series"
     return "yes or no" if isinstance(value, bool) else "one number"
 
 
