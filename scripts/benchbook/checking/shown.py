@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from benchbook.content.page_source import parse_page
 from benchbook.content.problems import BenchbookError, Problem
 from benchbook.content.project import Project
-from benchbook.content.references import UnfitError
+from benchbook.content.references import OverfullError, UnfitError
 from benchbook.content.revisions import laid_over
 from benchbook.query.library import Library
 from benchbook.rendering.places import empty_counts, reference_errors
@@ -31,20 +32,20 @@ def shown_problems(project: Project, contents: Mapping[Path, bytes | None], path
         found = _of_pages(there)
     known = _of_pages(project) if found else {}
     told: set[str] = set()
-    for place, (what, is_unfit) in found.items():
+    for place, (problem, is_unfit) in found.items():
         # Every language shows the same.
-        if what not in told and (place not in known or (is_unfit and not known[place][1])):
-            told.add(what)
-            yield Problem(path, 1, f"with it, {place}: {what}", FIX)
+        if problem.what not in told and (place not in known or (is_unfit and not known[place][1])):
+            told.add(problem.what)
+            yield Problem(path, 1, f"with it, {place}: {problem.what}", problem.fix)
 
 
-def _of_pages(project: Project) -> dict[str, tuple[str, bool]]:
+def _of_pages(project: Project) -> dict[str, tuple[Problem, bool]]:
     """What is wrong with what the pages refer to, by file and line, the English ones first.
 
     With each, whether records are there and unfit: such is told before what is missing on the same line.
     """
     library, counts = Library(project), empty_counts(project)
-    found: dict[str, tuple[str, bool]] = {}
+    found: dict[str, tuple[Problem, bool]] = {}
     for path in project.page_paths():
         count = counts[path.relative_to(project.docs).parts[0]]
         try:
@@ -54,14 +55,12 @@ def _of_pages(project: Project) -> dict[str, tuple[str, bool]]:
             continue  # a page, or a language, that cannot be read is the check's to name
         for line, error in errors:
             is_unfit = isinstance(error, UnfitError)
+            shown = project.relative(path)
             # A claim's have a line of their own.
-            problems = (
-                error.problems
-                if isinstance(error, BenchbookError)
-                else [error.at(project.relative(path), line)]
-            )
+            problems = error.problems if isinstance(error, BenchbookError) else [error.at(shown, line)]
             for problem in problems:
                 place = f"{problem.path}:{problem.line}"
                 if place not in found or (is_unfit and not found[place][1]):
-                    found[place] = problem.what, is_unfit
+                    fix = f"there, {problem.fix}" if isinstance(error, OverfullError) else FIX
+                    found[place] = replace(problem, fix=fix), is_unfit
     return found

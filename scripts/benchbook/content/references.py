@@ -46,7 +46,11 @@ class UnresolvedError(Exception):
 
 
 class UnfitError(UnresolvedError):
-    """What was recorded is there, and is not what a page asks for, or more than pages show."""
+    """What was recorded is there, and is not what a page asks for."""
+
+
+class OverfullError(UnfitError):
+    """Pages would show more than they have room for."""
 
 
 @dataclass(frozen=True)

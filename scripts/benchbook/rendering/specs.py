@@ -14,10 +14,10 @@ from benchbook.content.metadata import MOST_POINTS
 from benchbook.content.parameters import axis_text
 from benchbook.content.problems import did_you_mean
 from benchbook.content.references import (
+    OverfullError,
     Reference,
     Show,
     Target,
-    UnfitError,
     UnresolvedError,
     Which,
     check_unit,
@@ -86,7 +86,7 @@ class HandbookCount:
         """Count those of one more page or fence.
 
         Raises:
-            UnfitError: With them there would be more of something than a build has time for.
+            OverfullError: With them there would be more of something than a build has time for.
         """
         self.size += size
         self.places += places
@@ -95,7 +95,7 @@ class HandbookCount:
         for found, most, what, fix in self._ends():
             if found > most:
                 said = f"with this the pages of a language {what.format(found)}, and {most} are the most"
-                raise UnfitError(said, fix)
+                raise OverfullError(said, fix)
 
 
 @dataclass
@@ -135,7 +135,7 @@ class PageCount:
         """Count the pictures of one more fence, one for each machine that it was recorded on.
 
         Raises:
-            UnfitError: With them there would be too many.
+            OverfullError: With them there would be too many.
         """
         self.handbook.add(pictures=[(key, machine.name) for machine in machines])
 
@@ -143,12 +143,12 @@ class PageCount:
         """Count those of one more fence.
 
         Raises:
-            UnfitError: With them the page would show more than `MOST_CELLS`, or all pages too many.
+            OverfullError: With them the page would show more than `MOST_CELLS`, or all pages too many.
         """
         self.cells += cells
         if self.is_full:
             what = f"with this the page shows {self.cells} cells of tables and points of pictures"
-            raise UnfitError(
+            raise OverfullError(
                 f"{what}, and {MOST_CELLS} are the most", "show fewer, by `where:`, or make several pages"
             )
         self.handbook.add(cells=cells)
