@@ -76,6 +76,17 @@ def test_a_machine_that_has_predictions_alone_counts_among_those_that_pages_are_
     assert f"counted for each machine, and {places} are the most" in line
 
 
+def test_a_machine_without_records_counts_not_among_those_that_pages_are_made_for(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = len(page_references(project.docs / "en/sums.md"))
+    monkeypatch.setattr("benchbook.rendering.specs.MOST_PLACES_IN_ALL", places)
+    described = json.loads((project.records / MACHINE / "machine.json").read_text())
+    of_ada = {"name": "cpu-test--ada", "owner": "Ada", "title": "Ada's processor", "short": "Ada's"}
+    write(project.records / "cpu-test--ada/machine.json", json.dumps(described | of_ada))
+    assert lines(project) == []
+
+
 def test_problems_of_all_languages_come_in_one_run(project: Project) -> None:
     for code in ("ar", "zh"):
         write(project.docs / code / "_language.yml", "strings: {}\nlabels: {}\n")
@@ -573,6 +584,12 @@ def test_a_machine_of_the_maintainers_is_what_its_name_and_its_words_say(
     told = [line for line in said if line.startswith(shown) and ("called" in line or "listed" in line)]
     assert told == [line for line in told if what is not None and line.endswith(what)]
     assert bool(told) == (what is not None)
+
+
+def test_a_machine_that_was_measured_tells_how_many_cores_it_has(project: Project) -> None:
+    name = "cpu-0core-24gb--ada"
+    said = lend(project, name, cpu=MACHINE_JSON["cpu"] | {"cores": None})
+    assert any(f"{name} has no number of cores" in line for line in said)
 
 
 def test_a_machine_that_nobody_measured_on_is_named_as_one_of_the_maintainers(project: Project) -> None:

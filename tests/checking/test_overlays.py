@@ -114,7 +114,8 @@ def quoted(published: str = "2019-05", recorded_by: str = "Grace") -> Table:
         "state": {},
     }
     bundle = bundle_of("steps=1")
-    bundle["machine"] |= {"name": OLD, "owner": None, "published": True}
+    words = {"title": "An old processor", "short": "Old CPU"}
+    bundle["machine"] |= {"name": OLD, "owner": None, "published": True, **words}
     (record,) = bundle["records"]
     record |= {"machine": OLD, "campaigns": {"paper": paper}, "history": []}
     record["variants"]["steps=1"] |= {"campaign": "paper", "code": None, "inputs": {}, "output": {}}
@@ -131,6 +132,14 @@ def test_the_machine_of_a_publication_is_described_once(project: Project) -> Non
     assert "machine.json: system.kernel" in refused(project, worded)[0]
     (said,) = refused(project, other, replacing=True)
     assert f"{OLD} is here already and is another machine (its cpu cores differs)" in said
+
+
+@pytest.mark.parametrize("key", ["title", "short"])
+def test_a_machine_of_a_publication_is_not_called_as_another_is(project: Project, key: str) -> None:
+    bundle = quoted()
+    bundle["machine"][key] = MACHINE_JSON[key].upper()
+    (said,) = refused(project, bundle)
+    assert said.startswith(f"{OLD} has the {key} {MACHINE_JSON[key].upper()!r}, as {MACHINE} has")
 
 
 def test_a_publication_stays_the_one_that_it_is(project: Project) -> None:

@@ -218,6 +218,13 @@ def test_no_address_with_another_scheme_is_in_order(text: str) -> None:
     assert unsafe_address(f"#{text}") is None
 
 
+@pytest.mark.parametrize(
+    "address", ["https:example.org", "https:/example.org", "https:", "https://", "mailto:"]
+)
+def test_a_full_address_names_whom_it_leads_to(address: str) -> None:
+    assert unsafe_address(address) == address
+
+
 def test_a_text_of_the_interface_holds_no_markup(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     file = project.docs / "en/_language.yml"

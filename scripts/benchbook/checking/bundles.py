@@ -19,6 +19,7 @@ from benchbook.checking.origins import (
     commit_problems,
     machine_origin_problems,
     model_problems,
+    quoted_alike_problems,
     record_origin_problems,
     recorded_code_problems,
     strange_words,
@@ -338,7 +339,10 @@ def _laid_over(project: Project, path: str, bundle: dict[str, Any], before: Sequ
         found.replaced.append(f"{shown}: {few(told)}")
     # In its own words it was judged already, and in these `check` reads it.
     shown_as = json.loads(text_over(project.records / machine.name / "machine.json", machine))
-    strange = machine_problems(shown_as, path) or strange_words(shown_as, path)
+    strange = machine_problems(shown_as, path) or [
+        *strange_words(shown_as, path),
+        *quoted_alike_problems(project, machine, beside, path),
+    ]
     found.refused += [(problem.what, problem.fix) for problem in strange]
     is_here = description_here(project, machine.name) is not None
     scripts, here = project.scripts(), _records_of(project, machine.name, before)

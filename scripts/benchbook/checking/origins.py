@@ -41,6 +41,7 @@ from benchbook.query.freshness import input_digests, is_among, judge_record, too
 
 # What a person may have worded better; an import leaves it as it is.
 WORDING = ("title", "short")
+TOLD_APART = "call it so that a reader can tell the two apart"
 UNDER_A_NAME = "record with `--recorded-by` and your name"
 REVIEWED = "from a commit that was reviewed (`--at`, with `--machine`)"
 WRITTEN = "bundle what `record --bundle` wrote"
@@ -113,6 +114,8 @@ def machine_origin_problems(
     if machine["published"]:
         yield from _quoted_words(machine, path)
     else:
+        if machine["cpu"]["cores"] is None:
+            yield Problem(path, 1, f"{name} has no number of cores, and every system tells it", WRITTEN)
         _, _, suffix = name.partition(OWNER_MARK)
         if suffix != slug(owner or ""):
             what = f"{name} belongs to {owner or 'the maintainers'}, and its name says otherwise"
@@ -284,16 +287,35 @@ def worded(
     if machine.published:
         return machine
     made = named(machine)
-    known = {name: description_here(project, name) for name in project.machines}
-    # What is here keeps its words, whoever brings it again.
-    known = {one.name: machine_table(one) for one in beside} | known
-    others = [table for name, table in known.items() if name != machine.name]
+    known = _beside(project, machine, beside)
 
     def called(key: str, said: str) -> str:
-        taken = {_seen(str(other.get(key))) for other in others if other is not None}
+        taken = {_seen(other[key]) for other in known.values()}
         return f"{said} ({machine.name})" if _seen(said) in taken else said
 
     return replace(machine, title=called("title", made.title), short=called("short", made.short))
+
+
+def quoted_alike_problems(
+    project: Project, machine: MachineDescription, beside: Sequence[MachineDescription], path: str
+) -> Iterator[Problem]:
+    """Where a machine of quoted figures, whose words are its author's, is called as another is."""
+    if machine.published:
+        for name, other in _beside(project, machine, beside).items():
+            for key in WORDING:
+                if _seen(getattr(machine, key)) == _seen(other[key]):
+                    what = f"{machine.name} has the {key} {getattr(machine, key)!r}, as {name} has"
+                    yield Problem(path, 1, what, TOLD_APART)
+
+
+def _beside(
+    project: Project, machine: MachineDescription, beside: Sequence[MachineDescription]
+) -> dict[str, Mapping[str, Any]]:
+    """The other machines that are here, or come in beside it, by name."""
+    known: dict[str, Mapping[str, Any]] = {one.name: machine_table(one) for one in beside}
+    # What is here keeps its words, whoever brings it again.
+    known |= {name: table for name in project.machines if (table := description_here(project, name))}
+    return {name: table for name, table in known.items() if name != machine.name}
 
 
 def alike_problems(machines: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]:
@@ -310,7 +332,7 @@ def alike_problems(machines: Mapping[str, Mapping[str, Any]]) -> Iterator[Proble
             other = seen.setdefault(_seen(machine[key]), machine["name"])
             if other != machine["name"]:
                 what = f"{machine['name']} has the {key} {machine[key]!r}, as {other} has"
-                yield Problem(path, 1, what, "call it so that a reader can tell the two apart")
+                yield Problem(path, 1, what, TOLD_APART)
 
 
 def _is_maintainers(name: str) -> bool:

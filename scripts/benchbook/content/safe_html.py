@@ -52,6 +52,8 @@ _ADDRESSES = frozenset({"href", "src"})
 # White space and control characters, which a browser leaves out of a scheme.
 _INVISIBLE = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029]+")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):|(//|\\\\|/\\|\\/)")
+# Browsers take `https:host` for a path of the site.
+_WHOLE = re.compile(r"https://[^/?#]|mailto:[^?]", re.IGNORECASE)
 _TAG = re.compile(r"<[A-Za-z/!?]")
 # The classes that an author may give; any other could hide text, or say of a number that it was measured.
 CLASSES = frozenset({"measured", "remedies", "symptoms"})
@@ -133,7 +135,7 @@ def unsafe_address(address: str, *, within: bool = False) -> str | None:
         return None
     if within or (found[1] or "").lower() not in SCHEMES:
         return found[0].lower()
-    return None if _is_kept(html.unescape(address)) else address
+    return None if _WHOLE.match(address) and _is_kept(html.unescape(address)) else address
 
 
 @lru_cache(maxsize=8192)

@@ -38,7 +38,8 @@ def page_references(path: Path) -> list[Place]:
 
 def empty_counts(project: Project) -> dict[str, HandbookCount]:
     """What the pages of each language have asked for before the first is read."""
-    machines = len(project.machines) + len(project.unmeasured)
+    recorded = [name for name in project.machines if any((project.records / name).glob("*/*.json"))]
+    machines = len(recorded) + len(project.unmeasured)
     return {code: HandbookCount(machines) for code in project.languages}
 
 
