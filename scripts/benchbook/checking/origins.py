@@ -290,7 +290,7 @@ def worded(
     known = _beside(project, machine, beside)
 
     def called(key: str, said: str) -> str:
-        taken = {_seen(other[key]) for other in known.values()}
+        taken = {_seen(str(other.get(key))) for other in known.values()}
         return f"{said} ({machine.name})" if _seen(said) in taken else said
 
     return replace(machine, title=called("title", made.title), short=called("short", made.short))
@@ -303,7 +303,7 @@ def quoted_alike_problems(
     if machine.published:
         for name, other in _beside(project, machine, beside).items():
             for key in WORDING:
-                if _seen(getattr(machine, key)) == _seen(other[key]):
+                if _seen(getattr(machine, key)) == _seen(str(other.get(key))):
                     what = f"{machine.name} has the {key} {getattr(machine, key)!r}, as {name} has"
                     yield Problem(path, 1, what, TOLD_APART)
 
