@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from benchbook.content.predictions import load_predictions, write_predictions
 from benchbook.content.problems import BenchbookError
 from benchbook.content.project import Project
 from benchbook.content.revisions import BENCHMARKS, laid_out
@@ -25,6 +26,7 @@ from benchbook.contributing.report import (
     ChangeReport,
     Direction,
     Moved,
+    PredictionChange,
     RecordChange,
     Timed,
     dump_report,
@@ -34,6 +36,7 @@ from benchbook.contributing.report import (
 from benchbook.contributing.report_text import LONGEST, MOST_ROWS, literal, markdown
 from benchbook.contributing.shortening import shortened
 from builders import MACHINE, SCRIPT, SWEEP, make_project, make_record, write
+from predicted import H200, adding, predict
 from repositories import commit_all, git
 
 
@@ -101,6 +104,59 @@ def test_a_metric_whose_better_end_is_another_is_named(project: Project) -> None
     assert report.directions == (Direction("sums/add.py", "total", "lower", "higher"),)
     assert "| `sums/add.py#total` | `lower` | `higher` |" in markdown(report)
     assert make_report(project.root, base, base).directions == ()
+
+
+def test_predictions_that_are_another_are_named_and_those_that_are_new(tmp_path: Path) -> None:
+    project = adding(tmp_path)
+    base = commit_all(project.root)
+    predict(project)
+    first = commit_all(project.root)
+    new = make_report(project.root, base, first).predictions
+    assert {one.machine for one in new} == {H200, MACHINE}
+    assert {one.before for one in new} == {None}
+    path = project.prediction_path(MACHINE, "sums/add.py")
+    record = load_predictions(path)
+    assert record is not None
+    plain = record.variants["mode=plain"]
+    larger = replace(plain, values=plain.values | {"peak": 3 * plain.values["peak"]})
+    sealed = {"mode=plain": larger.sealed("sums/add.py", "mode=plain", MACHINE)}
+    write_predictions(path, replace(record, variants=sealed))
+    report = make_report(project.root, first, commit_all(project.root))
+    peak = plain.values["peak"]
+    changed, *gone = report.predictions
+    assert changed == PredictionChange(MACHINE, "sums/add.py", "mode=plain", "peak", peak, 3 * peak)
+    assert {(one.variant, one.after) for one in gone} == {("mode=lean", None)}
+    said = markdown(report)
+    assert f"| `{MACHINE}` | `sums/add.py?mode=plain#peak` | `{peak} B` | `{3 * peak} B` | `3.000` |" in said
+    assert f"{len(report.predictions)} prediction(s) are another" in said
+
+
+def test_a_prediction_made_anew_is_named_beside_the_blind_one(tmp_path: Path) -> None:
+    project = adding(tmp_path)
+    predict(project)
+    base = commit_all(project.root)
+    path = project.prediction_path(H200, "sums/add.py")
+    record = load_predictions(path)
+    assert record is not None
+    blind = record.variants["mode=plain"]
+    anew = replace(blind, blind=False).sealed("sums/add.py", "mode=plain", H200)
+    both = replace(record, variants=record.variants | {"mode=plain": replace(blind, anew=anew)})
+    write_predictions(path, both)
+    report = make_report(project.root, base, commit_all(project.root))
+    assert {(one.quantity, one.before) for one in report.predictions} == {
+        (f"{name}, anew", None) for name in blind.values
+    }
+
+
+def test_damaged_predictions_are_a_problem_and_no_end(tmp_path: Path) -> None:
+    project = adding(tmp_path)
+    predict(project)
+    base = commit_all(project.root)
+    path = project.prediction_path(H200, "sums/add.py")
+    write(path, path.read_text("utf-8").replace('"schema": 1', '"schema": 2'))
+    report = make_report(project.root, base, commit_all(project.root))
+    assert [one for one in report.problems if one.startswith(project.relative(path))]
+    assert {one.after for one in report.predictions} == {None}
 
 
 def test_records_that_come_and_go_are_named(project: Project) -> None:
@@ -312,6 +368,7 @@ FULL = ChangeReport(
     directions=(Direction(LONG, LONG, "lower", None),) * 600,
     changes=CHANGES,
     undecided=CHANGES,
+    predictions=(PredictionChange(LONG, LONG, LONG, LONG, 2**50, None),) * 600,
     came=MANY,
     went=MANY,
     stale=MANY,

@@ -1,4 +1,4 @@
-"""Find what lies between two revisions: numbers and claims that moved, records that came or went stale."""
+"""Find what lies between two revisions: what moved, and records that came or went stale."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ from benchbook.content.project import Project
 from benchbook.content.records import Record, load_record
 from benchbook.content.revisions import commit_of, laid_out
 from benchbook.content.script import Script, read_script
-from benchbook.content.validation import adapter, machine_problems, read_json, record_problems
+from benchbook.content.validation import (
+    adapter,
+    machine_problems,
+    prediction_problems,
+    read_json,
+    record_problems,
+)
 from benchbook.contributing.benchmark_results import BenchmarkResult, load_results
 from benchbook.contributing.shortening import shortened
 from benchbook.query.freshness import kinds_of
@@ -36,6 +42,7 @@ LISTS = (
     "directions",
     "changes",
     "undecided",
+    "predictions",
     "stale",
     "fresh",
     "came",
@@ -43,6 +50,9 @@ LISTS = (
     "benchmarks",
     "problems",
 )
+
+# Behind the quantity of a prediction that was made once a blind one had been put to the test.
+ANEW = ", anew"
 
 Tally = Annotated[int, Limit(ge=0, le=10**9)]
 
@@ -72,6 +82,28 @@ class Change(Stored):
     after: float
     ratio: float | None
     interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class PredictionChange(Stored):
+    """A prediction that pages show and that is another; None where there was none, or is none now.
+
+    Parameters:
+        machine: What it is of.
+        script: "guide/script.py".
+        variant: Which of its variants.
+        quantity: `metric` or `cell.meter`; with ", anew" behind it, of what was predicted once a blind
+            prediction had been put to the test.
+        before: Bytes at the base.
+        after: Bytes at the head.
+    """
+
+    machine: str
+    script: str
+    variant: str
+    quantity: str
+    before: int | None
+    after: int | None
 
 
 @dataclass(frozen=True)
@@ -145,6 +177,7 @@ class ChangeReport(Stored):
         directions: Metrics whose better end is another.
         changes: Numbers that the samples show to have changed.
         undecided: Numbers that may have changed.
+        predictions: Those that are another, the ones that were there before first.
         same: How many were measured again and are the same.
         came: Records that are new.
         went: Records that are gone.
@@ -161,6 +194,7 @@ class ChangeReport(Stored):
     directions: tuple[Direction, ...] = ()
     changes: tuple[Change, ...] = ()
     undecided: tuple[Change, ...] = ()
+    predictions: tuple[PredictionChange, ...] = ()
     same: Tally = 0
     came: tuple[RecordChange, ...] = ()
     went: tuple[RecordChange, ...] = ()
@@ -183,6 +217,8 @@ class _Side:
     scripts: dict[str, Script] = field(default_factory=dict)
     rows: dict[tuple[str, str, str], StatusRow] = field(default_factory=dict)
     verdicts: dict[tuple[str, str], str] = field(default_factory=dict)
+    # By machine, script, variant and quantity.
+    predicted: dict[tuple[str, str, str, str], int] = field(default_factory=dict)
     problems: set[str] = field(default_factory=set)
     benchmarks: dict[tuple[str, str, str], BenchmarkResult] = field(default_factory=dict)
 
@@ -206,6 +242,7 @@ def make_report(root: Path, base: str, head: str) -> ChangeReport:
         directions=tuple(_directions(before, after)),
         changes=tuple(changes),
         undecided=tuple(undecided),
+        predictions=tuple(_predicted_otherwise(before, after)),
         same=same,
         came=tuple(RecordChange(*each) for each in sorted(new - old)),
         went=tuple(RecordChange(*each) for each in sorted(old - new)),
@@ -236,12 +273,28 @@ def _read(project: Project) -> _Side:
             if not wrong:
                 rows = script_status(project, script, machine, kinds_of(project, machine))
                 side.rows |= {(row.machine, row.script, row.variant): row for row in rows}
+    for path in sorted(project.predictions.glob("*/*/*.json")):
+        _note_predictions(project, path, side)
     _judge_claims(project, side)
     try:
         side.benchmarks = {one.key: one for one in load_results(project.root)}
     except BenchbookError as error:
         side.problems |= {str(problem) for problem in error.problems}
     return side
+
+
+def _note_predictions(project: Project, path: Path, side: _Side) -> None:
+    """Note what a file of predictions says of each variant."""
+    shown = project.relative(path)
+    table, _, problems = read_json(path, shown)
+    problems = problems or prediction_problems(table, shown)
+    side.problems |= {str(problem) for problem in problems}
+    if problems:
+        return
+    for variant, said in table["variants"].items():
+        for mark, one in (("", said), (ANEW, said.get("anew") or {"values": {}})):
+            for name, value in one["values"].items():
+                side.predicted[table["machine"], table["script"], variant, f"{name}{mark}"] = value
 
 
 def _judge_claims(project: Project, side: _Side) -> None:
@@ -352,6 +405,14 @@ def _moved(before: _Side, after: _Side) -> list[Moved]:
     """The claims that moved: those with another outcome, then those without one now, then new ones."""
     keys = sorted(before.verdicts.keys() | after.verdicts.keys())
     found = [Moved(*key, before.verdicts.get(key), after.verdicts.get(key)) for key in keys]
+    moved = [one for one in found if one.before != one.after]
+    return sorted(moved, key=lambda one: (one.before is None, one.after is None))
+
+
+def _predicted_otherwise(before: _Side, after: _Side) -> list[PredictionChange]:
+    """The predictions that are another: those with another value, then those that are gone, then new ones."""
+    keys = sorted(before.predicted.keys() | after.predicted.keys())
+    found = [PredictionChange(*key, before.predicted.get(key), after.predicted.get(key)) for key in keys]
     moved = [one for one in found if one.before != one.after]
     return sorted(moved, key=lambda one: (one.before is None, one.after is None))
 

@@ -16,6 +16,7 @@ from benchbook.contributing.report import (
     ChangeReport,
     Direction,
     Moved,
+    PredictionChange,
     RecordChange,
     Timed,
 )
@@ -88,6 +89,7 @@ def _summary(report: ChangeReport) -> str:
         (report.count(CLAIMS), "claim(s) moved"),
         (report.count("directions"), "metric(s) whose better end is another"),
         (report.count("changes"), "number(s) changed"),
+        (report.count("predictions"), "prediction(s) are another"),
         (report.same, "number(s) measured again and the same"),
         (report.count("came"), "new record(s)"),
         (report.count("stale"), "record(s) became stale"),
@@ -128,16 +130,29 @@ def _direction_row(turned: Direction) -> list[str]:
 
 
 def _change_row(change: Change) -> list[str]:
-    which = "" if change.variant == "default" else f"?{change.variant}"
     ratio = "" if change.ratio is None else f"{change.ratio:.3f}"
     if change.interval is not None:
         ratio += f" [{change.interval[0]:.3f}, {change.interval[1]:.3f}]"
     return [
         change.machine,
-        f"{change.script}{which}#{change.quantity}",
+        _quantity(change.script, change.variant, change.quantity),
         *(f"{number:.6g} {change.unit}" for number in (change.before, change.after)),
         ratio,
     ]
+
+
+def _prediction_row(change: PredictionChange) -> list[str]:
+    ratio = f"{change.after / change.before:.3f}" if change.before and change.after is not None else ""
+    return [
+        change.machine,
+        _quantity(change.script, change.variant, change.quantity),
+        *("-" if number is None else f"{number} B" for number in (change.before, change.after)),
+        ratio,
+    ]
+
+
+def _quantity(script: str, variant: str, quantity: str) -> str:
+    return f"{script}{'' if variant == 'default' else f'?{variant}'}#{quantity}"
 
 
 def _timed_row(timed: Timed) -> list[str]:
@@ -179,6 +194,7 @@ TABLES = {
     ),
     "changes": _Table("Numbers that changed", NUMBERS, _change_row),
     "undecided": _Table("Numbers that may have changed: too few samples to tell", NUMBERS, _change_row),
+    "predictions": _Table("Predictions that are another", NUMBERS, _prediction_row),
     "stale": _Table("Records that became stale", ("machine", "script", "why"), _record_row),
     "fresh": _Table("Records that are fresh again", ("machine", "script", "were"), _record_row),
     "came": _Table("New records", ("machine", "script"), _place_row),
