@@ -128,7 +128,12 @@ def test_more_scopes_and_names_than_compiling_takes_seconds_over_are_a_problem(s
 
 
 @pytest.mark.parametrize(
-    ("line", "what"), [(f"match{' ' * 300}= 2", "100 blanks"), (f"x = '%{'0' * 300}'", "100 zeros")]
+    ("line", "what"),
+    [
+        (f"match{' ' * 300}= 2", "100 blanks"),
+        (f"x = '%{'0' * 300}'", "100 zeros"),
+        (f"# {'データ' * 200}", "500 letters"),
+    ],
 )
 def test_a_line_of_a_script_that_highlighting_takes_minutes_over_is_a_problem(line: str, what: str) -> None:
     said = problems_of(f"# %% work\nmatch = 1\n{line}\n\n# %% checks\nassert match")
@@ -273,7 +278,7 @@ def test_a_parameter_that_no_parser_has_room_for_is_a_problem(value: str) -> Non
         parsed(f"# %% parameters\nn = {value}\n\n# %% checks\nassert n")
 
 
-LONG, CPU = "a" * 2000, 'needs = ["cpu"]'
+LONG, CPU = "abcd " * 400, 'needs = ["cpu"]'
 NAMED = "# %% parameters\nx = 1\n\n# %% {0}\n{1}\n\n# %% checks\nassert x"
 
 

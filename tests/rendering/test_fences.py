@@ -203,6 +203,16 @@ def test_output_is_english_and_left_to_right_in_every_language() -> None:
     assert f'<pre lang="en" dir="ltr" tabindex="0" aria-label="{label}"><code>&lt;b&gt;' in shown
 
 
+@pytest.mark.parametrize(("times", "searched"), [(166, True), (167, False)])
+def test_an_output_with_a_word_without_end_is_shown_and_not_searched(
+    project: Project, times: int, searched: bool
+) -> None:
+    change_record(project, CPU, "memory/losses.py", "<b>default</b> on", f"{'データ' * times} on")
+    shown = render(start(project), cell("memory/losses.py#train"))
+    assert "データ" * times in shown
+    assert ("data-pagefind-ignore" not in shown.partition("データ")[0]) == searched
+
+
 def test_other_parameters_of_a_machine_are_named_in_the_page_s_language() -> None:
     build = start(Project(FIXTURE), "ja")
     words = build.here.language.text("overridden")

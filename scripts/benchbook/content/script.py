@@ -56,10 +56,11 @@ MOST_SEEN = 1_000_000
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 _SCOPES = _FUNCTIONS | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 # What highlights the code of a cell looks at much of it anew, from each brace of a string, each blank of a
-# line and each zero behind a `%`: a cell has three times as many characters as our longest at most, and no
-# code so many blanks or zeros in a row.
+# line and each zero behind a `%`; the search looks at a word of katakana from each of its letters. So a cell
+# has three times as many characters as our longest at most, and nowhere so many of these in a row.
 LONGEST_CELL = 20_000
-_RUN = re.compile(r"[^\S\n]{100}|0{100}")
+LONGEST_WORD = 500
+_RUN = re.compile(rf"[^\S\n]{{100}}|0{{100}}|\w{{{LONGEST_WORD}}}")
 # No digest has these, and it takes minutes over thousands of them.
 _BLANK = re.compile(r"\f|^[^\S\n]+$", re.MULTILINE)
 # Where Python looks for the encoding of a file: https://peps.python.org/pep-0263/
@@ -466,8 +467,8 @@ def _cell_problems(cells: Sequence[Cell], path: str) -> Iterator[Problem]:
             yield Problem(path, cell.line, what, "part it, or keep data in a file beside it")
         if run := _RUN.search(cell.source):
             line = cell.start + cell.source.count("\n", 0, run.start())
-            of = "zeros" if run[0].startswith("0") else "blanks"
-            yield Problem(path, line, f"has 100 {of} in a row", "remove them")
+            of = "letters" if len(run[0]) == LONGEST_WORD else "zeros" if run[0].startswith("0") else "blanks"
+            yield Problem(path, line, f"has {len(run[0])} {of} in a row", "remove them")
         if cell.name in seen:
             what = f"the cell `{cell.name}` is there twice (first on line {seen[cell.name]})"
             yield Problem(path, cell.line, what, "rename one of the two")
