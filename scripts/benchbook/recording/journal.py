@@ -55,6 +55,7 @@ class Journal:
         changed: Paths of which they loaded two contents.
         shown: The path as messages name it.
         instead: Why it was begun in the place of an earlier one; empty if it was not.
+        dropped: How many finished runs that one held.
         session: When the session began whose runs are added, as records write it.
     """
 
@@ -67,6 +68,7 @@ class Journal:
     changed: set[str] = field(default_factory=set)
     shown: str = ""
     instead: str = ""
+    dropped: int = 0
     session: str = ""
 
     @property
@@ -186,7 +188,8 @@ def open_journal(
     why = "cannot be read" if old is None else why_not_resumed(old, header, now) or unusable(old)
     if old is not None and not why:
         return old
-    fresh = Journal(path, header, shown=shown, instead=why if there else "")
+    dropped = len(old.finished) if old is not None else 0
+    fresh = Journal(path, header, shown=shown, instead=why if there else "", dropped=dropped)
     fresh.start()
     return fresh
 

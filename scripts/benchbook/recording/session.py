@@ -389,7 +389,8 @@ class Session:
         header = campaigns.header(task, session, key)
         journal = open_journal(path, header, began, shown, partial(self._unusable, task))
         if journal.instead:
-            instead = f"  {shown} {journal.instead}; a new campaign begins"
+            without = f", without the {journal.dropped} run(s) in it" if journal.dropped else ""
+            instead = f"  {shown} {journal.instead}; a new campaign begins{without}"
             self.console.print(instead, markup=False, soft_wrap=True)
         journal.session = campaigns.stamp(began)
         size = journal.size

@@ -13,6 +13,8 @@ import tempfile
 from html import unescape
 from pathlib import Path
 
+from mkdocs.exceptions import PluginError
+
 from benchbook.rendering.output import BETWEEN_SYNONYMS
 
 log = logging.getLogger("mkdocs.plugins.benchbook.rendering.search")
@@ -38,7 +40,8 @@ def build_index(site: Path) -> Path:
     Chinese or Japanese in its index, in what a page is called and in what is asked for each in another way.
 
     Raises:
-        RuntimeError: Pagefind failed; the message is what it said.
+        PluginError: Pagefind came to no end.
+        RuntimeError: It failed; the message is what it said.
     """
     folder = site / FOLDER
     shutil.rmtree(folder, ignore_errors=True)
@@ -58,7 +61,8 @@ def build_index(site: Path) -> Path:
                 timeout=LONGEST_SECONDS,
             )
         except subprocess.TimeoutExpired as error:
-            raise RuntimeError(f"pagefind did not end within {LONGEST_SECONDS} s") from error
+            what = f"the index of the search was not made within {LONGEST_SECONDS} s"
+            raise PluginError(f"docs:1: {what}; show less, above all in words without end") from error
     if done.returncode:
         raise RuntimeError(f"pagefind failed with exit code {done.returncode}:\n{done.stdout}{done.stderr}")
     for pattern in UNUSED:
