@@ -41,7 +41,6 @@ from benchbook.query.freshness import input_digests, is_among, judge_record, too
 
 # What a person may have worded better; an import leaves it as it is.
 WORDING = ("title", "short")
-TOLD_APART = "call it so that a reader can tell the two apart"
 UNDER_A_NAME = "record with `--recorded-by` and your name"
 REVIEWED = "from a commit that was reviewed (`--at`, with `--machine`)"
 WRITTEN = "bundle what `record --bundle` wrote"
@@ -303,9 +302,9 @@ def quoted_alike_problems(
     if machine.published:
         for name, other in _beside(project, machine, beside).items():
             for key in WORDING:
-                if _seen(getattr(machine, key)) == _seen(str(other.get(key))):
-                    what = f"{machine.name} has the {key} {getattr(machine, key)!r}, as {name} has"
-                    yield Problem(path, 1, what, TOLD_APART)
+                words = getattr(machine, key)
+                if _seen(words) == _seen(str(other.get(key))):
+                    yield _alike(path, machine.name, key, words, name)
 
 
 def _beside(
@@ -331,8 +330,13 @@ def alike_problems(machines: Mapping[str, Mapping[str, Any]]) -> Iterator[Proble
         ):
             other = seen.setdefault(_seen(machine[key]), machine["name"])
             if other != machine["name"]:
-                what = f"{machine['name']} has the {key} {machine[key]!r}, as {other} has"
-                yield Problem(path, 1, what, TOLD_APART)
+                yield _alike(path, machine["name"], key, machine[key], other)
+
+
+def _alike(path: str, name: str, key: str, words: str, other: str) -> Problem:
+    """That a machine is called as another is."""
+    what = f"{name} has the {key} {words!r}, as {other} has"
+    return Problem(path, 1, what, "call it so that a reader can tell the two apart")
 
 
 def _is_maintainers(name: str) -> bool:

@@ -12,7 +12,7 @@ from benchbook.content.project import Project
 from benchbook.content.references import OverfullError, UnfitError
 from benchbook.content.revisions import laid_over
 from benchbook.query.library import Library
-from benchbook.rendering.places import empty_counts, reference_errors
+from benchbook.rendering.places import empty_counts, reference_problems
 
 FIX = "record all variants of its scripts again, in one campaign, with the scripts as they stand here"
 
@@ -50,17 +50,13 @@ def _of_pages(project: Project) -> dict[str, tuple[Problem, bool]]:
         count = counts[path.relative_to(project.docs).parts[0]]
         try:
             page = parse_page(path.read_text("utf-8"))
-            errors = list(reference_errors(path, page, library, count))
+            wrong = list(reference_problems(path, page, library, count))
         except (BenchbookError, OSError, ValueError, RecursionError):
             continue  # a page, or a language, that cannot be read is the check's to name
-        for line, error in errors:
+        for problem, error in ((problem, error) for problems, error in wrong for problem in problems):
             is_unfit = isinstance(error, UnfitError)
-            shown = project.relative(path)
-            # A claim's have a line of their own.
-            problems = error.problems if isinstance(error, BenchbookError) else [error.at(shown, line)]
-            for problem in problems:
-                place = f"{problem.path}:{problem.line}"
-                if place not in found or (is_unfit and not found[place][1]):
-                    fix = f"there, {problem.fix}" if isinstance(error, OverfullError) else FIX
-                    found[place] = replace(problem, fix=fix), is_unfit
+            place = f"{problem.path}:{problem.line}"
+            if place not in found or (is_unfit and not found[place][1]):
+                fix = f"there, {problem.fix}" if isinstance(error, OverfullError) else FIX
+                found[place] = replace(problem, fix=fix), is_unfit
     return found

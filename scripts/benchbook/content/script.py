@@ -59,8 +59,8 @@ _SCOPES = _FUNCTIONS | ast.ListComp | ast.SetComp | ast.DictComp | ast.Generator
 # line and each zero behind a `%`; the search looks at a word of katakana from each of its letters. So a cell
 # has three times as many characters as our longest at most, and nowhere so many of these in a row.
 LONGEST_CELL = 20_000
-LONGEST_WORD = 500
-_RUN = re.compile(rf"[^\S\n]{{100}}|0{{100}}|\w{{{LONGEST_WORD}}}")
+ENDLESS_WORD = re.compile(r"\w{500}")
+_RUN = re.compile(rf"(?P<blanks>[^\S\n]{{100}})|(?P<zeros>0{{100}})|(?P<letters>{ENDLESS_WORD.pattern})")
 # No digest has these, and it takes minutes over thousands of them.
 _BLANK = re.compile(r"\f|^[^\S\n]+$", re.MULTILINE)
 # Where Python looks for the encoding of a file: https://peps.python.org/pep-0263/
@@ -467,8 +467,7 @@ def _cell_problems(cells: Sequence[Cell], path: str) -> Iterator[Problem]:
             yield Problem(path, cell.line, what, "part it, or keep data in a file beside it")
         if run := _RUN.search(cell.source):
             line = cell.start + cell.source.count("\n", 0, run.start())
-            of = "letters" if len(run[0]) == LONGEST_WORD else "zeros" if run[0].startswith("0") else "blanks"
-            yield Problem(path, line, f"has {len(run[0])} {of} in a row", "remove them")
+            yield Problem(path, line, f"has {len(run[0])} {run.lastgroup} in a row", "remove them")
         if cell.name in seen:
             what = f"the cell `{cell.name}` is there twice (first on line {seen[cell.name]})"
             yield Problem(path, cell.line, what, "rename one of the two")

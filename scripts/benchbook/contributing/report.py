@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from benchbook.checking.status import StatusRow, script_status
 from benchbook.content.formats import Limit, Stored
@@ -209,6 +209,9 @@ class ChangeReport(Stored):
         return len(getattr(self, name)) + self.left_out.get(name, 0)
 
 
+T = TypeVar("T", Moved, PredictionChange)
+
+
 @dataclass
 class _Side:
     """What one revision holds."""
@@ -292,8 +295,8 @@ def _note_predictions(project: Project, path: Path, side: _Side) -> None:
     if problems:
         return
     for variant, said in table["variants"].items():
-        for mark, one in (("", said), (ANEW, said.get("anew") or {"values": {}})):
-            for name, value in one["values"].items():
+        for mark, one in (("", said), (ANEW, said.get("anew"))):
+            for name, value in one["values"].items() if one else ():
                 side.predicted[table["machine"], table["script"], variant, f"{name}{mark}"] = value
 
 
@@ -402,17 +405,21 @@ def _turned(before: _Side, after: _Side, to_fresh: bool) -> Iterator[RecordChang
 
 
 def _moved(before: _Side, after: _Side) -> list[Moved]:
-    """The claims that moved: those with another outcome, then those without one now, then new ones."""
-    keys = sorted(before.verdicts.keys() | after.verdicts.keys())
-    found = [Moved(*key, before.verdicts.get(key), after.verdicts.get(key)) for key in keys]
-    moved = [one for one in found if one.before != one.after]
-    return sorted(moved, key=lambda one: (one.before is None, one.after is None))
+    """The claims whose outcome is another."""
+    was, now = before.verdicts, after.verdicts
+    return _otherwise([Moved(*key, was.get(key), now.get(key)) for key in sorted(was.keys() | now)])
 
 
 def _predicted_otherwise(before: _Side, after: _Side) -> list[PredictionChange]:
-    """The predictions that are another: those with another value, then those that are gone, then new ones."""
-    keys = sorted(before.predicted.keys() | after.predicted.keys())
-    found = [PredictionChange(*key, before.predicted.get(key), after.predicted.get(key)) for key in keys]
+    """The predictions that are another."""
+    was, now = before.predicted, after.predicted
+    return _otherwise(
+        [PredictionChange(*key, was.get(key), now.get(key)) for key in sorted(was.keys() | now)]
+    )
+
+
+def _otherwise(found: Sequence[T]) -> list[T]:
+    """What is another at the head: what has another value, then what has none now, then what is new."""
     moved = [one for one in found if one.before != one.after]
     return sorted(moved, key=lambda one: (one.before is None, one.after is None))
 

@@ -20,7 +20,7 @@ from benchbook.content.references import (
     matching_variants,
     parse_reference,
 )
-from benchbook.content.script import LONGEST_WORD, PARAMETERS, Cell, Script, Variant
+from benchbook.content.script import ENDLESS_WORD, PARAMETERS, Cell, Script, Variant
 from benchbook.content.terminal import plain
 from benchbook.languages.language import Language
 from benchbook.languages.markup import plain_code
@@ -33,7 +33,6 @@ from benchbook.rendering.provenance import details_element, render_details
 PLACES = ("above", "below", "block", "tabbed-left", "tabbed-right", "none")
 MAX_LINES, MAX_CHARACTERS = 60, 20_000
 _FENCE = "`" * 8
-_ENDLESS_WORD = re.compile(rf"\w{{{LONGEST_WORD}}}")
 # markdown-exec numbers ids over the whole build, which would make them differ from language to language.
 _COUNTED_ID = re.compile(r'\b(id|for|name)="exec-\d+--')
 # Stands for the output until that is put in its place; drawn by each build, so that no script holds it.
@@ -190,7 +189,7 @@ def _rendering(build: Build, cell: Cell, source: RecordedVariant) -> Rendering:
     if text:
         name = escape(language.text("output"))
         # Nobody searches for such a word, and the index takes minutes over many of them.
-        unsearched = " data-pagefind-ignore" if _ENDLESS_WORD.search(text) else ""
+        unsearched = " data-pagefind-ignore" if ENDLESS_WORD.search(text) else ""
         shown += (
             f'<pre lang="en" dir="ltr" tabindex="0" aria-label="{name}"{unsearched}>'
             f"<code>{escape(text)}</code></pre>"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchbook.content.fence_names import CLAIM, ERROR_FIELD, FENCES
@@ -54,11 +54,10 @@ def check_page(
         library: Scripts and records.
         handbook: What the pages before it in its language ask for; takes in what it asks for itself.
     """
-    shown = library.project.relative(path)
     problems: list[Problem] = []
     try:
-        for line, error in reference_errors(path, page, library, handbook or HandbookCount()):
-            problems += [error.at(shown, line)] if isinstance(error, UnresolvedError) else error.problems
+        for found, _ in reference_problems(path, page, library, handbook or HandbookCount()):
+            problems += found
             if len(problems) >= MOST:
                 break
     except BenchbookError as error:
@@ -66,14 +65,26 @@ def check_page(
     return problems
 
 
-def reference_errors(
+def reference_problems(
     path: Path, page: PageSource, library: Library, handbook: HandbookCount
-) -> Iterator[tuple[int, UnresolvedError | BenchbookError]]:
-    """What each reference of a page raises, with its line; the parameters are those of `check_page`.
+) -> Iterator[tuple[Sequence[Problem], UnresolvedError | BenchbookError]]:
+    """What is wrong with each reference of a page, and what it raised.
+
+    The parameters are those of `check_page`.
 
     Raises:
         BenchbookError: The language cannot be read.
     """
+    shown = library.project.relative(path)
+    for line, error in _errors(path, page, library, handbook):
+        # A claim's problems have a file and a line of their own.
+        yield error.problems if isinstance(error, BenchbookError) else [error.at(shown, line)], error
+
+
+def _errors(
+    path: Path, page: PageSource, library: Library, handbook: HandbookCount
+) -> Iterator[tuple[int, UnresolvedError | BenchbookError]]:
+    """What each reference of a page raises, with its line; as `reference_problems`."""
     docs = library.project.docs
     language = load_language(docs, path.relative_to(docs).parts[0])
     if handbook.is_full:
